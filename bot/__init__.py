@@ -1,0 +1,1 @@
+"""The program that decides: takes submissions, keeps them, ranks them and reports."""

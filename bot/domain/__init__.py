@@ -1,0 +1,1 @@
+"""The rules of the leaderboard: pure, without any input or output."""

@@ -1,0 +1,46 @@
+"""A board: one task, its GPU types and its season."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.domain.ids import BoardId, PersonId, TaskVersionId
+from runners.contract.task import TaskDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class NewBoard:
+    """A board that is about to be stored; None as deadline means that it stays open."""
+
+    name: str
+    gpus: tuple[str, ...]
+    deadline: datetime | None
+    creator: PersonId
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A stored board; `task_version` is the version that new submissions are judged by."""
+
+    id: BoardId
+    name: str
+    gpus: tuple[str, ...]
+    deadline: datetime | None
+    creator: PersonId
+    task_version: TaskVersionId
+    created_at: datetime
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether the season still takes submissions at the aware time `now`."""
+        return self.deadline is None or now <= self.deadline
+
+
+@dataclass(frozen=True, slots=True)
+class TaskVersion:
+    """One state of a board's task; scores of two versions are never compared."""
+
+    id: TaskVersionId
+    board: BoardId
+    number: int
+    digest: str
+    definition: TaskDefinition
+    created_at: datetime

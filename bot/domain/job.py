@@ -1,0 +1,84 @@
+"""A job: one submission on one GPU type, and how it moves through the queue."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
+from bot.domain.submission import SubmissionState
+from runners.contract.task import Mode
+
+
+class JobState(StrEnum):
+    """The states of a job; the last four are final."""
+
+    QUEUED = "queued"
+    """Waiting for a worker, perhaps until a later time."""
+    RUNNING = "running"
+    """A worker holds the lease."""
+    SUCCEEDED = "succeeded"
+    """An evaluation was accepted, whatever its verdict."""
+    FAILED = "failed"
+    """Given up after the last attempt, or after an error that will not go away."""
+    CANCELLED = "cancelled"
+    """Stopped by a person."""
+
+
+FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+
+PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 10}
+"""Higher is claimed first, so that a quick test never waits behind a ranked backlog."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A stored job; every write of a worker names `fence`, which grows with every claim."""
+
+    id: JobId
+    submission: SubmissionId
+    person: PersonId
+    gpu: str
+    mode: Mode
+    priority: int
+    state: JobState
+    attempt: int
+    max_attempts: int
+    fence: int
+    worker: str | None
+    call: str | None
+    cancel_requested: bool
+    error: str | None
+    run_at: datetime
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """One step of a job, for those who watch; `kind` is a state or a stage."""
+
+    id: EventId
+    job: JobId
+    submission: SubmissionId
+    kind: str
+    body: dict[str, str | int]
+    at: datetime
+
+
+def backoff(attempt: int) -> timedelta:
+    """How long a job waits after its `attempt`-th failed attempt: 2, 4, 8 s ... at most 60 s."""
+    return timedelta(seconds=min(60, 2**attempt))
+
+
+def submission_state(states: tuple[JobState, ...]) -> SubmissionState:
+    """The state of a submission whose jobs are in these states."""
+    if all(state is JobState.QUEUED for state in states):
+        return SubmissionState.QUEUED
+    if any(state not in FINAL_STATES for state in states):
+        return SubmissionState.RUNNING
+    if JobState.FAILED in states:
+        return SubmissionState.FAILED
+    if JobState.CANCELLED in states:
+        return SubmissionState.CANCELLED
+    return SubmissionState.FINISHED

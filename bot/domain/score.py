@@ -1,0 +1,37 @@
+"""A score: what one accepted ranked evaluation is worth on its board."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreValue:
+    """A time in nanoseconds and half of its 95 % interval; lower is better."""
+
+    time_ns: float
+    half_width_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A stored score, comparable only within the same task version and GPU type."""
+
+    submission: SubmissionId
+    person: PersonId
+    person_name: str
+    board: BoardId
+    task_version: TaskVersionId
+    gpu: str
+    value: ScoreValue
+    submitted_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One line of a leaderboard: a person's best score, its shared rank, and the tries it took."""
+
+    rank: int
+    score: Score
+    attempts: int

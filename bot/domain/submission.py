@@ -1,0 +1,66 @@
+"""A submission on its way from a door into the store."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
+from runners.contract.task import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRequest:
+    """What a door was handed, unchecked; no board or GPU means that the heading names them."""
+
+    person: PersonId
+    file_name: str
+    content: bytes
+    mode: Mode
+    board: str | None = None
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubmission:
+    """An accepted submission that is about to be stored with one job per GPU."""
+
+    person: PersonId
+    board: BoardId
+    task_version: TaskVersionId
+    file_name: str
+    source: str
+    mode: Mode
+    gpus: tuple[str, ...]
+    priority: int
+    max_attempts: int = 3
+
+
+class SubmissionState(StrEnum):
+    """Where a submission stands, taken over all its jobs."""
+
+    QUEUED = "queued"
+    """No job has started."""
+    RUNNING = "running"
+    """A job runs, or some have ended and some have not."""
+    FINISHED = "finished"
+    """Every job ended with an evaluation."""
+    FAILED = "failed"
+    """Some job was given up, through no fault of the submission."""
+    CANCELLED = "cancelled"
+    """The person stopped it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A stored submission; its source is kept once per hash."""
+
+    id: SubmissionId
+    person: PersonId
+    board: BoardId
+    task_version: TaskVersionId
+    file_name: str
+    source_hash: str
+    mode: Mode
+    gpus: tuple[str, ...]
+    state: SubmissionState
+    created_at: datetime

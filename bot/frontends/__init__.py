@@ -1,0 +1,1 @@
+"""Doors: parse, make one service call, draw."""

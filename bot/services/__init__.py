@@ -1,0 +1,1 @@
+"""Use cases, one file each; they know ports and domain, no SDK."""

@@ -1,0 +1,1 @@
+"""The program that executes: an evaluation request in, one evaluation out."""

@@ -1,0 +1,1 @@
+"""One file per place where the harness can run."""

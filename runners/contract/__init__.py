@@ -1,0 +1,1 @@
+"""Wire types between `bot/` and `runners/`: frozen, strict, versioned."""

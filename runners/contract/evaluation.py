@@ -1,0 +1,213 @@
+"""What a runner is asked, and what it answers."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from runners.contract.task import Mode, TaskDefinition
+from runners.contract.verdict import Stage, Verdict
+from runners.contract.wire import CONTRACT_VERSION, Wire
+
+CPU = "CPU"
+"""The GPU type of a machine without a GPU."""
+
+PositiveNs = Annotated[float, Field(gt=0)]
+
+
+class Limits(Wire):
+    """What one candidate may use; bytes unless the name says otherwise."""
+
+    memory: int = Field(default=4 << 30, ge=64 << 20)
+    output: int = Field(default=64 << 10, ge=1 << 10)
+    """Of stdout and stderr together; more is `output_exceeded`."""
+    disk: int = Field(default=64 << 20, ge=1 << 20)
+    processes: int = Field(default=64, ge=4)
+    open_files: int = Field(default=256, ge=32)
+
+
+class RoundPolicy(Wire):
+    """How many rounds are timed, and when the timing stops early."""
+
+    looks: tuple[int, ...] = (5, 8, 12, 15)
+    """The round counts at which the interval is looked at; the last one is the cap."""
+    samples: int = Field(default=30, ge=3)
+    half_width: float = Field(default=0.005, gt=0)
+    """Relative half-width of the t interval at which timing stops."""
+
+    @model_validator(mode="after")
+    def _looks_ascend(self) -> Self:
+        if not self.looks or list(self.looks) != sorted(set(self.looks)) or self.looks[0] < 1:
+            raise ValueError("looks must be ascending positive round counts")
+        return self
+
+
+RANKED_ROUNDS = RoundPolicy()
+BENCHMARK_ROUNDS = RoundPolicy(looks=(3,), samples=15)
+
+
+class EvaluationRequest(Wire):
+    """One complete order to a runner: it needs nothing else to evaluate a submission."""
+
+    contract_version: int = CONTRACT_VERSION
+    request_id: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    task: TaskDefinition
+    source: str
+    mode: Mode
+    gpu: str = CPU
+    nonce: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32,128}$")] | None = None
+    """Hex key of the seeds of a ranked run; None lets the judge draw one."""
+    rounds: RoundPolicy | None = None
+    """None: the policy of the mode."""
+    limits: Limits = Limits()
+
+    @property
+    def round_policy(self) -> RoundPolicy:
+        """The policy asked for, else the one of the mode."""
+        if self.rounds is not None:
+            return self.rounds
+        return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
+
+
+class CaseKind(StrEnum):
+    """Which list of the task a case comes from."""
+
+    TEST = "test"
+    """One checked call."""
+    BENCHMARK = "benchmark"
+    """Timed rounds, every output checked."""
+
+
+class CaseStatus(StrEnum):
+    """How one case ended."""
+
+    PASSED = "passed"
+    """Right and, where timed, confirmed."""
+    FAILED = "failed"
+    """The verdict fell here."""
+    SKIPPED = "skipped"
+    """An earlier case had ended the evaluation."""
+
+
+class StopReason(StrEnum):
+    """Why timing stopped."""
+
+    PRECISE = "precise"
+    """The interval was narrow enough at a look."""
+    ROUND_CAP = "round_cap"
+    """The last look was reached."""
+    TIME_CAP = "time_cap"
+    """The task's time limit came near."""
+
+
+class Measurement(Wire):
+    """The confirmed time of one benchmark; all times in nanoseconds."""
+
+    time_ns: PositiveNs
+    """Geometric centre of the round medians: the value which scores."""
+    half_width_ns: Annotated[float, Field(ge=0)]
+    """Half of the 95 % t interval on log round medians, at the value."""
+    bound_ns: float
+    """The judge's window less the same window of a no-op."""
+    resolution_ns: Annotated[float, Field(ge=0)]
+    """By how much a claim could be below the truth without being noticed."""
+    rounds: Annotated[int, Field(ge=1)]
+    samples: tuple[tuple[float, ...], ...]
+    """Every raw sample, by round."""
+    discarded: int = 0
+    """Samples thrown away for throttling or drift."""
+    stop_reason: StopReason
+    claimed_ns: float | None = None
+    """The candidate's own clock, where it has one; never used unconfirmed."""
+
+    @property
+    def verified_fraction(self) -> float:
+        """How much of the value was confirmed from outside, from 0 to 1."""
+        return max(0.0, min(1.0, self.bound_ns / self.time_ns))
+
+
+class CaseResult(Wire):
+    """One case; a failed one carries a message, a passed benchmark its measurement."""
+
+    spec: str
+    kind: CaseKind
+    status: CaseStatus
+    message: str = ""
+    measurement: Measurement | None = None
+
+    @model_validator(mode="after")
+    def _status_decides(self) -> Self:
+        timed = self.kind is CaseKind.BENCHMARK and self.status is CaseStatus.PASSED
+        if timed != (self.measurement is not None):
+            raise ValueError("a measurement belongs to a passed benchmark, and only there")
+        return self
+
+
+class Environment(Wire):
+    """The machine and its software, recorded with every evaluation."""
+
+    gpu: str
+    gpu_uuid: str | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    torch: str | None = None
+    triton: str | None = None
+    python: str
+    cpu: str
+    cores: int
+    platform: str
+    harness_version: str
+    transport: str
+    """How inputs and outputs travelled: `shared-memory`, `vmm`, `ipc` or `pinned-host`."""
+    clocks: dict[str, float] = Field(default_factory=dict)
+    """Readings of the judge: clocks in MHz, temperature in C, power in W."""
+
+
+class Isolation(Wire):
+    """Which layers of the sandbox were active, and why others were not."""
+
+    outer: str
+    """What wrapped the harness: `bubblewrap`, `unshare`, or `none`."""
+    layers: tuple[str, ...] = ()
+    missing: dict[str, str] = Field(default_factory=dict)
+    """Layer to the reason for which it is not there."""
+
+
+class Evaluation(Wire):
+    """The one answer to one request."""
+
+    contract_version: int = CONTRACT_VERSION
+    request_id: str
+    verdict: Verdict
+    stage: Stage | None = None
+    """Where the verdict fell; None when everything passed."""
+    message: str = ""
+    mode: Mode
+    task: str
+    gpu: str
+    cases: tuple[CaseResult, ...] = ()
+    log: str = ""
+    """What the candidate and its build printed, capped."""
+    environment: Environment
+    isolation: Isolation
+    wall_s: Annotated[float, Field(ge=0)]
+    durations_s: dict[str, float] = Field(default_factory=dict)
+    """Seconds by step of the evaluation."""
+
+    @model_validator(mode="after")
+    def _verdict_decides(self) -> Self:
+        failed = any(case.status is not CaseStatus.PASSED for case in self.cases)
+        if self.verdict is Verdict.PASSED and (failed or self.stage is not None):
+            raise ValueError("a passed evaluation has only passed cases and no failing stage")
+        if self.verdict is not Verdict.PASSED and self.stage is None:
+            raise ValueError("a failing verdict names its stage")
+        return self
+
+
+class Progress(Wire):
+    """One step forward, told while an evaluation runs."""
+
+    stage: Stage
+    done: int = 0
+    total: int = 0
+    note: str = ""

@@ -1,0 +1,67 @@
+"""The one protocol behind which every place to run hides."""
+
+from collections.abc import Callable
+from typing import NewType, Protocol
+
+from pydantic import Field
+
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
+from runners.contract.task import Grader, Language, TaskFormat
+from runners.contract.wire import CONTRACT_VERSION, Wire
+
+CallId = NewType("CallId", str)
+"""A runner's own name for one started evaluation; stored at once, so that it can be found again."""
+
+ProgressSink = Callable[[Progress], None]
+
+
+class RunnerError(Exception):
+    """The runner failed, not the submission; the queue tries again."""
+
+
+class UnknownCallError(RunnerError):
+    """The call is not known here any more: the machine that had it is gone."""
+
+
+class Capabilities(Wire):
+    """What a runner offers."""
+
+    contract_version: int = CONTRACT_VERSION
+    harness_version: str
+    gpus: dict[str, int]
+    """GPU type to the number of evaluations that may run at once."""
+    languages: tuple[Language, ...] = (Language.PYTHON,)
+    graders: tuple[Grader, ...] = (Grader.NATIVE,)
+    formats: tuple[TaskFormat, ...] = (TaskFormat.KERNEL,)
+    libraries: tuple[str, ...] = ()
+    multi_gpu: bool = False
+    isolation: Isolation = Field(default_factory=lambda: Isolation(outer="none"))
+
+
+class Runner(Protocol):
+    """A way to get the harness run beside a GPU."""
+
+    @property
+    def name(self) -> str:
+        """A short name, unique within one installation."""
+        ...
+
+    async def capabilities(self) -> Capabilities:
+        """What this runner offers now; raises RunnerError when it cannot be reached."""
+        ...
+
+    async def start(self, request: EvaluationRequest) -> CallId:
+        """Begin an evaluation and give its id at once, without waiting for a free slot."""
+        ...
+
+    async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
+        """Give the call's evaluation when it is there; RunnerError when the machine was lost."""
+        ...
+
+    async def cancel(self, call: CallId) -> None:
+        """Stop the call and everything it started; no error when it has ended already."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop every call and free everything."""
+        ...

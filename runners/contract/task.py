@@ -1,0 +1,192 @@
+"""A task as it travels: the cases, the files and the rules by which it is graded."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from runners.contract.wire import Wire
+
+Scalar = bool | int | float | str
+ArgValue = Scalar | tuple[Scalar, ...]
+"""One argument of `generate_input` as task.yml may write it."""
+
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$")]
+"""A flat file name: no folder, no hidden file, at most 100 characters."""
+ArgName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+Seconds = Annotated[int, Field(ge=1, le=3600)]
+
+
+class Mode(StrEnum):
+    """What a submission asks for."""
+
+    TEST = "test"
+    """Every test once, checked."""
+    BENCHMARK = "benchmark"
+    """The benchmarks with public seeds and few rounds."""
+    PROFILE = "profile"
+    """A profiler's tables for the benchmarks."""
+    RANKED = "ranked"
+    """Tests, then the benchmarks with a fresh nonce: the run which scores."""
+
+
+class Language(StrEnum):
+    """The language of a task's submissions."""
+
+    PYTHON = "py"
+    """Python, including Triton and CUDA that is compiled inline."""
+    CUDA = "cu"
+    """CUDA C++ sources."""
+
+
+class TaskFormat(StrEnum):
+    """What the reference and the submission define."""
+
+    KERNEL = "kernel"
+    """`generate_input` and `check_implementation`; the submission has `custom_kernel`."""
+    KERNELBENCH = "kernelbench"
+    """`Model`, `get_inputs` and `get_init_inputs`; the submission has `ModelNew`."""
+
+
+class Grader(StrEnum):
+    """Who grades."""
+
+    NATIVE = "native"
+    """Our two-process judge."""
+    POPCORN = "popcorn"
+    """The task's own eval.py, over the popcorn protocol."""
+
+
+class Device(StrEnum):
+    """Where the inputs live."""
+
+    ANY = "any"
+    """Wherever the runner is: CUDA where there is one, else the CPU."""
+    CUDA = "cuda"
+    """CUDA only."""
+    CPU = "cpu"
+    """The CPU only."""
+
+
+class RankingBy(StrEnum):
+    """How the times of several benchmarks become one score."""
+
+    LAST = "last"
+    """The last benchmark's time."""
+    MEAN = "mean"
+    """The arithmetic mean."""
+    GEOM = "geom"
+    """The geometric mean."""
+
+
+class IsolationLayer(StrEnum):
+    """A layer of the sandbox that a machine may or may not offer."""
+
+    NAMESPACES = "namespaces"
+    """Own user, PID, mount, IPC and UTS namespaces."""
+    NETWORK = "network"
+    """No network at all."""
+    FILESYSTEM = "filesystem"
+    """A read-only root, and memory-backed scratch space."""
+    SECCOMP = "seccomp"
+    """A filter that refuses dangerous system calls."""
+    LANDLOCK = "landlock"
+    """Landlock rules on files."""
+    LIMITS = "limits"
+    """Caps on memory, processes, files and CPU time."""
+
+
+class Workload(Wire):
+    """One input shape of a task: the arguments of `generate_input`, in the order written."""
+
+    args: dict[ArgName, ArgValue]
+
+    @property
+    def spec(self) -> str:
+        """The case in KernelBot's one-line form, such as `size: 128; seed: 7`."""
+        return "; ".join(f"{name}: {_spell(value)}" for name, value in self.args.items())
+
+
+def _spell(value: ArgValue) -> str:
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+class BuildConfig(Wire):
+    """Key `config` of task.yml: `main` for Python, the rest for CUDA."""
+
+    main: FileName = "eval.py"
+    sources: tuple[FileName, ...] = ()
+    include_dirs: tuple[str, ...] = ()
+    defines: dict[str, Scalar | None] = Field(default_factory=dict)
+    compile_flags: tuple[str, ...] = ()
+
+
+class Launch(Wire):
+    """Key `launch` of task.yml, the device-code lane: formulas over a case's arguments."""
+
+    kernel: str
+    params: tuple[str, ...] = ()
+    grid: tuple[int | str, ...]
+    block: tuple[int | str, ...]
+    shared: int | str = 0
+
+
+class TaskDefinition(Wire):
+    """Everything of one task version that a runner or a door needs.
+
+    `files` holds every file but the submission, by flat name; `submission_file` is the name
+    under which the submission is imported. The candidate sees only `shared_files`.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+    lang: Language
+    description: Annotated[str, StringConstraints(min_length=1)]
+    files: dict[FileName, str]
+    submission_file: FileName = "submission.py"
+    shared_files: tuple[FileName, ...] = ()
+    templates: dict[str, FileName] = Field(default_factory=dict)
+    config: BuildConfig = BuildConfig()
+    tests: tuple[Workload, ...] = ()
+    benchmarks: tuple[Workload, ...] = ()
+    test_timeout: Seconds = 180
+    benchmark_timeout: Seconds = 180
+    ranked_timeout: Seconds = 180
+    ranking_by: RankingBy = RankingBy.LAST
+    seed: int | None = None
+    multi_gpu: bool = False
+    gpus: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    format: TaskFormat = TaskFormat.KERNEL
+    grader: Grader = Grader.NATIVE
+    device: Device = Device.ANY
+    mutates_inputs: bool = False
+    flops: str | None = None
+    bytes: str | None = None
+    lower_bound: bool = True
+    launch: Launch | None = None
+    isolation: tuple[IsolationLayer, ...] = ()
+    version_note: str = ""
+
+    @model_validator(mode="after")
+    def _files_exist(self) -> Self:
+        for name in (*self.shared_files, *self.templates.values()):
+            if name not in self.files:
+                raise ValueError(f"file {name!r} is named but not there")
+        if self.submission_file in self.files:
+            raise ValueError(f"{self.submission_file!r} is the submission's name")
+        return self
+
+    def timeout_s(self, mode: Mode) -> int:
+        """The time limit of the whole phase that `mode` asks for."""
+        match mode:
+            case Mode.TEST:
+                return self.test_timeout
+            case Mode.BENCHMARK | Mode.PROFILE:
+                return self.benchmark_timeout
+            case Mode.RANKED:
+                return self.ranked_timeout
+
+
+GPU_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9!:_.-]{0,31}$")
+"""What a GPU type's name may look like; `CPU` is the name of machines without a GPU."""

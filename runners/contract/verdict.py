@@ -1,0 +1,45 @@
+"""The closed set of answers to the question what a submission is worth."""
+
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """How an evaluation ended; every member but `TASK_ERROR` is the submission's own doing."""
+
+    PASSED = "passed"
+    """Every case was right and, where timed, its time was confirmed."""
+    WRONG_ANSWER = "wrong_answer"
+    """An output differs from the reference in value, shape, dtype or device."""
+    INVALID_SUBMISSION = "invalid_submission"
+    """No `custom_kernel`, a wrong signature, or a return value which is no tensor structure."""
+    BUILD_FAILED = "build_failed"
+    """The source does not parse, import or compile."""
+    CRASHED = "crashed"
+    """The kernel raised, or its process died."""
+    TIMED_OUT = "timed_out"
+    """The task's time limit passed."""
+    MEMORY_EXCEEDED = "memory_exceeded"
+    """The candidate wanted more memory than the limit."""
+    OUTPUT_EXCEEDED = "output_exceeded"
+    """The candidate wrote more to stdout, stderr or disk than the limit."""
+    DISALLOWED = "disallowed"
+    """A rule of the sandbox was broken, such as a process left behind after a call."""
+    TIMING_REJECTED = "timing_rejected"
+    """The claimed time is below what the judge's own clock allows."""
+    AUDIT = "audit"
+    """Below the physics floor or too coarsely verified: not ranked until it is cleared."""
+    TASK_ERROR = "task_error"
+    """The task's own code failed; never the submission's fault."""
+
+
+class Stage(StrEnum):
+    """Where in an evaluation a verdict fell."""
+
+    PREPARE = "prepare"
+    """Loading the task and starting the candidate."""
+    BUILD = "build"
+    """Importing or compiling the submission."""
+    TEST = "test"
+    """Checking the tests."""
+    TIMING = "timing"
+    """Timing the benchmarks."""

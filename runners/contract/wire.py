@@ -1,0 +1,14 @@
+"""The base of every wire type and the version of the wire format."""
+
+from pydantic import BaseModel, ConfigDict
+
+CONTRACT_VERSION = 1
+"""Raised when a wire type changes its meaning; both sides refuse another version."""
+
+
+class Wire(BaseModel):
+    """A frozen value which crosses a process boundary as JSON; unknown keys are refused."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, ser_json_inf_nan="null"
+    )
