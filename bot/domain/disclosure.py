@@ -1,0 +1,51 @@
+"""What a person may see of an evaluation: ranked runs keep their secret inputs to themselves."""
+
+from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
+from runners.contract.task import Mode
+from runners.contract.verdict import Stage, Verdict
+
+_PUBLIC_STAGES = frozenset({Stage.BUILD, Stage.TEST})
+"""Nothing secret has been shown to the submission before these stages end."""
+
+
+def disclosed(evaluation: Evaluation) -> Evaluation:
+    """The evaluation without what could tell the inputs of a ranked run.
+
+    A submission may print what it was given, so even the log of a passed ranked run stays hidden.
+    """
+    if evaluation.mode is not Mode.RANKED or evaluation.stage in _PUBLIC_STAGES:
+        return evaluation
+    return evaluation.model_copy(
+        update={
+            "log": "",
+            "message": _message(evaluation),
+            "cases": tuple(_case(index, case) for index, case in _numbered(evaluation)),
+        }
+    )
+
+
+def _numbered(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:
+    """Each case with its number, from 1, within its kind."""
+    counts = dict.fromkeys(CaseKind, 0)
+    numbered = []
+    for case in evaluation.cases:
+        counts[case.kind] += 1
+        numbered.append((counts[case.kind], case))
+    return numbered
+
+
+def _case(number: int, case: CaseResult) -> CaseResult:
+    failed = case.status is CaseStatus.FAILED
+    spec = f"{case.kind} {number}" if failed else case.spec
+    return case.model_copy(update={"spec": spec, "message": ""})
+
+
+def _message(evaluation: Evaluation) -> str:
+    if evaluation.verdict is Verdict.PASSED:
+        return ""
+    if evaluation.verdict is Verdict.TIMING_REJECTED:
+        return evaluation.message  # the judge's own two numbers, which say nothing of the inputs
+    for number, case in _numbered(evaluation):
+        if case.status is CaseStatus.FAILED:
+            return f"{evaluation.verdict} at {case.kind} {number} of the ranked run"
+    return f"{evaluation.verdict} in the ranked run"

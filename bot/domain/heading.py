@@ -1,0 +1,79 @@
+"""Reads the heading that a submission may carry in the comments above its first line of code."""
+
+from dataclasses import dataclass, replace
+
+from bot.domain.errors import UserError
+from runners.contract.verdict import Verdict
+
+_COMMENTS = ("#", "//")
+_BOTH = ("#!POPCORN", "//!POPCORN", "#!PODIUM", "//!PODIUM")
+_OURS = ("#!PODIUM", "//!PODIUM")
+_KEYS = {"leaderboard": _BOTH, "gpus": _BOTH, "gpu": _BOTH, "expect": _OURS, "needs": _OURS}
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What a file says about itself; `expect` and `needs` are for solutions that tasks ship."""
+
+    leaderboard: str | None = None
+    gpus: tuple[str, ...] = ()
+    expect: str | None = None
+    needs: tuple[str, ...] = ()
+
+
+def parse_heading(source: str) -> Heading:
+    """The heading of a source; UserError `bad-heading` names the line that is wrong."""
+    heading = Heading()
+    seen: dict[str, int] = {}
+    for number, line in enumerate(source.splitlines(), start=1):
+        text = line.strip()
+        if text and not text.startswith(_COMMENTS):
+            break
+        words = text.split()
+        if words and words[0] in _BOTH:
+            key, values = _directive(number, words)
+            if key in seen:
+                raise _bad(number, f"{key!r} was set in line {seen[key]} already")
+            seen[key] = number
+            heading = _with(heading, number, key, values)
+    return heading
+
+
+def _directive(number: int, words: list[str]) -> tuple[str, tuple[str, ...]]:
+    if len(words) == 1:
+        raise _bad(number, f"{words[0]} needs a key and a value")
+    key = words[1].lower()
+    if words[0] not in _KEYS.get(key, ()):
+        known = ", ".join(name for name, markers in _KEYS.items() if words[0] in markers)
+        raise _bad(number, f"unknown key {words[1]!r}; there are: {known}")
+    values = tuple(part for word in words[2:] for part in word.split(",") if part)
+    if not values:
+        raise _bad(number, f"{key!r} needs a value, as in {words[0]} {key} {_EXAMPLES[key]}")
+    return "gpus" if key == "gpu" else key, values
+
+
+_EXAMPLES = {
+    "leaderboard": "vectoradd",
+    "gpus": "H100 L4",
+    "gpu": "H100",
+    "expect": "wrong_answer",
+    "needs": "triton",
+}
+
+
+def _with(heading: Heading, number: int, key: str, values: tuple[str, ...]) -> Heading:
+    if key == "gpus":
+        return replace(heading, gpus=values)
+    if key == "needs":
+        return replace(heading, needs=values)
+    if len(values) > 1:
+        raise _bad(number, f"{key!r} takes one value, not {len(values)}")
+    if key == "leaderboard":
+        return replace(heading, leaderboard=values[0])
+    if values[0] not in set(Verdict):
+        raise _bad(number, f"no verdict {values[0]!r}; there are: {', '.join(Verdict)}")
+    return replace(heading, expect=values[0])
+
+
+def _bad(number: int, what: str) -> UserError:
+    return UserError("bad-heading", f"line {number} of the heading: {what}")

@@ -1,0 +1,65 @@
+"""Turns one passed ranked evaluation into one score."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from bot.domain.score import ScoreValue
+from runners.contract.evaluation import CaseKind, Evaluation, EvaluationRequest
+from runners.contract.task import Mode, RankingBy, TaskDefinition
+from runners.contract.verdict import Verdict
+
+
+def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
+    """Why an evaluation is no answer to a request, or None when it is one."""
+    for name in ("request_id", "mode", "gpu"):
+        asked, answered = getattr(request, name), getattr(evaluation, name)
+        if asked != answered:
+            return f"asked for {name} {asked!r}, the runner answered {answered!r}"
+    if evaluation.task != request.task.name:
+        return f"asked for task {request.task.name!r}, the runner answered {evaluation.task!r}"
+    timed = sum(case.kind is CaseKind.BENCHMARK for case in evaluation.cases)
+    ranked = request.mode is Mode.RANKED and evaluation.verdict is Verdict.PASSED
+    if ranked and timed != len(request.task.benchmarks):
+        return f"asked for {len(request.task.benchmarks)} benchmarks, the runner timed {timed}"
+    return None
+
+
+def score(
+    task: TaskDefinition, evaluation: Evaluation, floors: Mapping[str, float] | None = None
+) -> ScoreValue | None:
+    """The score of a passed ranked evaluation, None for any other.
+
+    `floors` maps a workload's spec to the least credible time in ns; a faster one counts as it.
+    The half-widths of the cases are taken as independent: they come from separate rounds.
+    """
+    if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
+        return None
+    times = _times(evaluation, floors or {})
+    if not times:
+        return None
+    combined = _combined(task.ranking_by, times)
+    sound = math.isfinite(combined.time_ns) and math.isfinite(combined.half_width_ns)
+    return combined if sound and combined.time_ns > 0 else None
+
+
+def _times(evaluation: Evaluation, floors: Mapping[str, float]) -> list[ScoreValue]:
+    return [
+        ScoreValue(max(case.measurement.time_ns, floors.get(case.spec, 0.0)), half)
+        for case in evaluation.cases
+        if case.measurement is not None
+        for half in (case.measurement.half_width_ns,)
+    ]
+
+
+def _combined(ranking_by: RankingBy, times: Sequence[ScoreValue]) -> ScoreValue:
+    count = len(times)
+    match ranking_by:
+        case RankingBy.LAST:
+            return times[-1]
+        case RankingBy.MEAN:
+            centre = sum(each.time_ns / count for each in times)
+            return ScoreValue(centre, math.hypot(*(each.half_width_ns / count for each in times)))
+        case RankingBy.GEOM:
+            centre = math.exp(sum(math.log(each.time_ns) for each in times) / count)
+            relative = math.hypot(*(each.half_width_ns / each.time_ns for each in times)) / count
+            return ScoreValue(centre, centre * relative)
