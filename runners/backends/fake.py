@@ -1,0 +1,299 @@
+"""A runner without a process: it answers what a directive in the submission's source says.
+
+A line such as `# fake: verdict=wrong_answer time_us=30 seconds=0.2` anywhere in the source decides;
+`# fake: error=boom` and `# fake: lost` make the runner itself fail.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from runners.contract.evaluation import (
+    CPU,
+    CaseKind,
+    CaseResult,
+    CaseStatus,
+    Environment,
+    Evaluation,
+    EvaluationRequest,
+    Isolation,
+    Measurement,
+    Progress,
+    StopReason,
+)
+from runners.contract.runner import (
+    CallId,
+    Capabilities,
+    ProgressSink,
+    RunnerError,
+    UnknownCallError,
+)
+from runners.contract.task import Grader, Language, Mode, TaskFormat
+from runners.contract.verdict import Stage, Verdict
+
+_VERSION = "fake-1"
+_DIRECTIVE = re.compile(r"^\s*(?:#|//)\s*fake:(?P<words>.*)$", re.MULTILINE)
+_REMEMBERED = 10_000
+"""How many ended calls can still be waited for; the oldest are forgotten first."""
+
+_NOWHERE = Environment(
+    gpu=CPU,
+    python="none",
+    cpu="none",
+    cores=1,
+    platform="none",
+    harness_version=_VERSION,
+    transport="none",
+)
+
+_STAGES = {
+    Verdict.BUILD_FAILED: Stage.BUILD,
+    Verdict.INVALID_SUBMISSION: Stage.BUILD,
+    Verdict.TIMING_REJECTED: Stage.TIMING,
+    Verdict.AUDIT: Stage.TIMING,
+    Verdict.TASK_ERROR: Stage.PREPARE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """What one submission makes the runner do."""
+
+    verdict: Verdict = Verdict.PASSED
+    stage: Stage = Stage.TEST
+    time_ns: float = 1_000.0
+    seconds: float = 0.0
+    message: str = ""
+    error: str | None = None
+    lost: bool = False
+
+
+def _script(source: str) -> _Script:
+    found = _DIRECTIVE.search(source)
+    words = found["words"].split() if found else []
+    values = dict(word.partition("=")[::2] for word in words)
+    try:
+        verdict = Verdict(values.get("verdict", Verdict.PASSED))
+        return _Script(
+            verdict=verdict,
+            stage=Stage(values.get("stage", _STAGES.get(verdict, Stage.TEST))),
+            time_ns=1_000 * float(values.get("time_us", "1")),
+            seconds=float(values.get("seconds", "0")),
+            message=values.get("message", "").replace("_", " "),
+            error=values.get("error"),
+            lost="lost" in values,
+        )
+    except ValueError as error:
+        raise RunnerError(f"the fake runner cannot read its directive: {error}") from error
+
+
+@dataclass(slots=True)
+class _Call:
+    """One evaluation under way: its task, and those who listen to its progress."""
+
+    task: asyncio.Task[Evaluation]
+    sinks: list[ProgressSink] = field(default_factory=list)
+    last: Progress | None = None
+
+    def tell(self, progress: Progress) -> None:
+        self.last = progress
+        for sink in self.sinks:
+            sink(progress)
+
+
+class FakeRunner:
+    """Evaluates nothing, deterministically, with the slots and the GPU names that it was given."""
+
+    def __init__(self, name: str, capabilities: Capabilities) -> None:
+        self._name = name
+        self._capabilities = capabilities
+        self._free = {gpu: asyncio.Semaphore(count) for gpu, count in capabilities.gpus.items()}
+        self._calls: dict[CallId, _Call] = {}
+        self._started = 0
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """The name it was created with."""
+        return self._name
+
+    async def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    async def start(self, request: EvaluationRequest) -> CallId:
+        if self._closed:
+            raise RunnerError(f"runner {self._name} is closed")
+        if request.gpu not in self._free:
+            raise RunnerError(f"runner {self._name} has no GPU type {request.gpu}")
+        self._started += 1
+        call = CallId(f"{self._name}-{self._started}")
+        task = asyncio.create_task(self._evaluate(call, request), name=f"fake {call}")
+        task.add_done_callback(_look_at)
+        self._calls[call] = _Call(task)
+        self._forget_old()
+        return call
+
+    async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
+        known = self._calls.get(call)
+        if known is None:
+            raise UnknownCallError(f"runner {self._name} does not know call {call}")
+        known.sinks.append(progress)
+        if known.last is not None:
+            progress(known.last)
+        try:
+            await asyncio.wait({known.task})
+        finally:
+            known.sinks.remove(progress)
+        if known.task.cancelled():
+            raise RunnerError(f"call {call} was cancelled")
+        return known.task.result()
+
+    async def cancel(self, call: CallId) -> None:
+        known = self._calls.get(call)
+        if known is not None:
+            known.task.cancel()
+            await asyncio.wait({known.task})
+
+    async def aclose(self) -> None:
+        self._closed = True
+        tasks = [call.task for call in self._calls.values()]
+        self._calls.clear()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def forget(self, call: CallId) -> None:
+        """Behave as if the machine that had the call were gone."""
+        lost = self._calls.pop(call, None)
+        if lost is not None:
+            lost.task.cancel()
+
+    @property
+    def started(self) -> int:
+        """How many evaluations were started since the runner was made."""
+        return self._started
+
+    def _forget_old(self) -> None:
+        ended = [call for call, known in self._calls.items() if known.task.done()]
+        for call in ended[: max(0, len(self._calls) - _REMEMBERED)]:
+            del self._calls[call]
+
+    async def _evaluate(self, call: CallId, request: EvaluationRequest) -> Evaluation:
+        async with self._free[request.gpu]:
+            script = _script(request.source)
+            limit = _limit_s(request)
+            steps = _steps(request)
+            for step in steps:
+                self._calls[call].tell(step)
+                await asyncio.sleep(min(script.seconds, limit) / len(steps))
+            if script.lost:
+                self._calls.pop(call, None)
+                raise RunnerError(f"the machine of call {call} was lost")
+            if script.error is not None:
+                raise RunnerError(script.error)
+            if script.seconds > limit:
+                script = _Script(Verdict.TIMED_OUT, Stage.TEST, message=f"over {limit} s")
+            return _evaluation(request, script)
+
+
+def _look_at(task: asyncio.Task[Evaluation]) -> None:
+    """Retrieve the exception: asyncio reports one that nobody waited for."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _limit_s(request: EvaluationRequest) -> int:
+    task = request.task
+    limits = {Mode.TEST: task.test_timeout, Mode.RANKED: task.ranked_timeout}
+    return limits.get(request.mode, task.benchmark_timeout)
+
+
+def _kinds(mode: Mode) -> tuple[bool, bool]:
+    """Whether a mode runs the tests, and whether it times the benchmarks."""
+    return mode in {Mode.TEST, Mode.RANKED}, mode is not Mode.TEST
+
+
+def _steps(request: EvaluationRequest) -> list[Progress]:
+    tests, timing = _kinds(request.mode)
+    steps = [Progress(stage=Stage.BUILD)]
+    if tests:
+        steps.append(Progress(stage=Stage.TEST, done=0, total=len(request.task.tests)))
+    if timing:
+        steps.append(Progress(stage=Stage.TIMING, done=0, total=len(request.task.benchmarks)))
+    return steps
+
+
+def _evaluation(request: EvaluationRequest, script: _Script) -> Evaluation:
+    passed = script.verdict is Verdict.PASSED
+    return Evaluation(
+        request_id=request.request_id,
+        verdict=script.verdict,
+        stage=None if passed else script.stage,
+        message=script.message,
+        mode=request.mode,
+        task=request.task.name,
+        gpu=request.gpu,
+        cases=_cases(request, script),
+        environment=_NOWHERE.model_copy(update={"gpu": request.gpu}),
+        isolation=Isolation(outer="none"),
+        wall_s=script.seconds,
+    )
+
+
+def _cases(request: EvaluationRequest, script: _Script) -> tuple[CaseResult, ...]:
+    tests, timing = _kinds(request.mode)
+    workloads = [(CaseKind.TEST, each) for each in request.task.tests if tests]
+    workloads += [(CaseKind.BENCHMARK, each) for each in request.task.benchmarks if timing]
+    passed = script.verdict is Verdict.PASSED
+    ended = not passed and script.stage in {Stage.PREPARE, Stage.BUILD}
+    late = script.stage is Stage.TIMING
+    cases: list[CaseResult] = []
+    for kind, workload in workloads:
+        fails = not passed and (not tests or (kind is CaseKind.BENCHMARK) == late)
+        status = CaseStatus.FAILED if fails else CaseStatus.PASSED
+        status = CaseStatus.SKIPPED if ended else status
+        timed = status is CaseStatus.PASSED and kind is CaseKind.BENCHMARK
+        case = CaseResult(
+            spec=workload.spec,
+            kind=kind,
+            status=status,
+            message=script.message if status is CaseStatus.FAILED else "",
+            measurement=_measurement(script.time_ns, request) if timed else None,
+        )
+        cases.append(case)
+        ended |= fails
+    return tuple(cases)
+
+
+def _measurement(time_ns: float, request: EvaluationRequest) -> Measurement:
+    policy = request.round_policy
+    rounds = policy.looks[0]
+    return Measurement(
+        time_ns=time_ns,
+        half_width_ns=time_ns / 1_000,
+        bound_ns=time_ns,
+        resolution_ns=time_ns / 100,
+        rounds=rounds,
+        samples=((time_ns,) * policy.samples,) * rounds,
+        stop_reason=StopReason.PRECISE,
+    )
+
+
+def create(
+    *,
+    slots: Mapping[str, int] | None = None,
+    name: str = "fake",
+    capabilities: Capabilities | None = None,
+) -> FakeRunner:
+    """A fake runner with these slots per GPU type (one CPU slot unless told otherwise)."""
+    offered = capabilities or Capabilities(
+        harness_version=_VERSION,
+        gpus=dict(slots) if slots is not None else {CPU: 1},
+        languages=tuple(Language),
+        graders=tuple(Grader),
+        formats=tuple(TaskFormat),
+        multi_gpu=True,
+    )
+    return FakeRunner(name, offered)
