@@ -1,0 +1,50 @@
+# Every target works in a fresh clone: the first run makes .venv, later ones reuse it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up test lint format bench clean
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+demo: $(VENV)/.installed-local ## Publish every task, judge real kernels, print the standings
+	@$(BIN)/podium demo $(ARGS)
+
+up: $(VENV)/.installed-local ## Run Podium here until Ctrl-C
+	@$(BIN)/podium up $(ARGS)
+
+test: $(VENV)/.installed-dev ## Run every test (ARGS="tests/unit -k rank" for some)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.installed-dev ## Run ruff, the import contracts, mypy and the workflow audit
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/zizmor --offline --quiet .github/workflows
+
+format: $(VENV)/.installed-dev ## Let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-dev ## Print the benchmarks (ARGS=queue for one of them)
+	@set -e; for script in $(if $(ARGS),$(ARGS:%=tests/benchmarks/%.py),tests/benchmarks/[a-z]*.py); do \
+		printf '\n== %s\n' "$$script"; PYTHONPATH=. $(BIN)/python "$$script"; done
+
+clean: ## Remove the environment and the caches, never data
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Podium needs Python 3.11 or newer; name one: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no venv module here; on Debian: apt install python3-venv" >&2; exit 3; }
+
+$(VENV)/.installed-local: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,dev]'
+	@touch $@ $(VENV)/.installed-local

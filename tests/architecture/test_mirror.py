@@ -1,0 +1,47 @@
+"""Holds the mirror: a module with behaviour has its test at the same path under tests/unit."""
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from tests.architecture.tree import ROOT, has_behaviour, modules
+
+COVERED_ELSEWHERE = {
+    "bot/__main__.py": "tests/e2e/test_command_line.py",
+    "bot/wiring.py": "tests/e2e/test_command_line.py",
+    "bot/frontends/cli/commands": "tests/e2e/test_command_line.py",
+    "bot/store/memory": "tests/conformance/test_store.py",
+    "bot/store/postgres": "tests/conformance/test_store.py",
+    "runners/harness/cuda": "tests/gpu",
+}
+"""Module or folder to the tests which run it whole, where a unit test would only repeat them."""
+
+
+def _covered_elsewhere(module: str) -> bool:
+    return any(
+        module == place or module.startswith((f"{place}/", f"{place}.py"))
+        for place in COVERED_ELSEWHERE
+    )
+
+
+def _test_of(module: str) -> PurePosixPath:
+    path = PurePosixPath("tests/unit") / module
+    return path.with_name(f"test_{path.stem.strip('_')}.py")
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        module
+        for module in modules("bot", "runners")
+        if has_behaviour(module) and not _covered_elsewhere(module)
+    ],
+)
+def test_a_module_with_behaviour_has_its_test(module: str) -> None:
+    assert (ROOT / _test_of(module)).is_file(), f"missing: {_test_of(module)}"
+
+
+@pytest.mark.parametrize(("place", "tests"), sorted(COVERED_ELSEWHERE.items()))
+def test_an_exemption_names_tests_that_exist(place: str, tests: str) -> None:
+    assert (ROOT / tests).exists()
+    assert (ROOT / place).exists() or (ROOT / f"{place}.py").exists()
