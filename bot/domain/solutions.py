@@ -1,0 +1,54 @@
+"""The solutions that a task ships, each with the verdict it must get."""
+
+from dataclasses import dataclass
+
+from bot.domain.errors import UserError, unknown_name
+from bot.domain.heading import parse_heading
+from bot.domain.task_bundle import TaskBundle
+from runners.contract.verdict import Verdict
+
+_SUFFIXES = (".py", ".cu", ".hip", ".cpp")
+_EXPECTED = {"correct": Verdict.PASSED, "wrong": Verdict.WRONG_ANSWER}
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """One shipped submission; `name` is its path inside the task, `needs` what it runs on."""
+
+    name: str
+    source: str
+    expect: Verdict
+    needs: tuple[str, ...] = ()
+
+
+def solutions(bundle: TaskBundle) -> tuple[Solution, ...]:
+    """The files of solutions/correct and solutions/wrong, by name, correct ones first."""
+    return tuple(
+        _solution(bundle, f"solutions/{kind}/{name}", expected)
+        for kind, expected in _EXPECTED.items()
+        for name in bundle.under(f"solutions/{kind}")
+        if name.endswith(_SUFFIXES)
+    )
+
+
+def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
+    source = bundle.text(name)
+    try:
+        heading = parse_heading(source)
+        verdict = expected if heading.expect is None else _verdict(heading.expect)
+    except UserError as error:
+        raise UserError(error.code, f"{bundle.locate(name)}: {error.message}") from error
+    if (verdict is Verdict.PASSED) != (expected is Verdict.PASSED):
+        raise UserError(
+            "bad-heading",
+            f"{bundle.locate(name)}: expects {verdict.value!r}; a solution that passes lies under "
+            "solutions/correct, any other under solutions/wrong",
+        )
+    return Solution(name, source, verdict, heading.needs)
+
+
+def _verdict(text: str) -> Verdict:
+    try:
+        return Verdict(text)
+    except ValueError as error:
+        raise unknown_name("verdict", text, [verdict.value for verdict in Verdict]) from error

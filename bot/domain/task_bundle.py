@@ -1,0 +1,48 @@
+"""The files of one task, wherever they came from: a folder, a zip, or a test."""
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.domain.errors import UserError
+
+TASK_FILE = "task.yml"
+"""The one file which makes a folder a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBundle:
+    """Files by posix path; `root` is the task's folder among them, empty for the top."""
+
+    files: Mapping[str, bytes]
+    root: str = ""
+
+    def locate(self, source: str) -> str:
+        """The path of `source`, written relative to the task's folder; UserError if it escapes."""
+        path = posixpath.normpath(posixpath.join(self.root, source))
+        outside = path.startswith(("../", "/")) or path == ".."
+        if outside or "\\" in source or "\0" in source:
+            raise UserError(
+                "bad-task",
+                f"{source!r} lies outside the task; take files from the task's folder, "
+                "or from its set's folder as '../name'",
+            )
+        return path
+
+    def text(self, source: str) -> str:
+        """The UTF-8 text of a file, written relative to the task's folder."""
+        path = self.locate(source)
+        data = self.files.get(path)
+        if data is None:
+            raise UserError("bad-task", f"{path}: there is no such file")
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            raise UserError("bad-task", f"{path}:{line}: this is not UTF-8 text") from error
+
+    def under(self, folder: str) -> tuple[str, ...]:
+        """The names of the files directly in `folder` of the task, sorted."""
+        prefix = posixpath.join(self.root, folder) + "/"
+        names = (path.removeprefix(prefix) for path in self.files if path.startswith(prefix))
+        return tuple(sorted(name for name in names if "/" not in name))

@@ -1,0 +1,178 @@
+"""task.yml: the one schema, read from a bundle into a `TaskDefinition`."""
+
+import hashlib
+import json
+import posixpath
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from bot.domain.document import Document, Path, read_document, validation_refusal
+from bot.domain.errors import UserError
+from bot.domain.task_bundle import TASK_FILE, TaskBundle
+from bot.domain.task_schema import SLOT, TaskFile, read_schema
+from bot.domain.task_source import defined_names, parse_python, wants_cuda
+from runners.contract.task import Device, Grader, Language, TaskDefinition, TaskFormat
+
+REFERENCE = "reference.py"
+
+_SHARED = frozenset({"task.py", "utils.py"})
+_HEADERS = (".h", ".hpp", ".hh", ".cuh", ".inc", ".inl")
+_NATIVE = {
+    TaskFormat.KERNEL: frozenset({"generate_input", "check_implementation"}),
+    TaskFormat.KERNELBENCH: frozenset({"Model", "get_inputs", "get_init_inputs"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One task being read."""
+
+    written: TaskFile
+    document: Document
+    bundle: TaskBundle
+
+    def read(self, path: Path, source: str) -> str:
+        """The text of a file that task.yml names at `path`."""
+        try:
+            return self.bundle.text(source)
+        except UserError as error:
+            raise self.document.refusal(path, error.message) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedTask:
+    """A task, and what was passed over in a file imported from a KernelBot set."""
+
+    task: TaskDefinition
+    warnings: tuple[str, ...] = ()
+
+
+def parse_task(
+    bundle: TaskBundle, *, name: str | None = None, strict: bool = True
+) -> TaskDefinition:
+    """The task of a bundle; UserError with file and line when anything is not as it must be."""
+    return read_task(bundle, name=name, strict=strict).task
+
+
+def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = True) -> ParsedTask:
+    """As `parse_task`, with the warnings of a reading that is not strict.
+
+    `name` defaults to the task's folder.
+    """
+    path = bundle.locate(TASK_FILE)
+    if path not in bundle.files:
+        raise UserError("bad-task", f"{path}: there is no such file; a task is a folder with one")
+    document = read_document(bundle.files[path], path)
+    written, warnings = read_schema(document, strict=strict)
+    task = _define(_Source(written, document, bundle), name or posixpath.basename(bundle.root))
+    return ParsedTask(task, warnings)
+
+
+def digest(task: TaskDefinition) -> str:
+    """A hash of everything that makes two versions of a task differ; not of the version's note."""
+    content = task.model_dump(mode="json", exclude={"version_note"})
+    content["files"] = sorted(content["files"].items())
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _define(source: _Source, name: str) -> TaskDefinition:
+    written = source.written
+    files = _read_files(source)
+    shared = tuple(file for file in files if _is_shared(file, written))
+    grader = _grader(source, files)
+    device = written.device or _device(files, written, grader)
+    templates = _add_templates(source, files)
+    same = written.model_dump(
+        exclude={"files", "templates", "grader", "device", "flops", "bytes"}, exclude_unset=True
+    )
+    try:
+        return TaskDefinition(
+            name=name,
+            files=files,
+            submission_file=_submission_file(written),
+            shared_files=shared,
+            templates=templates,
+            grader=grader,
+            device=device,
+            flops=None if written.flops is None else str(written.flops),
+            bytes=None if written.bytes is None else str(written.bytes),
+            **same,
+        )
+    except ValidationError as error:
+        raise _definition_refusal(source.document, name, error) from error
+
+
+def _definition_refusal(document: Document, name: str, error: ValidationError) -> UserError:
+    if error.errors(include_url=False)[0]["loc"] != ("name",):
+        return validation_refusal(document, error)
+    return UserError(
+        "bad-task",
+        f"{document.file}: {name!r} is no name for a task; name its folder in lower case "
+        "with letters, digits, '-' and '_', at most 64, as in 'vector-add'",
+    )
+
+
+def _submission_file(written: TaskFile) -> str:
+    return next(entry.name for entry in written.files if entry.source == SLOT)
+
+
+def _read_files(source: _Source) -> dict[str, str]:
+    return {
+        entry.name: source.read(("files", i), entry.source)
+        for i, entry in enumerate(source.written.files)
+        if entry.source != SLOT
+    }
+
+
+def _is_shared(file: str, written: TaskFile) -> bool:
+    if written.lang is Language.PYTHON and file == written.config.main:
+        return False
+    return file in _SHARED or file.endswith(_HEADERS)
+
+
+def _add_templates(source: _Source, files: dict[str, str]) -> dict[str, str]:
+    """Read the templates into `files`; one whose name is taken is stored under its language."""
+    templates: dict[str, str] = {}
+    for language, path in source.written.templates.items():
+        text = source.read(("templates", language), path)
+        name = posixpath.basename(path)
+        if name == _submission_file(source.written) or files.get(name, text) != text:
+            name = f"template-{language}{posixpath.splitext(name)[1]}"
+        files[name] = text
+        templates[language] = name
+    return templates
+
+
+def _grader(source: _Source, files: dict[str, str]) -> Grader:
+    written, document = source.written, source.document
+    missing = " and ".join(sorted(_NATIVE[written.format] - _reference_names(source, files)))
+    can_popcorn = written.lang is Language.CUDA or written.config.main in files
+    if written.grader is Grader.NATIVE and missing:
+        raise document.refusal(("grader",), f"{REFERENCE} lacks {missing}")
+    if written.grader is Grader.POPCORN and not can_popcorn:
+        raise document.refusal(("grader",), f"{written.config.main!r} is not among the files")
+    if written.grader is not None:
+        return written.grader
+    if missing and not can_popcorn:
+        raise document.refusal(
+            ("files",), f"{REFERENCE} must define {missing} (or the task brings an eval.py)"
+        )
+    return Grader.POPCORN if missing else Grader.NATIVE
+
+
+def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
+    entry = next((entry for entry in source.written.files if entry.name == REFERENCE), None)
+    if entry is None or entry.source == SLOT:
+        return frozenset()
+    return defined_names(parse_python(files[REFERENCE], source.bundle.locate(entry.source)))
+
+
+def _device(files: dict[str, str], written: TaskFile, grader: Grader) -> Device:
+    if written.lang is Language.CUDA:
+        return Device.CUDA
+    unused = written.config.main if grader is Grader.NATIVE else None
+    sources = ((name, text) for name, text in files.items() if name != unused)
+    trees = (parse_python(text, name) for name, text in sources if name.endswith(".py"))
+    return Device.CUDA if any(wants_cuda(tree) for tree in trees) else Device.ANY

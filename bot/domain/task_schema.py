@@ -1,0 +1,181 @@
+"""The keys of task.yml: their types, and what one document must satisfy by itself."""
+
+import json
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from bot.domain.document import Document, unknown_key, validation_refusal
+from bot.domain.errors import UserError
+from bot.domain.formula import FormulaError, parse_formula
+from runners.contract.task import (
+    GPU_NAME,
+    BuildConfig,
+    Device,
+    FileName,
+    Grader,
+    IsolationLayer,
+    Language,
+    Launch,
+    RankingBy,
+    Seconds,
+    TaskFormat,
+    Workload,
+)
+from runners.contract.wire import Wire
+
+SLOT = "@SUBMISSION@"
+"""The source which stands for the submission."""
+MAX_CASES = 200
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+
+
+class FileEntry(Wire):
+    """One item of the key `files`."""
+
+    name: FileName
+    source: Text
+
+
+class TaskFile(Wire):
+    """task.yml as it is written; the keys that both have mean the same in `TaskDefinition`."""
+
+    files: Annotated[tuple[FileEntry, ...], Field(min_length=1, max_length=100)]
+    lang: Language
+    config: BuildConfig = BuildConfig()
+    description: Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+    templates: dict[
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_+-]{0,31}$")], Text
+    ] = Field(default_factory=dict)
+    tests: tuple[Workload, ...] = ()
+    benchmarks: tuple[Workload, ...] = ()
+    test_timeout: Seconds = 180
+    benchmark_timeout: Seconds = 180
+    ranked_timeout: Seconds = 180
+    ranking_by: RankingBy = RankingBy.LAST
+    seed: int | None = None
+    multi_gpu: bool = False
+    gpus: tuple[Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)], ...] = ()
+    libraries: tuple[Text, ...] = ()
+    format: TaskFormat = TaskFormat.KERNEL
+    grader: Grader | None = None
+    device: Device | None = None
+    mutates_inputs: bool = False
+    flops: int | str | None = None
+    bytes: int | str | None = None
+    lower_bound: bool = True
+    launch: Launch | None = None
+    isolation: tuple[IsolationLayer, ...] = ()
+    version_note: str = ""
+
+
+def read_schema(document: Document, *, strict: bool) -> tuple[TaskFile, tuple[str, ...]]:
+    """The keys of a document, checked, and what was passed over when not `strict`."""
+    warnings = _unknown_keys(document, strict=strict)
+    written = _validate(document)
+    return written, warnings + _check(written, document, strict=strict)
+
+
+def _unknown_keys(document: Document, *, strict: bool) -> tuple[str, ...]:
+    found = [key for key in document.value if key not in TaskFile.model_fields]
+    if found and strict:
+        raise document.refusal((found[0],), unknown_key(found[0], TaskFile.model_fields))
+    return tuple(
+        f"{document.file}:{document.line((key,))}: {unknown_key(key, TaskFile.model_fields)}"
+        for key in found
+    )
+
+
+def _validate(document: Document) -> TaskFile:
+    known = {key: value for key, value in document.value.items() if key in TaskFile.model_fields}
+    for kind in ("tests", "benchmarks"):
+        cases = known.get(kind)
+        if cases is None:
+            known.pop(kind, None)
+        elif isinstance(cases, list):
+            known[kind] = [{"args": case} for case in cases]
+    try:
+        return TaskFile.model_validate_json(json.dumps(known))
+    except ValidationError as error:
+        raise _schema_refusal(document, error) from error
+
+
+def _schema_refusal(document: Document, error: ValidationError) -> UserError:
+    found = error.errors(include_url=False)[0]
+    path = tuple(part for part in found["loc"] if part != "args")
+    if found["type"] == "extra_forbidden":
+        known: dict[str, type[Wire]] = {"config": BuildConfig, "files": FileEntry, "launch": Launch}
+        model = known.get(str(path[0]), TaskFile)
+        return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))
+    return validation_refusal(document, error)
+
+
+def _check(written: TaskFile, document: Document, *, strict: bool) -> tuple[str, ...]:
+    _check_slot(written, document)
+    _check_cases(written, document)
+    _check_formulas(written, document)
+    warnings = []
+    for kind, use in (("tests", "checked against"), ("benchmarks", "ranked by")):
+        if getattr(written, kind):
+            continue
+        refused = document.refusal((kind,), f"{kind!r} is empty; a submission is {use} them")
+        if strict:
+            raise refused
+        warnings.append(refused.message)
+    return tuple(warnings)
+
+
+def _check_slot(written: TaskFile, document: Document) -> None:
+    names = [entry.name for entry in written.files]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise document.refusal(("files", i), f"the file name {name!r} stands here again")
+    slots = sum(entry.source == SLOT for entry in written.files)
+    if slots != 1:
+        example = '{"name": "submission.py", "source": "@SUBMISSION@"}'
+        raise document.refusal(
+            ("files",), f"{slots} files have the source {SLOT}; exactly one must, as in {example}"
+        )
+    missing = next((name for name in written.config.sources if name not in names), None)
+    if missing is not None:
+        raise document.refusal(("config", "sources"), f"{missing!r} is not among the files")
+    if written.lang is Language.CUDA and not written.config.sources and written.launch is None:
+        raise document.refusal(("config",), "a 'cu' task names its 'sources' (or a 'launch')")
+
+
+def _check_cases(written: TaskFile, document: Document) -> None:
+    for kind in ("tests", "benchmarks"):
+        cases: tuple[Workload, ...] = getattr(written, kind)
+        if len(cases) > MAX_CASES:
+            raise document.refusal((kind,), f"{len(cases)} {kind}; at most {MAX_CASES} are taken")
+        for i, case in enumerate(cases):
+            if written.multi_gpu and "world_size" not in case.args:
+                raise document.refusal(
+                    (kind, i),
+                    "every case of a multi_gpu task has a world_size, as in world_size: 8",
+                )
+
+
+def _check_formulas(written: TaskFile, document: Document) -> None:
+    launch = written.launch
+    formulas: list[tuple[str, int | str | None]] = [
+        ("flops", written.flops),
+        ("bytes", written.bytes),
+    ]
+    if launch is not None:
+        formulas += [("launch", part) for part in (*launch.grid, *launch.block, launch.shared)]
+    for key, text in formulas:
+        if text is None:
+            continue
+        try:
+            formula = parse_formula(str(text))
+            for case in (*written.tests, *written.benchmarks):
+                _require_positive(key, formula.value(case.args), case)
+        except FormulaError as error:
+            raise document.refusal((key,), f"{key}: {error}") from error
+
+
+def _require_positive(key: str, value: float, case: Workload) -> None:
+    if value < 0 or (key != "launch" and value == 0):
+        raise FormulaError(f"{value:g} for the case {case.spec!r}; it must be above 0")
