@@ -1,0 +1,85 @@
+"""Lists what a person has submitted, newest first, with how it ended on each GPU type."""
+
+from dataclasses import dataclass
+
+from bot.domain.board import Board, TaskVersion
+from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.score import ScoreValue
+from bot.domain.scoring import score
+from bot.domain.submission import Submission
+from bot.ports import Store
+from bot.services.submit import find_board
+from runners.contract.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a submission ended on one GPU type; only a passed ranked one has a score."""
+
+    gpu: str
+    verdict: Verdict
+    score: ScoreValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One submission, the name of its board, its task version's number, and its results."""
+
+    submission: Submission
+    board_name: str
+    version: int
+    results: tuple[Result, ...]
+
+
+async def history(
+    store: Store,
+    person: PersonId,
+    board_name: str | None = None,
+    *,
+    before: SubmissionId | None = None,
+    limit: int = 50,
+) -> tuple[HistoryEntry, ...]:
+    """A person's submissions with ids below `before`, on one board or on all."""
+    board = None if board_name is None else (await find_board(store, board_name)).id
+    lookup = _Lookup(store)
+    return tuple(
+        [
+            await lookup.entry(submission)
+            for submission in await store.submissions.history(person, board, before, limit)
+        ]
+    )
+
+
+class _Lookup:
+    """Reads each board and task version of a list of submissions once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._boards: dict[BoardId, Board] = {}
+        self._versions: dict[TaskVersionId, TaskVersion] = {}
+
+    async def entry(self, submission: Submission) -> HistoryEntry:
+        version = await self._version(submission.task_version)
+        board = await self._board(submission.board)
+        stored = await self._store.results.evaluations(submission.id)
+        results = tuple(
+            Result(each.gpu, each.evaluation.verdict, score(version.definition, each.evaluation))
+            for each in stored
+        )
+        return HistoryEntry(submission, board.name, version.number, results)
+
+    async def _board(self, board: BoardId) -> Board:
+        if board not in self._boards:
+            found = await self._store.boards.get(board)
+            if found is None:
+                raise LookupError(f"board {board} of a submission is not there")
+            self._boards[board] = found
+        return self._boards[board]
+
+    async def _version(self, version: TaskVersionId) -> TaskVersion:
+        if version not in self._versions:
+            found = await self._store.boards.version(version)
+            if found is None:
+                raise LookupError(f"task version {version} of a submission is not there")
+            self._versions[version] = found
+        return self._versions[version]

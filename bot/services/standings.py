@@ -1,0 +1,79 @@
+"""Gives a board's standings per GPU type, and who is absent from them and why."""
+
+from dataclasses import dataclass, replace
+
+from bot.domain.board import Board, TaskVersion
+from bot.domain.disclosure import disclosed
+from bot.domain.errors import UserError, unknown_name
+from bot.domain.ids import PersonId
+from bot.domain.ranking import rank
+from bot.domain.score import Standing
+from bot.ports import Refusal, Store
+from bot.services.submit import find_board
+
+
+@dataclass(frozen=True, slots=True)
+class BoardStandings:
+    """One leaderboard: one task version on one GPU type.
+
+    `refused` has, for each person without a score here, the latest ranked run that did not pass.
+    """
+
+    board: Board
+    version: int
+    gpu: str
+    entries: tuple[Standing, ...]
+    refused: tuple[Refusal, ...]
+
+
+async def standings(
+    store: Store, board_name: str, gpu: str | None = None, *, version: int | None = None
+) -> tuple[BoardStandings, ...]:
+    """The leaderboards of a board, of its present task version unless told otherwise."""
+    board = await find_board(store, board_name)
+    if gpu is not None and gpu not in board.gpus:
+        raise unknown_name("gpu", gpu, board.gpus)
+    task_version = await _version(store, board, version)
+    gpus = board.gpus if gpu is None else (gpu,)
+    return tuple([await _standings(store, board, task_version, each) for each in gpus])
+
+
+async def _version(store: Store, board: Board, number: int | None) -> TaskVersion:
+    versions = await store.boards.versions(board.id)
+    for version in versions:
+        if version.id == board.task_version if number is None else version.number == number:
+            return version
+    raise UserError(
+        "unknown-version",
+        f"leaderboard {board.name!r} has no task version {number}; "
+        f"there are: {', '.join(str(each.number) for each in versions)}",
+    )
+
+
+async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str) -> BoardStandings:
+    entries = rank(await store.results.scores(version.id, gpu))
+    ranked = {entry.score.person for entry in entries}
+    refused = await _refused(store, version, gpu, ranked)
+    return BoardStandings(board, version.number, gpu, entries, refused)
+
+
+async def _refused(
+    store: Store, version: TaskVersion, gpu: str, ranked: set[PersonId]
+) -> tuple[Refusal, ...]:
+    seen = set(ranked)
+    refused: list[Refusal] = []
+    for refusal in await store.results.refusals(version.id, gpu):
+        submission = await store.submissions.get(refusal.submission)
+        if submission is None or submission.person in seen:
+            continue
+        seen.add(submission.person)
+        refused.append(replace(refusal, message=await _public_message(store, refusal)))
+    return tuple(refused)
+
+
+async def _public_message(store: Store, refusal: Refusal) -> str:
+    """The message without what the ranked run's inputs could be told from."""
+    for stored in await store.results.evaluations(refusal.submission):
+        if stored.gpu == refusal.gpu:
+            return disclosed(stored.evaluation).message
+    return ""

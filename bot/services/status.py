@@ -1,0 +1,174 @@
+"""Tells where a submission stands, once or whenever it moves."""
+
+import asyncio
+import statistics
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from bot.domain.board import Board
+from bot.domain.disclosure import disclosed
+from bot.domain.errors import StoreError
+from bot.domain.ids import EventId, SubmissionId, TaskVersionId
+from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, submission_state
+from bot.domain.submission import Submission, SubmissionState
+from bot.ports import Store, StoredEvaluation, Topic
+from bot.services.cancel import find_submission
+from runners.contract.evaluation import Evaluation
+from runners.contract.verdict import Stage
+
+_SAMPLE = 5
+"""How many recent evaluations an estimate is made from."""
+_STAGES = frozenset(str(stage) for stage in Stage)
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """A queued job's place, from 1, and about how long until it ends (None: nobody knows)."""
+
+    position: int
+    estimate_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """One job: its stage while it runs, its place while it waits, its evaluation at the end."""
+
+    job: Job
+    stage: str | None = None
+    done: int = 0
+    total: int = 0
+    note: str = ""
+    place: QueuePlace | None = None
+    evaluation: Evaluation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionStatus:
+    """A submission with all its jobs, by GPU; of ranked runs nothing secret is in it."""
+
+    submission: Submission
+    board: Board
+    jobs: tuple[JobStatus, ...]
+
+    @property
+    def state(self) -> SubmissionState:
+        """Where it stands, taken over all its jobs."""
+        return submission_state(tuple(each.job.state for each in self.jobs))
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will move any more."""
+        return all(each.job.state in FINAL_STATES for each in self.jobs)
+
+
+async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
+    """Where a submission stands now; UserError when there is none of this number."""
+    submission = await find_submission(store, submission_id)
+    board = await store.boards.get(submission.board)
+    if board is None:
+        raise LookupError(f"board {submission.board} of submission {submission_id} is not there")
+    stored = {each.job: each for each in await store.results.evaluations(submission_id)}
+    latest = _latest_stages(await store.jobs.events(submission_id, EventId(0)))
+    jobs = [
+        await _job_status(
+            store,
+            submission.task_version,
+            job,
+            event=latest.get(job.id),
+            stored=stored.get(job.id),
+        )
+        for job in await store.jobs.of(submission_id)
+    ]
+    return SubmissionStatus(submission, board, tuple(jobs))
+
+
+def _latest_stages(events: Sequence[JobEvent]) -> dict[int, JobEvent]:
+    """The last event of each job, where that is a stage and not a change of state."""
+    last = {event.job: event for event in events}
+    return {job: event for job, event in last.items() if event.kind in _STAGES}
+
+
+async def _job_status(
+    store: Store,
+    version: TaskVersionId,
+    job: Job,
+    *,
+    event: JobEvent | None,
+    stored: StoredEvaluation | None,
+) -> JobStatus:
+    if stored is not None:
+        return JobStatus(job, evaluation=disclosed(stored.evaluation))
+    if job.state is JobState.QUEUED:
+        return JobStatus(job, place=await _place(store, version, job))
+    if job.state is JobState.RUNNING and event is not None:
+        body = event.body
+        done, total = int(body.get("done", 0)), int(body.get("total", 0))
+        return JobStatus(job, event.kind, done, total, str(body.get("note", "")))
+    return JobStatus(job)
+
+
+async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePlace:
+    position = 1 + await store.jobs.ahead(job.id)
+    running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
+    durations = await _recent_durations(store, version, job.gpu)
+    return QueuePlace(position, waiting_time(durations, position, running))
+
+
+def waiting_time(durations_s: Sequence[float], position: int, slots: int) -> float | None:
+    """Seconds until the job at this place ends, or None when nothing is known.
+
+    While jobs wait, the number that run is the number of slots that there are.
+    """
+    if not durations_s or slots < 1:
+        return None
+    return statistics.median(durations_s) * position / slots
+
+
+async def _recent_durations(store: Store, version: TaskVersionId, gpu: str) -> tuple[float, ...]:
+    scores = await store.results.scores(version, gpu)
+    newest = sorted(scores, key=lambda each: each.submitted_at)[-_SAMPLE:]
+    durations: list[float] = []
+    for each in newest:
+        stored = await store.results.evaluations(each.submission)
+        durations += [one.evaluation.wall_s for one in stored if one.gpu == gpu]
+    return tuple(durations)
+
+
+async def watch(
+    store: Store, submission_id: SubmissionId, *, patience_s: float = 60.0
+) -> AsyncIterator[SubmissionStatus]:
+    """The status now and whenever it has changed, up to the final one.
+
+    A database that is away is waited for, StoreError only after `patience_s` of it.
+    """
+    last: SubmissionStatus | None = None
+    loop = asyncio.get_running_loop()
+    away_since: float | None = None
+    while last is None or not last.is_final:
+        try:
+            async with aclosing(_readings(store, submission_id)) as readings:
+                async for reading in readings:
+                    away_since = None
+                    if reading != last:
+                        last = reading
+                        yield reading
+        except StoreError:
+            away_since = loop.time() if away_since is None else away_since
+            if loop.time() - away_since >= patience_s:
+                raise
+            await asyncio.sleep(min(1.0, patience_s))
+
+
+async def _readings(
+    store: Store, submission_id: SubmissionId
+) -> AsyncGenerator[SubmissionStatus, None]:
+    """One reading at once, then one for each hint, and about one a second without hints."""
+    async with store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
+        reading = await status(store, submission_id)
+        yield reading
+        while not reading.is_final:
+            notice = await anext(notices)
+            if notice is None or notice.payload == str(submission_id):
+                reading = await status(store, submission_id)
+                yield reading

@@ -1,0 +1,37 @@
+"""Takes a submission in: checks it by the rules of acceptance and stores it with its jobs."""
+
+from bot.domain import acceptance
+from bot.domain.board import Board
+from bot.domain.errors import unknown_name
+from bot.domain.heading import parse_heading
+from bot.domain.job import PRIORITIES
+from bot.domain.submission import NewSubmission, Submission, SubmissionRequest
+from bot.ports import Clock, Store
+
+
+async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
+    """Store an acceptable submission, one job per GPU type; UserError says what to change."""
+    source = acceptance.source_text(request.content)
+    heading = parse_heading(source)
+    board = await find_board(store, acceptance.board_name(request.board, heading))
+    acceptance.check_open(board, clock.now())
+    return await store.submissions.add(
+        NewSubmission(
+            person=request.person,
+            board=board.id,
+            task_version=board.task_version,
+            file_name=acceptance.file_name(request.file_name),
+            source=source,
+            mode=request.mode,
+            gpus=acceptance.choose_gpus(request.gpus, heading.gpus, board.gpus),
+            priority=PRIORITIES[request.mode],
+        )
+    )
+
+
+async def find_board(store: Store, name: str) -> Board:
+    """The board of this name; UserError `unknown-board` with the nearest names."""
+    board = await store.boards.find(name)
+    if board is None:
+        raise unknown_name("board", name, [each.name for each in await store.boards.all()])
+    return board
