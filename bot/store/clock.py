@@ -1,0 +1,11 @@
+"""The time of day of this machine."""
+
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """The machine's own clock, in UTC."""
+
+    def now(self) -> datetime:
+        """The present, aware and in UTC."""
+        return datetime.now(UTC)

@@ -1,0 +1,82 @@
+"""Boards and task versions in memory."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from bot.domain.board import Board, NewBoard, TaskVersion
+from bot.domain.errors import StoreError
+from bot.domain.ids import BoardId, TaskVersionId
+from bot.store.memory.tables import Tables
+from bot.store.refusals import board_exists
+from runners.contract.task import TaskDefinition
+
+
+class MemoryBoards:
+    """Boards by name, each with the versions of its task."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def publish(self, board: NewBoard, task: TaskDefinition, digest: str) -> Board:
+        if await self.find(board.name) is not None:
+            raise board_exists(board.name)
+        stored = Board(
+            id=BoardId(self._tables.next_id()),
+            name=board.name,
+            gpus=board.gpus,
+            deadline=board.deadline,
+            creator=board.creator,
+            task_version=TaskVersionId(self._tables.next_id()),
+            created_at=self._tables.clock.now(),
+        )
+        self._tables.boards[stored.id] = stored
+        self._tables.versions[stored.task_version] = TaskVersion(
+            stored.task_version, stored.id, 1, digest, task, stored.created_at
+        )
+        return stored
+
+    async def add_version(self, board: BoardId, task: TaskDefinition, digest: str) -> TaskVersion:
+        stored = self._existing(board)
+        versions = await self.versions(board)
+        version = next((known for known in versions if known.digest == digest), None)
+        if version is None:
+            version = TaskVersion(
+                TaskVersionId(self._tables.next_id()),
+                board,
+                versions[-1].number + 1,
+                digest,
+                task,
+                self._tables.clock.now(),
+            )
+            self._tables.versions[version.id] = version
+        self._tables.boards[board] = replace(stored, task_version=version.id)
+        return version
+
+    async def configure(
+        self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
+    ) -> Board:
+        configured = replace(self._existing(board), gpus=gpus, deadline=deadline)
+        self._tables.boards[board] = configured
+        return configured
+
+    async def find(self, name: str) -> Board | None:
+        return next((board for board in self._tables.boards.values() if board.name == name), None)
+
+    async def get(self, board: BoardId) -> Board | None:
+        return self._tables.boards.get(board)
+
+    async def all(self) -> tuple[Board, ...]:
+        return tuple(sorted(self._tables.boards.values(), key=lambda board: board.name))
+
+    async def version(self, version: TaskVersionId) -> TaskVersion | None:
+        return self._tables.versions.get(version)
+
+    async def versions(self, board: BoardId) -> tuple[TaskVersion, ...]:
+        found = [one for one in self._tables.versions.values() if one.board == board]
+        return tuple(sorted(found, key=lambda version: version.number))
+
+    def _existing(self, board: BoardId) -> Board:
+        found = self._tables.boards.get(board)
+        if found is None:
+            raise StoreError(f"there is no board with id {board}")
+        return found

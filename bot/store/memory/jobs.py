@@ -1,0 +1,163 @@
+"""The queue in memory: the rules of the Postgres queue without a database."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.domain.errors import StoreError
+from bot.domain.ids import EventId, JobId, SubmissionId
+from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState
+from bot.domain.score import ScoreValue
+from bot.ports import Beat, Claim, StoredEvaluation
+from bot.store.memory.tables import Pool, Tables
+from bot.store.memory.turns import before, in_turn
+from bot.store.text import storable
+from bot.store.transitions import (
+    after_cancel,
+    after_failure,
+    after_lost_lease,
+    after_return,
+    after_success,
+)
+from runners.contract.evaluation import Evaluation
+
+
+class MemoryJobs:
+    """Leases, fences, fair turns and events over a dict of jobs."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def claim(self, claim: Claim) -> tuple[Job, ...]:
+        claimed: list[Job] = []
+        for gpu in sorted(claim.slots):
+            room = min(claim.slots[gpu], self._room(gpu))
+            due = in_turn(self._tables.jobs.values(), gpu, self._tables.clock.now())
+            claimed += [self._lease(job, claim) for job in due[: max(0, room)]]
+        return tuple(claimed)
+
+    async def attach(self, job: JobId, fence: int, call: str) -> bool:
+        held = self._tables.held(job, fence)
+        if held is not None:
+            self._tables.put(replace(held, call=storable(call)))
+        return held is not None
+
+    async def beat(
+        self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
+    ) -> tuple[Beat, ...]:
+        until = self._tables.clock.now() + lease
+        beats: list[Beat] = []
+        for job_id, fence in sorted(held):
+            job = self._tables.held(job_id, fence)
+            if job is not None and job.worker == storable(worker):
+                self._tables.leases[job_id] = until
+                beats.append(Beat(job_id, job.cancel_requested))
+        return tuple(beats)
+
+    async def accept(
+        self, job: JobId, fence: int, evaluation: Evaluation, score: ScoreValue | None
+    ) -> bool:
+        held = self._tables.held(job, fence)
+        if held is None:
+            return False
+        now = self._tables.clock.now()
+        self._tables.evaluations[job] = StoredEvaluation(job, held.gpu, evaluation, now)
+        if score is not None:
+            self._tables.scores[job] = score
+        self._tables.put(after_success(held, now))
+        return True
+
+    async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
+        held = self._tables.held(job, fence)
+        if held is not None:
+            now = self._tables.clock.now()
+            self._tables.put(after_failure(held, error, now, final=final))
+        return held is not None
+
+    async def give_back(self, job: JobId, fence: int) -> bool:
+        held = self._tables.held(job, fence)
+        if held is not None:
+            self._tables.put(after_return(held, self._tables.clock.now()))
+        return held is not None
+
+    async def end_cancelled(self, job: JobId, fence: int) -> bool:
+        held = self._tables.held(job, fence)
+        if held is not None:
+            self._tables.put(after_cancel(held, self._tables.clock.now()))
+        return held is not None
+
+    async def request_cancel(self, submission: SubmissionId) -> int:
+        affected = [
+            job
+            for job in self._tables.jobs_of(submission)
+            if job.state not in FINAL_STATES and not job.cancel_requested
+        ]
+        for job in affected:
+            if job.state is JobState.QUEUED:
+                self._tables.put(after_cancel(job, self._tables.clock.now()))
+            else:
+                self._tables.put(replace(job, cancel_requested=True))
+        return len(affected)
+
+    async def reap(self) -> int:
+        now = self._tables.clock.now()
+        expired = [job for job, until in self._tables.leases.items() if until < now]
+        for job in expired:
+            self._tables.put(after_lost_lease(self._tables.jobs[job], now))
+        return len(expired)
+
+    async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
+        return self._tables.jobs_of(submission)
+
+    async def ahead(self, job: JobId) -> int:
+        found = self._tables.jobs.get(job)
+        if found is None:
+            raise StoreError(f"there is no job with id {job}")
+        return before(found, self._tables.jobs.values())
+
+    async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
+        held = self._tables.held(job, fence)
+        if held is not None:
+            self._tables.add_event(held, storable(kind), dict(body))
+        return held is not None
+
+    async def events(self, submission: SubmissionId, after: EventId) -> tuple[JobEvent, ...]:
+        return tuple(
+            event
+            for event in self._tables.events
+            if event.submission == submission and event.id > after
+        )
+
+    async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
+        self._tables.pools[gpu] = Pool(max_running, paused)
+        self._tables.announce(gpu)
+
+    async def backlog(self) -> dict[str, dict[str, int]]:
+        counts: dict[str, dict[str, int]] = {}
+        for job in self._tables.jobs.values():
+            if job.state not in FINAL_STATES:
+                states = counts.setdefault(job.gpu, {})
+                states[job.state.value] = states.get(job.state.value, 0) + 1
+        return counts
+
+    def _room(self, gpu: str) -> int:
+        pool = self._tables.pools.get(gpu, Pool())
+        jobs = self._tables.jobs.values()
+        running = sum(job.gpu == gpu and job.state is JobState.RUNNING for job in jobs)
+        if pool.paused:
+            return 0
+        return len(jobs) if pool.max_running is None else pool.max_running - running
+
+    def _lease(self, job: Job, claim: Claim) -> Job:
+        now = self._tables.clock.now()
+        leased = replace(
+            job,
+            state=JobState.RUNNING,
+            attempt=job.attempt + 1,
+            fence=job.fence + 1,
+            worker=storable(claim.worker),
+            started_at=job.started_at or now,
+        )
+        self._tables.put(leased)
+        self._tables.leases[job.id] = now + claim.lease
+        return leased

@@ -1,0 +1,62 @@
+"""Accepted evaluations and scores in memory."""
+
+from bot.domain.ids import SubmissionId, TaskVersionId
+from bot.domain.score import Score
+from bot.ports import Refusal, StoredEvaluation
+from bot.store.memory.tables import Tables
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+
+MOST_REFUSALS = 200
+
+
+class MemoryResults:
+    """Evaluations by job, and what each is worth."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
+        jobs = self._tables.jobs_of(submission)
+        stored = self._tables.evaluations
+        return tuple(stored[job.id] for job in jobs if job.id in stored)
+
+    async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
+        found: list[Score] = []
+        for job_id, value in self._tables.scores.items():
+            job = self._tables.jobs[job_id]
+            submission = self._tables.submissions[job.submission]
+            if submission.task_version == version and job.gpu == gpu:
+                found.append(
+                    Score(
+                        submission=submission.id,
+                        person=submission.person,
+                        person_name=self._tables.people[submission.person].name,
+                        board=submission.board,
+                        task_version=version,
+                        gpu=gpu,
+                        value=value,
+                        submitted_at=submission.created_at,
+                    )
+                )
+        return tuple(sorted(found, key=lambda score: (score.value.time_ns, score.submission)))
+
+    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
+        found: list[Refusal] = []
+        for job_id, stored in self._tables.evaluations.items():
+            submission = self._tables.submissions[self._tables.jobs[job_id].submission]
+            refused = stored.evaluation.verdict is not Verdict.PASSED
+            here = submission.task_version == version and stored.gpu == gpu
+            if refused and here and submission.mode is Mode.RANKED:
+                found.append(
+                    Refusal(
+                        submission=submission.id,
+                        person_name=self._tables.people[submission.person].name,
+                        gpu=gpu,
+                        verdict=stored.evaluation.verdict.value,
+                        message=stored.evaluation.message,
+                        submitted_at=submission.created_at,
+                    )
+                )
+        newest = sorted(found, key=lambda refusal: refusal.submission, reverse=True)
+        return tuple(newest[:MOST_REFUSALS])

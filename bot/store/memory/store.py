@@ -1,0 +1,25 @@
+"""Puts the roles of the in-memory store together over one set of tables."""
+
+from bot.ports import Clock
+from bot.store.memory.audit import MemoryAudit
+from bot.store.memory.boards import MemoryBoards
+from bot.store.memory.jobs import MemoryJobs
+from bot.store.memory.people import MemoryPeople
+from bot.store.memory.results import MemoryResults
+from bot.store.memory.submissions import MemorySubmissions
+from bot.store.memory.tables import Tables
+from bot.store.subscriptions import Subscriptions
+
+
+class MemoryStore:
+    """Every role of the store, kept until the process ends."""
+
+    def __init__(self, clock: Clock) -> None:
+        tables = Tables(clock, Subscriptions())
+        self.people = MemoryPeople(tables)
+        self.boards = MemoryBoards(tables)
+        self.submissions = MemorySubmissions(tables)
+        self.jobs = MemoryJobs(tables)
+        self.results = MemoryResults(tables)
+        self.audit = MemoryAudit(tables)
+        self.events = tables.subscriptions

@@ -1,0 +1,91 @@
+"""Submissions and their sources in memory."""
+
+from dataclasses import replace
+
+from bot.domain.errors import StoreError
+from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId
+from bot.domain.job import Job, JobState, submission_state
+from bot.domain.submission import NewSubmission, Submission, SubmissionState
+from bot.store.memory.tables import Pool, Tables
+from bot.store.sources import source_hash
+from bot.store.text import storable
+
+
+class MemorySubmissions:
+    """Submissions by id; a source is kept once per hash."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def add(self, submission: NewSubmission) -> Submission:
+        digest = source_hash(submission.source)
+        self._tables.sources.setdefault(digest, submission.source)
+        stored = Submission(
+            id=SubmissionId(self._tables.next_id()),
+            person=submission.person,
+            board=submission.board,
+            task_version=submission.task_version,
+            file_name=storable(submission.file_name),
+            source_hash=digest,
+            mode=submission.mode,
+            gpus=submission.gpus,
+            state=SubmissionState.QUEUED,
+            created_at=self._tables.clock.now(),
+        )
+        self._tables.submissions[stored.id] = stored
+        for gpu in submission.gpus:
+            self._tables.pools.setdefault(gpu, Pool())
+            self._tables.put(self._new_job(submission, stored, gpu))
+        return stored
+
+    async def get(self, submission: SubmissionId) -> Submission | None:
+        stored = self._tables.submissions.get(submission)
+        return None if stored is None else self._current(stored)
+
+    async def source(self, submission: SubmissionId) -> str:
+        stored = self._tables.submissions.get(submission)
+        if stored is None:
+            raise StoreError(f"there is no submission with id {submission}")
+        return self._tables.sources[stored.source_hash]
+
+    async def history(
+        self,
+        person: PersonId,
+        board: BoardId | None = None,
+        before: SubmissionId | None = None,
+        limit: int = 50,
+    ) -> tuple[Submission, ...]:
+        found = [
+            self._current(one)
+            for one in self._tables.submissions.values()
+            if one.person == person
+            and (board is None or one.board == board)
+            and (before is None or one.id < before)
+        ]
+        return tuple(sorted(found, key=lambda one: one.id, reverse=True)[:limit])
+
+    def _current(self, stored: Submission) -> Submission:
+        states = tuple(job.state for job in self._tables.jobs_of(stored.id))
+        return replace(stored, state=submission_state(states))
+
+    def _new_job(self, new: NewSubmission, stored: Submission, gpu: str) -> Job:
+        return Job(
+            id=JobId(self._tables.next_id()),
+            submission=stored.id,
+            person=stored.person,
+            gpu=gpu,
+            mode=stored.mode,
+            priority=new.priority,
+            state=JobState.QUEUED,
+            attempt=0,
+            max_attempts=new.max_attempts,
+            fence=0,
+            worker=None,
+            call=None,
+            cancel_requested=False,
+            error=None,
+            run_at=stored.created_at,
+            created_at=stored.created_at,
+            started_at=None,
+            finished_at=None,
+        )

@@ -1,0 +1,89 @@
+"""The rows of the in-memory store, and the one place where a job changes and is told of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+
+from bot.domain.board import Board, TaskVersion
+from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.job import Job, JobEvent, JobState
+from bot.domain.person import Person
+from bot.domain.score import ScoreValue
+from bot.domain.submission import Submission
+from bot.ports import AuditRow, Clock, Notice, StoredEvaluation, Topic
+from bot.store.subscriptions import Subscriptions
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How many jobs of one GPU type may run at once."""
+
+    max_running: int | None = None
+    paused: bool = False
+
+
+@dataclass(slots=True)
+class Tables:
+    """What Postgres keeps in its tables."""
+
+    clock: Clock
+    subscriptions: Subscriptions
+    people: dict[PersonId, Person] = field(default_factory=dict)
+    boards: dict[BoardId, Board] = field(default_factory=dict)
+    versions: dict[TaskVersionId, TaskVersion] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    submissions: dict[SubmissionId, Submission] = field(default_factory=dict)
+    pools: dict[str, Pool] = field(default_factory=dict)
+    jobs: dict[JobId, Job] = field(default_factory=dict)
+    leases: dict[JobId, datetime] = field(default_factory=dict)
+    events: list[JobEvent] = field(default_factory=list)
+    evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
+    scores: dict[JobId, ScoreValue] = field(default_factory=dict)
+    audit: list[AuditRow] = field(default_factory=list)
+    _ids: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def next_id(self) -> int:
+        """A number that no row has yet."""
+        return next(self._ids)
+
+    def jobs_of(self, submission: SubmissionId) -> tuple[Job, ...]:
+        """A submission's jobs, by GPU."""
+        found = [job for job in self.jobs.values() if job.submission == submission]
+        return tuple(sorted(found, key=lambda job: job.gpu))
+
+    def held(self, job: JobId, fence: int) -> Job | None:
+        """The running job when `fence` is still the one of its lease."""
+        found = self.jobs.get(job)
+        if found is None or found.state is not JobState.RUNNING or found.fence != fence:
+            return None
+        return found
+
+    def put(self, job: Job) -> None:
+        """Write a job; a change of its state is recorded and told."""
+        old = self.jobs.get(job.id)
+        self.jobs[job.id] = job
+        if job.state is not JobState.RUNNING:
+            self.leases.pop(job.id, None)
+        if old is None or old.state is not job.state:
+            self._tell_state(job, freed=old is not None and old.state is JobState.RUNNING)
+        if job.cancel_requested and not (old is not None and old.cancel_requested):
+            self.subscriptions.publish(Notice(Topic.CANCEL, str(job.id)))
+
+    def _tell_state(self, job: Job, *, freed: bool) -> None:
+        body: dict[str, str | int] = {"gpu": job.gpu, "attempt": job.attempt}
+        if job.error is not None:
+            body["error"] = job.error
+        self.add_event(job, job.state.value, body)
+        if freed or job.state is JobState.QUEUED:
+            self.announce(job.gpu)
+
+    def announce(self, gpu: str) -> None:
+        """Tell the workers that a GPU type may have work and room."""
+        self.subscriptions.publish(Notice(Topic.READY, gpu))
+
+    def add_event(self, job: Job, kind: str, body: dict[str, str | int]) -> None:
+        """Record one step of a job and tell those who watch its submission."""
+        event_id = EventId(self.next_id())
+        self.events.append(JobEvent(event_id, job.id, job.submission, kind, body, self.clock.now()))
+        self.subscriptions.publish(Notice(Topic.PROGRESS, str(job.submission)))
