@@ -1,0 +1,98 @@
+"""The report of one evaluation: verdict, cases with their times, log, machine."""
+
+from bot.domain.durations import show_time
+from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
+from runners.contract.evaluation import CaseResult, Environment, Evaluation, Isolation
+from runners.contract.verdict import Verdict
+
+VERDICT_WORDS = {
+    Verdict.PASSED: "passed",
+    Verdict.WRONG_ANSWER: "wrong answer",
+    Verdict.INVALID_SUBMISSION: "invalid submission",
+    Verdict.BUILD_FAILED: "build failed",
+    Verdict.CRASHED: "crashed",
+    Verdict.TIMED_OUT: "timed out",
+    Verdict.MEMORY_EXCEEDED: "memory exceeded",
+    Verdict.OUTPUT_EXCEEDED: "output exceeded",
+    Verdict.DISALLOWED: "disallowed",
+    Verdict.TIMING_REJECTED: "timing rejected",
+    Verdict.AUDIT: "held for audit",
+    Verdict.TASK_ERROR: "the task itself failed",
+}
+
+_CASE_COLUMNS = (
+    Column("case"),
+    Column("arguments"),
+    Column("status"),
+    Column("time", numeric=True),
+    Column("bound", numeric=True),
+    Column("rounds", numeric=True),
+)
+
+
+def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Report:
+    """Everything that an evaluation says; hand in a disclosed one where it is not one's own."""
+    blocks: list[Block] = [verdict_line(evaluation)]
+    if evaluation.message:
+        blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
+    if evaluation.cases:
+        rows = tuple(_row(number, case) for number, case in enumerate(evaluation.cases, start=1))
+        blocks.append(Table("cases", _CASE_COLUMNS, rows))
+    blocks += [
+        Text(f"{case.spec}: {case.message}", Tone.BAD)
+        for case in evaluation.cases
+        if case.message and case.message != evaluation.message
+    ]
+    if evaluation.log:
+        blocks.append(Log("what it printed", evaluation.log))
+    blocks.append(Text(machine_line(evaluation.environment), Tone.QUIET))
+    blocks.append(Text(isolation_line(evaluation.isolation), Tone.QUIET))
+    return Report(title or f"{evaluation.task} on {evaluation.gpu}", tuple(blocks))
+
+
+def verdict_line(evaluation: Evaluation) -> Text:
+    """The verdict in words, where it fell, and how long the whole evaluation took."""
+    where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
+    words = VERDICT_WORDS[evaluation.verdict]
+    return Text(
+        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {evaluation.wall_s:.1f} s in all",
+        _tone(evaluation.verdict),
+    )
+
+
+def _tone(verdict: Verdict) -> Tone:
+    return Tone.GOOD if verdict is Verdict.PASSED else Tone.BAD
+
+
+def _row(number: int, case: CaseResult) -> tuple[str, ...]:
+    measured = case.measurement
+    if measured is None:
+        return (f"{case.kind} {number}", case.spec, case.status.value, "", "", "")
+    return (
+        f"{case.kind} {number}",
+        case.spec,
+        case.status.value,
+        show_time(measured.time_ns, measured.half_width_ns),
+        show_time(measured.bound_ns) if measured.bound_ns > 0 else "none",
+        str(measured.rounds),
+    )
+
+
+def machine_line(environment: Environment) -> str:
+    """The machine and its software in one line."""
+    parts = [environment.gpu if environment.gpu != "CPU" else "", environment.cpu]
+    parts += [f"{environment.cores} cores", environment.platform, f"Python {environment.python}"]
+    parts += [f"torch {environment.torch}"] if environment.torch else []
+    parts += [f"driver {environment.driver}"] if environment.driver else []
+    parts += [f"inputs by {environment.transport}", f"harness {environment.harness_version}"]
+    return "machine: " + ", ".join(part for part in parts if part)
+
+
+def isolation_line(isolation: Isolation) -> str:
+    """The layers of the sandbox that were there, and those that were not."""
+    layers = ", ".join(isolation.layers) or "no layer"
+    line = f"sandbox: {isolation.outer}; {layers}"
+    if not isolation.missing:
+        return line
+    missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
+    return f"{line}; missing: {missing}"

@@ -1,0 +1,75 @@
+"""The report of what a person has submitted, newest first."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from bot.domain.durations import show_time
+from bot.domain.score import ScoreValue
+from bot.domain.submission import Submission
+from bot.reports.blocks import Column, Report, Table, Text, Tone
+from bot.reports.evaluation import VERDICT_WORDS
+from runners.contract.verdict import Verdict
+
+
+class Outcome(Protocol):
+    """How a submission ended on one GPU type."""
+
+    @property
+    def gpu(self) -> str: ...
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def score(self) -> ScoreValue | None: ...
+
+
+class PastSubmission(Protocol):
+    """One submission with its outcomes, as the history service gives it."""
+
+    @property
+    def submission(self) -> Submission: ...
+    @property
+    def board_name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def results(self) -> Sequence[Outcome]: ...
+
+
+_COLUMNS = (
+    Column("submission", numeric=True),
+    Column("when (UTC)"),
+    Column("board"),
+    Column("task version", numeric=True),
+    Column("file"),
+    Column("mode"),
+    Column("outcome"),
+)
+
+
+def history_report(person_name: str, past: Sequence[PastSubmission]) -> Report:
+    """One line per submission; several GPU types share it."""
+    title = f"submissions of {person_name}"
+    if not past:
+        return Report(title, (Text("nothing yet", Tone.QUIET),))
+    return Report(title, (Table("submissions", _COLUMNS, tuple(_row(each) for each in past)),))
+
+
+def _row(past: PastSubmission) -> tuple[str, ...]:
+    submission = past.submission
+    outcomes = ", ".join(_outcome(each) for each in past.results) or submission.state.value
+    return (
+        f"#{submission.id}",
+        f"{submission.created_at:%Y-%m-%d %H:%M}",
+        past.board_name,
+        str(past.version),
+        submission.file_name,
+        submission.mode.value,
+        outcomes,
+    )
+
+
+def _outcome(outcome: Outcome) -> str:
+    if outcome.score is not None:
+        shown = show_time(outcome.score.time_ns, outcome.score.half_width_ns)
+        return f"{outcome.gpu}: {shown}"
+    return f"{outcome.gpu}: {VERDICT_WORDS[outcome.verdict]}"

@@ -1,0 +1,107 @@
+"""The report of where a submission stands, while it waits, while it runs and at its end."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from bot.domain.board import Board
+from bot.domain.durations import show_span
+from bot.domain.job import Job, JobState
+from bot.domain.submission import Submission, SubmissionState
+from bot.reports.blocks import Block, Report, Text, Tone
+from bot.reports.evaluation import VERDICT_WORDS, evaluation_report
+from runners.contract.evaluation import Evaluation
+from runners.contract.verdict import Verdict
+
+
+class Place(Protocol):
+    """A place in the queue, from 1, and about how long it takes."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def estimate_s(self) -> float | None: ...
+
+
+class JobProgress(Protocol):
+    """One job, as the status service gives it."""
+
+    @property
+    def job(self) -> Job: ...
+    @property
+    def stage(self) -> str | None: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def place(self) -> Place | None: ...
+    @property
+    def evaluation(self) -> Evaluation | None: ...
+
+
+class SubmissionProgress(Protocol):
+    """A submission with its jobs, as the status service gives it."""
+
+    @property
+    def submission(self) -> Submission: ...
+    @property
+    def board(self) -> Board: ...
+    @property
+    def jobs(self) -> Sequence[JobProgress]: ...
+    @property
+    def state(self) -> SubmissionState: ...
+
+
+def status_report(progress: SubmissionProgress) -> Report:
+    """One line per job while it moves, the whole evaluation once there is one."""
+    submission = progress.submission
+    title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
+    blocks: list[Block] = []
+    for job in progress.jobs:
+        if job.evaluation is None:
+            blocks.append(job_line(job))
+        else:
+            blocks += evaluation_report(job.evaluation).blocks
+    return Report(title, tuple(blocks))
+
+
+def job_line(progress: JobProgress) -> Text:
+    """One job in a few words, such as `CPU: timing 2/5`."""
+    job = progress.job
+    if progress.evaluation is not None:
+        passed = progress.evaluation.verdict is Verdict.PASSED
+        words = VERDICT_WORDS[progress.evaluation.verdict]
+        return Text(f"{job.gpu}: {words}", Tone.GOOD if passed else Tone.BAD)
+    match job.state:
+        case JobState.QUEUED:
+            return Text(f"{job.gpu}: {_waiting(progress)}")
+        case JobState.RUNNING:
+            return Text(f"{job.gpu}: {_running(progress)}")
+        case JobState.FAILED:
+            return Text(
+                f"{job.gpu}: given up after {job.attempt} of {job.max_attempts} tries; "
+                f"our fault, not the submission's: {job.error or 'no reason is known'}",
+                Tone.BAD,
+            )
+        case JobState.CANCELLED | JobState.SUCCEEDED:
+            return Text(f"{job.gpu}: {job.state}", Tone.QUIET)
+
+
+def _waiting(progress: JobProgress) -> str:
+    words = "queued"
+    if progress.place is not None:
+        words += f", place {progress.place.position}"
+        if progress.place.estimate_s is not None:
+            words += f", about {show_span(progress.place.estimate_s)}"
+    if progress.job.error:
+        words += (
+            f"; try {progress.job.attempt} of {progress.job.max_attempts} failed, our fault: "
+            f"{progress.job.error}"
+        )
+    return words
+
+
+def _running(progress: JobProgress) -> str:
+    if progress.stage is None:
+        return "starting"
+    return progress.stage + (f" {progress.done}/{progress.total}" if progress.total else "")

@@ -1,0 +1,72 @@
+"""Tests of the settings."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from bot.domain.errors import SetupError
+from bot.settings import Settings, read_settings
+
+VARIABLES = ("PODIUM_DATA_DIR", "DATABASE_URL", "PODIUM_RUNNERS", "PODIUM_REQUIRE_SANDBOX")
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_defaults_need_no_environment() -> None:
+    settings = read_settings()
+    assert settings.data_dir == Path(".podium")
+    assert settings.database_url is None
+    assert settings.runners == ("local",)
+    assert not settings.strict_sandbox
+
+
+def test_every_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODIUM_DATA_DIR", "/srv/podium")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ada:secret@db/podium")
+    monkeypatch.setenv("PODIUM_RUNNERS", "local, fake,")
+    monkeypatch.setenv("PODIUM_REQUIRE_SANDBOX", "strict")
+    settings = read_settings()
+    assert settings.data_dir == Path("/srv/podium")
+    assert settings.database_url is not None
+    assert settings.database_url.get_secret_value() == "postgresql://ada:secret@db/podium"
+    assert settings.runners == ("local", "fake")
+    assert settings.strict_sandbox
+
+
+def test_an_empty_database_url_means_the_embedded_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "")
+    assert read_settings().database_url is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("PODIUM_REQUIRE_SANDBOX", "maybe"), ("PODIUM_RUNNERS", " , ")]
+)
+def test_a_value_that_cannot_be_used_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SetupError, match=name):
+        read_settings()
+
+
+def test_a_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ada:secret@db/podium")
+    assert "secret" not in repr(read_settings())
+
+
+def test_settings_are_frozen() -> None:
+    name = "data_dir"
+    with pytest.raises(ValidationError):
+        setattr(read_settings(), name, Path("elsewhere"))
+
+
+def test_another_data_folder_leaves_the_rest_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODIUM_RUNNERS", "fake")
+    moved = read_settings().at(Path("there"))
+    assert moved == Settings(data_dir=Path("there"), runners=("fake",))
+    assert moved.at(None) == moved
