@@ -1,0 +1,182 @@
+"""Confines a freshly forked candidate before it imports the submission.
+
+The order is fixed by what each step still needs: the view of the files while this is root, the
+user namespace once root is dropped, a fork into the PID namespace, then in its PID 1 everything
+that only takes rights away. `PR_SET_DUMPABLE` stays 1: the judge, the same user one namespace
+further out, reads the outputs by `process_vm_readv`. Nothing in the sandbox gains by it, for
+another candidate has another user namespace and the filter refuses the call.
+"""
+
+import os
+import resource
+import select
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from runners.contract.evaluation import Limits
+from runners.contract.task import IsolationLayer
+from runners.harness.sandbox import kernel, landlock, seccomp, view
+
+NOBODY = 65534
+CAPABILITIES = "capabilities"
+NESTED = "no nested namespaces"
+PROC = "own /proc"
+_KEPT = ("LANG", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST")
+_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+_LOCKED_BYTES = 8 << 20
+_FIRST_FREE_FD = 3
+
+Announce = Callable[[int], None]
+Found = tuple[tuple[str, ...], dict[str, str]]
+
+
+class Layers:
+    """Which layers came about, and the reasons for those that did not."""
+
+    def __init__(self) -> None:
+        self.active: list[str] = []
+        self.missing: dict[str, str] = {}
+
+    def attempt(self, name: str, step: Callable[[], object]) -> bool:
+        """Run one step; a kernel that refuses it costs the layer, not the candidate."""
+        try:
+            step()
+        except (OSError, ValueError) as error:
+            self.missing[name] = str(error)
+            return False
+        self.active.append(name)
+        return True
+
+
+def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool) -> Found:
+    """Confine this process; returns in PID 1 of the new namespaces only.
+
+    `announce` is called once in the intermediate process, with PID 1's number as the caller's
+    namespace knows it; then the intermediate ends. Gives the active layers, and for every
+    missing one the reason.
+    """
+    layers = Layers()
+    as_root = os.getuid() == 0
+    if as_root:
+        layers.attempt(IsolationLayer.FILESYSTEM, lambda: build_view(limits.disk, gpu=gpu))
+        drop_root()
+    make_namespaces(layers)
+    _become_first(announce)
+    os.setsid()
+    if not as_root:
+        layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(limits.disk, gpu=gpu))
+    if IsolationLayer.NAMESPACES in layers.active:
+        layers.attempt(PROC, view.mount_proc)
+        layers.attempt(NESTED, _forbid_namespaces)
+    view.enter_job()
+    _clean_environment()
+    _close_others(keep_fds)
+    _take_rights_away(layers, limits, gpu=gpu)
+    return tuple(layers.active), layers.missing
+
+
+def build_view(scratch_bytes: int, *, gpu: bool) -> None:
+    """Give this process a mount namespace and a root of its own."""
+    kernel.unshare(kernel.CLONE_NEWNS)
+    view.build(scratch_bytes, gpu=gpu)
+
+
+def drop_root() -> None:
+    """Become nobody for good."""
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self/uid_map belongs to root
+
+
+def make_namespaces(layers: Layers) -> None:
+    """Move into own user, mount, IPC, UTS and network namespaces; the next child is PID 1."""
+    if layers.attempt(IsolationLayer.NAMESPACES, _unshare_all):
+        layers.attempt(IsolationLayer.NETWORK, lambda: kernel.unshare(kernel.CLONE_NEWNET))
+    else:
+        layers.missing[IsolationLayer.NETWORK] = layers.missing[IsolationLayer.NAMESPACES]
+
+
+def _unshare_all() -> None:
+    user, group = os.getuid(), os.getgid()
+    own = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID
+    kernel.unshare(own | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+
+
+def _become_first(announce: Announce) -> None:
+    """Fork; the child goes on once its parent is gone and the judge has become its parent."""
+    parent = os.pidfd_open(os.getpid())
+    child = os.fork()
+    if child:
+        announce(child)
+        os._exit(0)
+    select.select([parent], [], [])
+    os.close(parent)
+
+
+def _forbid_namespaces() -> None:
+    Path("/proc/sys/user/max_user_namespaces").write_text("0")
+
+
+def _clean_environment() -> None:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    os.environ.clear()
+    os.environ.update(
+        {"LANG": "C.UTF-8", "PATH": _PATH, "HOME": view.JOB, "TMPDIR": "/tmp", "USER": "nobody"}  # noqa: S108 - inside the sandbox
+    )
+    os.environ.update(kept)
+
+
+def _close_others(keep: frozenset[int]) -> None:
+    start = _FIRST_FREE_FD
+    highest = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    for descriptor in (*sorted(fd for fd in keep if fd >= start), highest):
+        os.closerange(start, descriptor)
+        start = descriptor + 1
+
+
+def _take_rights_away(layers: Layers, limits: Limits, *, gpu: bool) -> None:
+    layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))
+    layers.attempt(CAPABILITIES, kernel.drop_capabilities)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    readable, writable = _paths(own_view=IsolationLayer.FILESYSTEM in layers.active)
+    layers.attempt(IsolationLayer.LANDLOCK, lambda: landlock.restrict(readable, writable))
+    layers.attempt(IsolationLayer.SECCOMP, lambda: seccomp.install(gpu=gpu))
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+
+
+def _paths(*, own_view: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What Landlock lets the candidate read and write; it is stricter where it stands alone."""
+    if own_view:
+        return ("/",), (*view.SCRATCH, "/dev", "/proc")
+    return (*view.SYSTEM, *view.interpreter(), "/sys"), (view.JOB, "/dev", "/proc")
+
+
+def set_limits(limits: Limits, *, gpu: bool) -> None:
+    """Cap what one process may use, on top of what it holds already; never raises a limit."""
+    caps = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: limits.disk,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_NPROC: limits.processes,
+        resource.RLIMIT_RTPRIO: 0,
+    }
+    if not gpu:  # CUDA reserves and pins far more than it uses; the watchdog sees what it uses
+        caps[resource.RLIMIT_DATA] = _data_bytes() + limits.memory
+        caps[resource.RLIMIT_MEMLOCK] = _LOCKED_BYTES
+    for name, wanted in caps.items():
+        hard = resource.getrlimit(name)[1]
+        cap = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(name, (cap, cap))
+
+
+def _data_bytes() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) << 10
+    return 0

@@ -1,0 +1,148 @@
+"""The few system calls that Python's library does not offer, raising OSError like the rest."""
+
+import ctypes
+import os
+import struct
+from pathlib import Path
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x2, 0x4, 0x8
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MNT_DETACH = 2
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 0x1, 0x2
+
+CLONE_NEWNS = 0x20000
+CLONE_NEWUTS = 0x4000000
+CLONE_NEWIPC = 0x8000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+SECCOMP_MODE_FILTER = 2
+
+_AT_FDCWD = -100
+_AT_RECURSIVE = 0x8000
+_MOUNT_SETATTR = 442  # the same number on every architecture, as all newer calls
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_ADD_RULE = 445
+_LANDLOCK_RESTRICT_SELF = 446
+_LANDLOCK_VERSION = 1
+_LANDLOCK_PATH_BENEATH = 1
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def prctl(option: int, first: int = 0, second: int = 0) -> None:
+    """Change an attribute of this process."""
+    arguments = (ctypes.c_ulong(first), ctypes.c_ulong(second), ctypes.c_ulong(0))
+    _checked(_LIBC.prctl(option, *arguments, ctypes.c_ulong(0)), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    """Move this process into new namespaces."""
+    _checked(_LIBC.unshare(flags), "unshare")
+
+
+def mount(kind: str, target: str, flags: int, options: str = "") -> None:
+    """Mount a new file system of a kind."""
+    arguments = (kind.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags))
+    _checked(_LIBC.mount(*arguments, options.encode() or None), f"mount {target}")
+
+
+def bind(source: str, target: str, flags: int = 0) -> None:
+    """Show one file or folder at another place too."""
+    arguments = (source.encode(), target.encode(), None, ctypes.c_ulong(MS_BIND | flags))
+    _checked(_LIBC.mount(*arguments, None), f"bind {target}")
+
+
+def make_private() -> None:
+    """Keep what is mounted from now on out of every other mount namespace."""
+    arguments = (b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None)
+    _checked(_LIBC.mount(*arguments), "make / private")
+
+
+def set_mount_attributes(target: str, attributes: int, *, recursive: bool) -> None:
+    """Add attributes to the mount at `target`, and to those beneath it."""
+    request = struct.pack("=QQQQ", attributes, 0, 0, 0)
+    flags = _AT_RECURSIVE if recursive else 0
+    arguments = (_AT_FDCWD, target.encode(), flags, request, ctypes.c_size_t(len(request)))
+    _checked(_LIBC.syscall(_MOUNT_SETATTR, *arguments), f"mount_setattr {target}")
+
+
+def enter_root(folder: str) -> None:
+    """Make the mount at `folder` the root of this mount namespace and let go of the old one."""
+    os.chdir(folder)
+    _checked(_LIBC.syscall(_PIVOT_ROOT[os.uname().machine], b".", b"."), "pivot_root")
+    _checked(_LIBC.umount2(b".", MNT_DETACH), "umount of the old root")
+    os.chdir("/")
+
+
+def drop_capabilities() -> None:
+    """Give up every capability, for this process and for whatever it may execute."""
+    last = int(_read("/proc/sys/kernel/cap_last_cap") or 40)
+    for capability in range(last + 1):
+        _LIBC.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
+    _LIBC.prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
+    header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
+    _checked(_LIBC.capset(header, bytes(24)), "capset")
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
+
+
+def install_filter(program: bytes) -> None:
+    """Put a seccomp program of 8-byte BPF instructions over this process and its descendants."""
+    code = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
+    holder = ctypes.create_string_buffer(header, len(header))
+    result = _LIBC.prctl(
+        PR_SET_SECCOMP, ctypes.c_ulong(SECCOMP_MODE_FILTER), ctypes.byref(holder), 0, 0
+    )
+    _checked(result, "seccomp")
+
+
+def landlock_version() -> int:
+    """The kernel's Landlock ABI; OSError where there is none."""
+    result = _LIBC.syscall(
+        _LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_LANDLOCK_VERSION)
+    )
+    return _checked(result, "Landlock")
+
+
+def landlock_ruleset(attributes: bytes) -> int:
+    """A descriptor of a new set of Landlock rules."""
+    arguments = (attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0))
+    return _checked(_LIBC.syscall(_LANDLOCK_CREATE_RULESET, *arguments), "Landlock ruleset")
+
+
+def landlock_allow(ruleset: int, access: int, beneath: int) -> None:
+    """Allow the access rights on the files beneath an open folder, or on an open file."""
+    rule = struct.pack("=Qi", access, beneath)
+    arguments = (ruleset, _LANDLOCK_PATH_BENEATH, rule, ctypes.c_uint(0))
+    _checked(_LIBC.syscall(_LANDLOCK_ADD_RULE, *arguments), "Landlock rule")
+
+
+def landlock_enforce(ruleset: int) -> None:
+    """Put the rules over this process and its descendants."""
+    result = _LIBC.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, ctypes.c_uint(0))
+    _checked(result, "Landlock enforcement")

@@ -1,0 +1,56 @@
+"""Landlock rules: what may be read, what may be written, and nobody outside to signal."""
+
+import os
+import stat
+import struct
+from collections.abc import Iterable
+
+from runners.harness.sandbox import kernel
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_TRUNCATE, _IOCTL_DEVICE = 1 << 14, 1 << 15
+_READ = _EXECUTE | _READ_FILE | _READ_FOLDER
+_ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
+_BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15}
+_TCP_BIND_AND_CONNECT = 3
+_SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS = 3
+
+
+def attributes(version: int) -> bytes:
+    """Everything that this Landlock version can handle: files, TCP from 4, scopes from 6."""
+    rights = (1 << _BITS_BY_VERSION.get(version, 16)) - 1
+    fields = [rights]
+    if version >= 4:
+        fields.append(_TCP_BIND_AND_CONNECT)
+    if version >= 6:
+        fields.append(_SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS)
+    return struct.pack(f"={len(fields)}Q", *fields)
+
+
+def restrict(readable: Iterable[str], writable: Iterable[str]) -> int:
+    """Allow only these paths from now on, and give the version in force; needs no_new_privs."""
+    version = kernel.landlock_version()
+    handled = attributes(version)
+    rights = int.from_bytes(handled[:8], "little")
+    ruleset = kernel.landlock_ruleset(handled)
+    try:
+        for path in readable:
+            _allow(ruleset, path, _READ & rights)
+        for path in writable:
+            _allow(ruleset, path, rights)
+        kernel.landlock_enforce(ruleset)
+    finally:
+        os.close(ruleset)
+    return version
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # what cannot be opened needs no permission
+    try:
+        folder = stat.S_ISDIR(os.fstat(beneath).st_mode)
+        kernel.landlock_allow(ruleset, rights if folder else rights & _ON_FILES, beneath)
+    finally:
+        os.close(beneath)

@@ -1,0 +1,152 @@
+"""The system calls that no kernel needs and that a submission is refused, as a BPF program."""
+
+import errno
+import os
+import struct
+
+from runners.harness.sandbox import kernel
+
+# name: (x86_64, aarch64); None where the architecture has no such call
+_REFUSED: dict[str, tuple[int | None, int | None]] = {
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "adjtimex": (159, 171),
+    "bpf": (321, 280),
+    "chroot": (161, 51),
+    "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112),
+    "delete_module": (176, 106),
+    "fanotify_init": (300, 262),
+    "finit_module": (313, 273),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "init_module": (175, 105),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425),
+    "ioperm": (173, None),
+    "iopl": (172, None),
+    "kcmp": (312, 272),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "memfd_secret": (447, 447),
+    "modify_ldt": (154, None),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "mq_open": (240, 180),
+    "msgget": (68, 186),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
+    "perf_event_open": (298, 241),
+    "pidfd_getfd": (438, 438),
+    "pivot_root": (155, 41),
+    "process_madvise": (440, 440),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "ptrace": (101, 117),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "semget": (64, 190),
+    "setdomainname": (171, 162),
+    "sethostname": (170, 161),
+    "setns": (308, 268),
+    "settimeofday": (164, 170),
+    "shmget": (29, 194),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "userfaultfd": (323, 282),
+    "vhangup": (153, 58),
+}
+_CLONE = (56, 220)
+_CLONE3 = (435, 435)
+_IOCTL = (16, 29)
+_MEMFD_CREATE = (319, 279)
+_SOCKET = (41, 198)
+
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_X32_BIT = 0x40000000
+_NEW_NAMESPACES = 0x7E020000
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_FAMILIES = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: a vsock is in no network namespace."""
+
+_LOAD, _IF_EQUAL, _IF_ANY_BIT, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x50000
+_NUMBER, _ARCH, _ARGUMENT = 0, 4, 16
+
+Instruction = tuple[int, int, int, int]
+
+
+def _refuse(number: int, code: int) -> list[Instruction]:
+    return [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | code)]
+
+
+def _when(number: int, argument: int, test: list[Instruction]) -> list[Instruction]:
+    """Run `test` on one argument of one call; it ends by returning or falling through to allow."""
+    body = [(_LOAD, 0, 0, _ARGUMENT + 8 * argument), *test, (_RETURN, 0, 0, _ALLOW)]
+    return [(_IF_EQUAL, 0, len(body), number), *body]
+
+
+def _refuse_namespaces() -> list[Instruction]:
+    return [(_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+
+
+def _refuse_other_families() -> list[Instruction]:
+    last = len(_FAMILIES)
+    tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
+    return [*tests, (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT)]
+
+
+def _refuse_terminal_injection() -> list[Instruction]:
+    return [
+        (_IF_EQUAL, 1, 0, _TIOCSTI),
+        (_IF_EQUAL, 0, 1, _TIOCLINUX),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+    ]
+
+
+def instructions(machine: str, *, gpu: bool) -> list[Instruction]:
+    """The filter for an architecture; OSError for one without a table.
+
+    Without a GPU, memory files are refused too: their pages belong to no process, so that the
+    memory watchdog would not see them.
+    """
+    if machine not in _AUDIT_ARCH:
+        raise OSError(errno.ENOSYS, f"no table of system calls for {machine}")
+    column = list(_AUDIT_ARCH).index(machine)
+    program: list[Instruction] = [
+        (_LOAD, 0, 0, _ARCH),
+        (_IF_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+    ]
+    if machine == "x86_64":
+        program += [(_IF_AT_LEAST, 0, 1, _X32_BIT), (_RETURN, 0, 0, _KILL)]
+    for numbers in _REFUSED.values():
+        number = numbers[column]
+        if number is not None:
+            program += _refuse(number, errno.EPERM)
+    program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc falls back to clone, whose flags show
+    if not gpu:
+        program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
+    program += _when(_CLONE[column], 0, _refuse_namespaces())
+    program += _when(_SOCKET[column], 0, _refuse_other_families())
+    program += _when(_IOCTL[column], 1, _refuse_terminal_injection())
+    return [*program, (_RETURN, 0, 0, _ALLOW)]
+
+
+def install(*, gpu: bool) -> None:
+    """Filter this process and its descendants from now on; needs no_new_privs."""
+    program = instructions(os.uname().machine, gpu=gpu)
+    kernel.install_filter(b"".join(struct.pack("=HBBI", *each) for each in program))
