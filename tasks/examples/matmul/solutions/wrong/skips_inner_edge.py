@@ -1,0 +1,9 @@
+#!PODIUM expect wrong_answer
+# Leaves out what is left of k after whole tiles of 16.
+from task import input_t, output_t
+
+
+def custom_kernel(data: input_t) -> output_t:
+    a, b = data
+    end = max(16, a.shape[1] // 16 * 16)
+    return (a[:, :end].float() @ b[:end].float()).half()

@@ -1,0 +1,8 @@
+#!PODIUM expect wrong_answer
+# Looks right wherever the result is square.
+from task import input_t, output_t
+
+
+def custom_kernel(data: input_t) -> output_t:
+    a, b = data
+    return (a.float() @ b.float()).half().t().contiguous()

@@ -1,0 +1,14 @@
+#!PODIUM leaderboard prefixsum
+import torch
+from task import input_t, output_t
+
+
+def custom_kernel(data: input_t) -> output_t:
+    source, output = data
+    # Right, and slow: log2(size) passes over everything, each adding from twice as far.
+    output.copy_(source)
+    reach = 1
+    while reach < source.numel():
+        output[reach:] += output[:-reach].clone()
+        reach *= 2
+    return output

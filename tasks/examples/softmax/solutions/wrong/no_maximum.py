@@ -1,0 +1,9 @@
+#!PODIUM expect wrong_answer
+# Overflows in rows that lie high, and gives NaN there.
+import torch
+from task import input_t, output_t
+
+
+def custom_kernel(data: input_t) -> output_t:
+    weights = torch.exp(data)
+    return weights / weights.sum(dim=1, keepdim=True)

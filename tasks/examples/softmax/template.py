@@ -1,0 +1,12 @@
+#!PODIUM leaderboard softmax
+import torch
+from task import input_t, output_t
+
+
+def custom_kernel(data: input_t) -> output_t:
+    # Right, and slow: row after row.
+    rows = []
+    for row in data:
+        weights = torch.exp(row - row.max())
+        rows.append(weights / weights.sum())
+    return torch.stack(rows)

@@ -1,0 +1,20 @@
+"""Inputs and check of the sort."""
+
+import torch
+from task import input_t, output_t
+from utils import device, difference, generator, ruling
+
+
+def generate_input(size: int, seed: int) -> input_t:
+    random = generator(seed)
+    data = torch.randn(size, generator=random, device=device()) * 1000
+    repeated = torch.rand(size, generator=random, device=device()) < 0.125
+    data[repeated] = data[repeated].round()
+    # Never in order to begin with: the largest number comes first.
+    top = data.argmax()
+    data[0], data[top] = data[top].clone(), data[0].clone()
+    return data
+
+
+def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:
+    return ruling(difference(output, torch.sort(data).values))

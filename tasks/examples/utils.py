@@ -1,0 +1,51 @@
+"""What the tasks of this set share: where tensors live, and how answers are compared."""
+
+import torch
+
+
+def device() -> torch.device:
+    """The device of the inputs: the GPU where there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def generator(seed: int) -> torch.Generator:
+    """A source of random numbers on the inputs' device."""
+    return torch.Generator(device=device()).manual_seed(seed)
+
+
+def difference(
+    output: object,
+    expected: torch.Tensor,
+    rtol: float = 0.0,
+    atol: "float | torch.Tensor" = 0.0,
+) -> str:
+    """In words, how `output` differs from `expected`; empty when it does not.
+
+    Each element may be off by `atol + rtol * abs(expected)`; NaN is never right.
+    """
+    if not isinstance(output, torch.Tensor):
+        return f"a {type(output).__name__} was returned, a tensor is expected"
+    for name in ("shape", "dtype"):
+        got, want = getattr(output, name), getattr(expected, name)
+        if got != want:
+            return f"the output has {name} {got}, {want} is expected"
+    if output.device.type != expected.device.type:
+        return f"the output lies on {output.device}, {expected.device} is expected"
+    if torch.equal(output, expected):
+        return ""
+    exact = expected.to(torch.float64)
+    off = (output.to(torch.float64) - exact).abs()
+    wrong = ~(off <= atol + rtol * exact.abs())
+    count = int(wrong.sum())
+    if count == 0:
+        return ""
+    index = tuple(int(i) for i in wrong.nonzero()[0])
+    return (
+        f"{count} of {wrong.numel()} elements differ; the first at {list(index)}: "
+        f"{output[index].item()}, {expected[index].item()} is expected"
+    )
+
+
+def ruling(text: str) -> tuple[bool, str]:
+    """The answer of `check_implementation` for a difference."""
+    return not text, text

@@ -1,0 +1,18 @@
+"""Inputs and check of the vector addition."""
+
+import torch
+from task import input_t, output_t
+from utils import device, difference, generator, ruling
+
+
+def generate_input(size: int, seed: int) -> input_t:
+    random = generator(seed)
+    a = torch.randn(size, generator=random, device=device()).to(torch.float16)
+    b = torch.randn(size, generator=random, device=device()).to(torch.float16)
+    return a, b, torch.empty_like(a)
+
+
+def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:
+    a, b, _ = data
+    expected = (a.to(torch.float64) + b.to(torch.float64)).to(torch.float16)
+    return ruling(difference(output, expected, rtol=1e-3, atol=1e-6))
