@@ -1,0 +1,6 @@
+"""Brings queued jobs to runners and their evaluations back into the store."""
+
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+
+__all__ = ["DispatchConfig", "Dispatcher"]

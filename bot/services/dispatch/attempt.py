@@ -1,0 +1,182 @@
+"""One attempt at one job: from the claim to the one outcome that is stored."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import structlog
+
+from bot.domain.errors import StoreError
+from bot.domain.job import Job
+from bot.domain.scoring import score
+from bot.ports import Store
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.execution import Execution, LeaseLostError, Order
+from bot.services.dispatch.runner_pool import CannotServeError, RunnerPool
+from runners.contract.evaluation import Evaluation, EvaluationRequest
+from runners.contract.runner import RunnerError
+from runners.contract.task import Mode
+
+_log = structlog.get_logger(__name__)
+
+
+class Stop(Enum):
+    """Why the work on a job is stopped before it ends."""
+
+    LOST = "lost"
+    """Another worker has the job, or will have it."""
+    CANCELLED = "cancelled"
+    """A person asked."""
+    DRAINED = "drained"
+    """This worker is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every attempt of a worker shares."""
+
+    store: Store
+    pool: RunnerPool
+    config: DispatchConfig
+
+
+class Attempt:
+    """Holds one claimed job; `run` ends when the job's outcome is stored or out of our hands."""
+
+    def __init__(self, job: Job, around: Surroundings) -> None:
+        self.job = job
+        self._store = around.store
+        self._pool = around.pool
+        self._config = around.config
+        self._execution: Execution | None = None
+        self._stop: Stop | None = None
+        self._stopping = asyncio.Event()
+        self._log = _log.bind(job=job.id, submission=job.submission, fence=job.fence)
+
+    @property
+    def started(self) -> bool:
+        """Whether a runner was asked to do anything for it."""
+        return self._execution is not None and self._execution.started
+
+    def stop(self, why: Stop) -> None:
+        """Stop the work; the first reason counts, and none does once the work has ended."""
+        if self._stop is None:
+            self._stop = why
+            self._stopping.set()
+
+    async def run(self) -> None:
+        """Do the work and store its outcome; never raises for what one job may do wrong."""
+        work = asyncio.create_task(self._work(), name=f"job {self.job.id}")
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work}, timeout=self._config.call_s)
+            await self._conclude(work)
+        finally:
+            stopping.cancel()
+            work.cancel()
+
+    async def _work(self) -> Evaluation:
+        order = Order(self.job, await self._request(), self._store, self._config)
+        self._execution = Execution(order, self._pool, lambda: self.stop(Stop.LOST))
+        return await self._execution.evaluation()
+
+    async def _request(self) -> EvaluationRequest:
+        submission = await self._store.submissions.get(self.job.submission)
+        if submission is None:
+            raise LookupError(f"submission {self.job.submission} of a job is not there")
+        version = await self._store.boards.version(submission.task_version)
+        if version is None:
+            raise LookupError(f"task version {submission.task_version} of a job is not there")
+        return EvaluationRequest(
+            request_id=f"job-{self.job.id}",
+            task=version.definition,
+            source=await self._store.submissions.source(submission.id),
+            mode=self.job.mode,
+            gpu=self.job.gpu,
+            nonce=secrets.token_hex(16) if self.job.mode is Mode.RANKED else None,
+            rounds=self._config.rounds,
+            limits=self._config.limits,
+        )
+
+    async def _conclude(self, work: asyncio.Task[Evaluation]) -> None:
+        if not work.done() or work.cancelled() or work.exception() is not None:
+            await self._stop_call()
+        try:
+            await self._store_outcome(work)
+        except Exception:  # noqa: BLE001  a bug in one job must not stop the others
+            incident = secrets.token_hex(4)
+            self._log.exception("bug in a job", action="job-bug", incident=incident)
+            await self._release(f"an error of ours, incident {incident}", final=False)
+
+    async def _store_outcome(self, work: asyncio.Task[Evaluation]) -> None:
+        if not work.done() or work.cancelled():
+            await self._end_stopped()
+            return
+        try:
+            evaluation = work.result()
+        except LeaseLostError:
+            self._log.warning("lease was lost", action="lease-lost")
+        except CannotServeError as error:
+            await self._release(str(error), final=True)
+        except TimeoutError:
+            await self._give_back()
+        except (RunnerError, StoreError) as error:
+            await self._release(str(error) or type(error).__name__, final=False)
+        else:
+            await self._accept(evaluation)
+
+    async def _accept(self, evaluation: Evaluation) -> None:
+        order = self._execution.order if self._execution else None
+        if order is None:
+            raise LookupError("an evaluation without an order")
+        value = score(order.request.task, evaluation)
+        job = self.job
+        stored = await self._insist(
+            lambda: self._store.jobs.accept(job.id, job.fence, evaluation, value)
+        )
+        action = "job-accepted" if stored else "result-dropped"
+        self._log.info("evaluation", action=action, verdict=evaluation.verdict)
+
+    async def _end_stopped(self) -> None:
+        job = self.job
+        match self._stop:
+            case Stop.CANCELLED:
+                await self._insist(lambda: self._store.jobs.end_cancelled(job.id, job.fence))
+            case Stop.DRAINED if not self.started:
+                await self._give_back()
+            case Stop.DRAINED:
+                await self._release("the worker was stopped", final=False)
+            case _:
+                self._log.warning("lease was lost", action="lease-lost")
+
+    async def _give_back(self) -> None:
+        job = self.job
+        await self._insist(lambda: self._store.jobs.give_back(job.id, job.fence))
+        self._log.info("given back", action="job-given-back")
+
+    async def _release(self, error: str, *, final: bool) -> None:
+        job = self.job
+        self._log.warning("attempt failed", action="job-released", error=error, final=final)
+        await self._insist(lambda: self._store.jobs.release(job.id, job.fence, error, final=final))
+
+    async def _stop_call(self) -> None:
+        if self._execution is not None:
+            await self._execution.stop()
+
+    async def _insist(self, operation: Callable[[], Awaitable[bool]]) -> bool:
+        """Try until the store answers: it knows whether the lease holds, and nobody else does."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._config.store_s
+        while True:
+            try:
+                return await operation()
+            except StoreError as error:
+                self._log.warning("store is away", action="store-away", error=str(error))
+                if loop.time() >= deadline:
+                    return False
+            await asyncio.sleep(self._config.retry_s)

@@ -1,0 +1,42 @@
+"""How a worker behaves: its name, its lease, and the deadline of everything that it waits for."""
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from runners.contract.evaluation import Limits, RoundPolicy
+
+
+def _fresh_name() -> str:
+    return f"worker-{secrets.token_hex(4)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchConfig:
+    """Settings of one dispatcher; a worker's name must be unique among those that live."""
+
+    worker: str = field(default_factory=_fresh_name)
+    lease: timedelta = timedelta(seconds=30)
+    beat_s: float = 5.0
+    """Between heartbeats; a good part of the lease must be left when one is missed."""
+    poll_s: float = 1.0
+    """Between looks at the queue when no notice comes."""
+    refresh_s: float = 15.0
+    """Between questions to the runners what they offer."""
+    call_s: float = 30.0
+    """For a runner to start, to stop, or to say what it offers."""
+    grace_s: float = 120.0
+    """For an evaluation beyond the time limits of its task."""
+    seat_s: float = 600.0
+    """For a slot to become free; then the job goes back into the queue."""
+    store_s: float = 600.0
+    """For a database that is away to take a result."""
+    retry_s: float = 0.5
+    """Between tries to store a result."""
+    drain_s: float = 20.0
+    """For running evaluations to end by themselves once the worker is asked to stop."""
+    progress_s: float = 0.25
+    """Between progress events of one job within one stage."""
+    rounds: RoundPolicy | None = None
+    """Other rounds than those of the mode."""
+    limits: Limits = field(default_factory=Limits)

@@ -1,0 +1,171 @@
+"""One worker: claims jobs for the slots of its runners and keeps their leases alive."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+
+import structlog
+
+from bot.domain.errors import StoreError
+from bot.domain.ids import JobId
+from bot.domain.job import Job
+from bot.ports import Claim, Clock, Notice, Store, Topic
+from bot.services.dispatch.attempt import Attempt, Stop, Surroundings
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.runner_pool import RunnerPool
+from runners.contract.runner import Runner
+
+_log = structlog.get_logger(__name__)
+
+
+class Dispatcher:
+    """Runs until it is told to stop, then drains; the runners stay their owner's to close."""
+
+    def __init__(
+        self,
+        store: Store,
+        runners: Sequence[Runner],
+        clock: Clock,
+        config: DispatchConfig | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._config = config or DispatchConfig()
+        self._pool = RunnerPool(runners, self._config.call_s)
+        self._around = Surroundings(store, self._pool, self._config)
+        self._held: dict[tuple[JobId, int], Attempt] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wake = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve jobs until `stop` is set, then finish or give back what is held."""
+        await self._pool.refresh()
+        async with asyncio.TaskGroup() as group:
+            background = [
+                group.create_task(self._listen()),
+                group.create_task(self._keep_leases()),
+                group.create_task(self._keep_asking()),
+                group.create_task(self._wake_when(stop)),
+            ]
+            try:
+                await self._claim_until(stop)
+                await self._drain()
+            finally:
+                for task in (*background, *self._tasks):
+                    task.cancel()
+
+    async def _claim_until(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            self._wake.clear()
+            await self._claim()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._config.poll_s):
+                    await self._wake.wait()
+
+    async def _claim(self) -> None:
+        free = self._free()
+        if not free:
+            return
+        try:
+            jobs = await self._store.jobs.claim(
+                Claim(self._config.worker, free, self._config.lease)
+            )
+        except StoreError as error:
+            _log.warning("claim failed", action="claim-failed", error=str(error))
+            return
+        for job in jobs:
+            self._hold(job)
+
+    def _free(self) -> dict[str, int]:
+        held = Counter(attempt.job.gpu for attempt in self._held.values())
+        slots = self._pool.slots()
+        return {gpu: count - held[gpu] for gpu, count in slots.items() if count > held[gpu]}
+
+    def _hold(self, job: Job) -> None:
+        for attempt in self._held.values():
+            if attempt.job.id == job.id:
+                attempt.stop(Stop.LOST)
+        waited_s = (self._clock.now() - job.created_at).total_seconds()
+        _log.info("claimed", action="job-claimed", job=job.id, gpu=job.gpu, waited_s=waited_s)
+        attempt = Attempt(job, self._around)
+        self._held[job.id, job.fence] = attempt
+        task = asyncio.create_task(self._serve(attempt), name=f"attempt {job.id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, attempt: Attempt) -> None:
+        try:
+            await attempt.run()
+        except Exception:  # noqa: BLE001  the loop outlives a bug; the lease brings the job back
+            _log.exception("bug in an attempt", action="attempt-bug", job=attempt.job.id)
+        finally:
+            self._held.pop((attempt.job.id, attempt.job.fence), None)
+            self._wake.set()
+
+    async def _wake_when(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._wake.set()
+
+    async def _listen(self) -> None:
+        topics = frozenset({Topic.READY, Topic.CANCEL})
+        while True:
+            try:
+                async with self._store.events.subscribe(topics) as notices:
+                    async for notice in notices:
+                        await self._heed(notice)
+            except StoreError as error:
+                _log.warning("no notices", action="listen-failed", error=str(error))
+            await asyncio.sleep(self._config.poll_s)
+
+    async def _heed(self, notice: Notice | None) -> None:
+        if notice is None:
+            return
+        if notice.topic is Topic.READY:
+            self._wake.set()
+        elif notice.payload in {str(job) for job, _ in self._held}:
+            await self._beat()
+
+    async def _keep_leases(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.beat_s)
+            await self._beat()
+
+    async def _beat(self) -> None:
+        """Prolong every lease at once, and stop what is lost or cancelled."""
+        held = dict(self._held)
+        if not held:
+            return
+        try:
+            beats = await self._store.jobs.beat(
+                self._config.worker, tuple(held), self._config.lease
+            )
+        except StoreError as error:
+            _log.warning("heartbeat failed", action="beat-failed", error=str(error))
+            return
+        answers = {beat.job: beat for beat in beats}
+        for (job, _), attempt in held.items():
+            if job not in answers:
+                attempt.stop(Stop.LOST)
+            elif answers[job].cancel_requested:
+                attempt.stop(Stop.CANCELLED)
+
+    async def _keep_asking(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._config.refresh_s):
+                    await self._pool.doubtful.wait()
+            await self._pool.refresh()
+            self._wake.set()
+
+    async def _drain(self) -> None:
+        """Let running work end by itself for a while, then stop it; start nothing more."""
+        for attempt in self._held.values():
+            if not attempt.started:
+                attempt.stop(Stop.DRAINED)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=self._config.drain_s)
+        for attempt in self._held.values():
+            attempt.stop(Stop.DRAINED)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=2 * self._config.call_s)

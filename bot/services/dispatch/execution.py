@@ -1,0 +1,171 @@
+"""Gets one order done by a runner: joins the call that there is, or starts one."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from bot.domain.errors import StoreError
+from bot.domain.job import Job
+from bot.domain.scoring import mismatch
+from bot.ports import Store
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.progress_feed import ProgressFeed
+from bot.services.dispatch.runner_pool import RunnerPool
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
+from runners.contract.task import Mode
+
+_log = structlog.get_logger(__name__)
+
+
+class LeaseLostError(Exception):
+    """The store refused a write: the job is not ours any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done for which job, and where its steps are noted."""
+
+    job: Job
+    request: EvaluationRequest
+    store: Store
+    config: DispatchConfig
+
+    @property
+    def limit_s(self) -> float:
+        """After how long a runner that says nothing is taken for dead."""
+        task, mode = self.request.task, self.request.mode
+        tests = task.test_timeout if mode in {Mode.TEST, Mode.RANKED} else 0
+        timing = {Mode.TEST: 0, Mode.RANKED: task.ranked_timeout}
+        return tests + timing.get(mode, task.benchmark_timeout) + self.config.grace_s
+
+
+class Execution:
+    """One order under way on one runner, which can be stopped at any moment."""
+
+    def __init__(self, order: Order, pool: RunnerPool, lost: Callable[[], None]) -> None:
+        self.order = order
+        self._pool = pool
+        self._lost = lost
+        self._runner: Runner | None = None
+        self._call: asyncio.Future[CallId] | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether a runner was asked to do anything."""
+        return self._call is not None
+
+    async def evaluation(self) -> Evaluation:
+        """The runner's answer.
+
+        RunnerError and CannotServeError as they come, LeaseLostError when the job is not ours any
+        more, TimeoutError when no slot became free.
+        """
+        evaluation = await self._rejoined()
+        if evaluation is None:
+            evaluation = await self._fresh()
+        wrong = mismatch(self.order.request, evaluation)
+        if wrong is not None:
+            raise RunnerError(wrong)
+        return evaluation
+
+    async def stop(self) -> None:
+        """Stop the call, also one whose id the runner has not given yet."""
+        if self._runner is None or self._call is None:
+            return
+        try:
+            async with asyncio.timeout(self.order.config.call_s):
+                await self._runner.cancel(await self._call)
+        except (RunnerError, TimeoutError) as error:
+            _log.warning(
+                "call was not stopped",
+                action="cancel-failed",
+                job=self.order.job.id,
+                runner=self._runner.name,
+                error=str(error),
+            )
+
+    async def _rejoined(self) -> Evaluation | None:
+        """The answer to the call of an earlier attempt, or None when there is no such call."""
+        name, _, call = (self.order.job.call or "").partition("/")
+        runner = self._pool.named(name)
+        if runner is None or not call:
+            return None
+        async with self._pool.seat_on(name, self.order.job.gpu):
+            self._runner = runner
+            self._call = asyncio.get_running_loop().create_future()
+            self._call.set_result(CallId(call))
+            try:
+                return await self._wait(runner, CallId(call))
+            except UnknownCallError:
+                self._runner = self._call = None
+                _log.info("call is gone", action="call-gone", job=self.order.job.id, call=call)
+                return None
+
+    async def _fresh(self) -> Evaluation:
+        order = self.order
+        async with (
+            asyncio.timeout(order.config.seat_s) as waiting,
+            self._pool.seat(order.request.task, order.job.gpu) as runner,
+        ):
+            waiting.reschedule(None)
+            call = await self._start(runner)
+            if not await self._attach(runner, call):
+                raise LeaseLostError
+            return await self._wait(runner, call)
+
+    async def _start(self, runner: Runner) -> CallId:
+        self._runner = runner
+        self._call = asyncio.ensure_future(runner.start(self.order.request))
+        try:
+            async with asyncio.timeout(self.order.config.call_s):
+                # Shielded: a call that is started while we are stopped must be stopped as well.
+                return await asyncio.shield(self._call)
+        except TimeoutError as error:
+            self._pool.doubt(runner)
+            raise RunnerError(f"runner {runner.name} did not start the call") from error
+        except RunnerError:
+            self._pool.doubt(runner)
+            raise
+
+    async def _attach(self, runner: Runner, call: CallId) -> bool:
+        order = self.order
+        for _ in range(max(1, round(order.config.lease.total_seconds() / order.config.retry_s))):
+            try:
+                return await order.store.jobs.attach(
+                    order.job.id, order.job.fence, f"{runner.name}/{call}"
+                )
+            except StoreError as error:
+                _log.warning(
+                    "call not noted", action="attach-failed", job=order.job.id, error=str(error)
+                )
+            await asyncio.sleep(order.config.retry_s)
+        return False
+
+    async def _wait(self, runner: Runner, call: CallId) -> Evaluation:
+        limit_s = self.order.limit_s
+        try:
+            async with (
+                asyncio.timeout(limit_s),
+                ProgressFeed(self._tell, self.order.config.progress_s) as feed,
+            ):
+                return await runner.wait(call, feed.put)
+        except TimeoutError as error:
+            raise RunnerError(
+                f"runner {runner.name} gave no answer within {limit_s:.0f} s"
+            ) from error
+
+    async def _tell(self, progress: Progress) -> None:
+        job = self.order.job
+        body: dict[str, str | int] = {"done": progress.done, "total": progress.total}
+        if progress.note:
+            body["note"] = progress.note
+        try:
+            held = await self.order.store.jobs.tell(job.id, job.fence, progress.stage, body)
+        except StoreError as error:
+            _log.info("progress not told", action="tell-failed", job=job.id, error=str(error))
+            return
+        if not held:
+            self._lost()

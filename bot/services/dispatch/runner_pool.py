@@ -1,0 +1,110 @@
+"""The runners of one worker: what they offer now, and which of their slots are taken."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import structlog
+
+from bot.domain.requirements import least_missing, missing
+from runners.contract.runner import Capabilities, Runner, RunnerError
+from runners.contract.task import TaskDefinition
+
+_log = structlog.get_logger(__name__)
+
+
+class CannotServeError(Exception):
+    """No runner can ever serve this task on this GPU type; the message says what is missing."""
+
+
+class RunnerPool:
+    """Hands out slots of runners that can serve a task."""
+
+    def __init__(self, runners: Sequence[Runner], call_s: float) -> None:
+        self._runners = {runner.name: runner for runner in runners}
+        if len(self._runners) != len(runners):
+            raise ValueError("two runners have the same name")
+        self._call_s = call_s
+        self._offers: dict[str, Capabilities] = {}
+        self._taken: Counter[tuple[str, str]] = Counter()
+        self._changed = asyncio.Event()
+        self.doubtful = asyncio.Event()
+        """Set when a runner failed to start a call, so that somebody refreshes soon."""
+
+    async def refresh(self) -> None:
+        """Ask every runner what it offers; one which does not answer offers nothing."""
+        self.doubtful.clear()
+        await asyncio.gather(*(self._ask(runner) for runner in self._runners.values()))
+        self._changed.set()
+
+    async def _ask(self, runner: Runner) -> None:
+        try:
+            async with asyncio.timeout(self._call_s):
+                self._offers[runner.name] = await runner.capabilities()
+        except (RunnerError, TimeoutError) as error:
+            self._offers.pop(runner.name, None)
+            _log.warning(
+                "runner is away", action="runner-away", runner=runner.name, error=str(error)
+            )
+
+    def slots(self) -> dict[str, int]:
+        """How many evaluations may run at once, by GPU type, over all reachable runners."""
+        total: Counter[str] = Counter()
+        for offer in self._offers.values():
+            total.update(offer.gpus)
+        return dict(total)
+
+    def named(self, name: str) -> Runner | None:
+        """The runner of this name, reachable or not."""
+        return self._runners.get(name)
+
+    def doubt(self, runner: Runner) -> None:
+        """Offer nothing of a runner that failed to start a call, until it is asked again."""
+        self._offers.pop(runner.name, None)
+        self.doubtful.set()
+
+    @asynccontextmanager
+    async def seat(self, task: TaskDefinition, gpu: str) -> AsyncIterator[Runner]:
+        """A slot of a runner that can serve the task, waited for while all are taken.
+
+        CannotServeError when no runner can; RunnerError when one that might is away.
+        """
+        name = await self._free_runner(task, gpu)
+        async with self.seat_on(name, gpu) as runner:
+            yield runner
+
+    @asynccontextmanager
+    async def seat_on(self, name: str, gpu: str) -> AsyncIterator[Runner]:
+        """A slot of this very runner, free or not: the work is there already, or it is ours."""
+        self._taken[name, gpu] += 1
+        try:
+            yield self._runners[name]
+        finally:
+            self._taken[name, gpu] -= 1
+            self._changed.set()
+
+    async def _free_runner(self, task: TaskDefinition, gpu: str) -> str:
+        while True:
+            free = self._free(task, gpu)
+            if not free:
+                raise self._refusal(task, gpu)
+            name = max(free, key=lambda each: free[each])
+            if free[name] > 0:
+                return name
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _free(self, task: TaskDefinition, gpu: str) -> dict[str, int]:
+        return {
+            name: offer.gpus[gpu] - self._taken[name, gpu]
+            for name, offer in self._offers.items()
+            if not missing(offer, task, gpu)
+        }
+
+    def _refusal(self, task: TaskDefinition, gpu: str) -> Exception:
+        away = sorted(self._runners.keys() - self._offers.keys())
+        if away:
+            return RunnerError(f"away: runner {', '.join(away)}")
+        lacks = least_missing(self._offers.values(), task, gpu)
+        return CannotServeError(f"no runner can serve this task: missing {', '.join(lacks)}")
