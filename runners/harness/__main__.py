@@ -1,0 +1,27 @@
+"""The harness program: confines itself, then judges what standard input asks for."""
+
+import argparse
+import os
+import sys
+
+from runners.harness.sandbox import outer
+
+
+def main() -> int:
+    """Parse the arguments, enter the sandbox, and only then load anything heavy."""
+    parser = argparse.ArgumentParser(prog="python -m runners.harness")
+    parser.add_argument("--serve", action="store_true", help="stay warm and answer request lines")
+    parser.add_argument("--gpu-index", type=int, help="the one GPU that this process may use")
+    parser.add_argument("--strict", action="store_true", help="refuse to run with layers missing")
+    arguments = parser.parse_args(sys.argv[1:])
+    isolation = outer.confine(
+        sys.argv[1:], strict=arguments.strict, gpu=arguments.gpu_index is not None
+    )
+    os.putenv("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not take the kernel's cores
+    from runners.harness import server  # noqa: PLC0415 - torch is loaded only inside the sandbox
+
+    return server.serve(isolation) if arguments.serve else server.answer_once(isolation)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

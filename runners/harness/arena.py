@@ -1,0 +1,86 @@
+"""Shared host memory in which the judge lays one input at a time."""
+
+import fcntl
+import mmap
+import os
+from typing import Self
+
+import torch
+
+from runners.harness.values import DTYPES, Node, TensorNode, describe, leaves, tensors
+
+ALIGNMENT = 4096
+"""Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
+
+
+def reach(value: torch.Tensor) -> int:
+    """Bytes from a tensor's first element to the end of its last one."""
+    if value.numel() == 0:
+        return 0
+    steps = ((n - 1) * s for n, s in zip(value.shape, value.stride(), strict=True))
+    return (1 + sum(steps)) * value.element_size()
+
+
+class Layout:
+    """Lays the tensors of one value out in an arena, page after page."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def place(self, value: torch.Tensor) -> TensorNode:
+        """Give the tensor the next free pages."""
+        offset = self.size
+        self.size += -(-reach(value) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+        return TensorNode(
+            dtype=str(value.dtype).removeprefix("torch."),
+            shape=tuple(value.shape),
+            stride=tuple(value.stride()),
+            offset=offset,
+            device=value.device.type,
+        )
+
+
+def lay_out(value: object) -> tuple[Node, int]:
+    """Describe a value as it will lie in an arena, and how many bytes that takes."""
+    layout = Layout()
+    return describe(value, layout.place), layout.size
+
+
+def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
+    """The tensor that lies at the node's offset, without a copy."""
+    dtype = DTYPES[node.dtype]
+    if node.span == 0 or node.offset is None:
+        return torch.empty(node.shape, dtype=dtype)
+    flat = torch.frombuffer(buffer, dtype=dtype, count=node.span, offset=node.offset)
+    return flat.as_strided(node.shape, node.stride)
+
+
+class Arena:
+    """A memory file that the judge owns and a candidate maps; its size can never change.
+
+    It is sparse: only pages that were written take memory, so it is made as large as an
+    input may ever be.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.fd = os.memfd_create("arena", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+        os.ftruncate(self.fd, self.size)
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL)
+        self.buffer = mmap.mmap(self.fd, self.size)
+
+    def write(self, node: Node, value: object) -> None:
+        """Copy every tensor of `value` to where `node` says."""
+        for place, tensor in zip(tensors(node), leaves(value), strict=True):
+            view(self.buffer, place).copy_(tensor)
+
+    def close(self) -> None:
+        """Let go of the memory; tensors that still view it keep it alive until they go."""
+        os.close(self.fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,181 @@
+"""The program in the candidate: obeys the judge's orders until it is killed.
+
+It is run, never imported, by the template's forked child. It is trusted until the submission
+is imported and counts as hostile from then on, so nothing here protects the judge.
+"""
+
+import errno
+import json
+import mmap
+import os
+import socket
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from runners import plugins
+from runners.harness import languages
+from runners.harness.arena import view
+from runners.harness.channel import (
+    FRAME_MAX,
+    Announcement,
+    Enlistment,
+    Operation,
+    Order,
+    Reply,
+    Status,
+    Welcome,
+    encode,
+)
+from runners.harness.sandbox import isolate
+from runners.harness.values import TensorNode, UndescribableError, describe, leaves, restore
+
+JOB = Path("/tmp/job")  # noqa: S108 - the sandbox mounts an own /tmp for every candidate
+
+
+def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
+    """The trusted stand-in for a kernel: reads every input once and gives the last one back."""
+    found = leaves(data)
+    for tensor in found:
+        torch.count_nonzero(tensor)
+    return found[-1] if found else data
+
+
+def nothing(data: Any) -> Any:  # noqa: ANN401 - any task's input
+    """The kernel of a candidate that was told to build nothing."""
+    return data
+
+
+class Candidate:
+    """One candidate's state: its socket, its mapping of the arena, its kernel."""
+
+    def __init__(self, orders: socket.socket, arena_fd: int, enlisted: Enlistment) -> None:
+        self.orders = orders
+        self.enlisted = enlisted
+        self.buffer = mmap.mmap(arena_fd, enlisted.arena_size)
+        self.kernel: Callable[[Any], Any] = nothing
+        self.known: dict[bytes, Order] = {}
+        self.kept: list[torch.Tensor] = []  # must stay mapped until the judge has read them
+
+    def serve(self) -> None:
+        """Answer orders until the judge hangs up."""
+        while frame := self.orders.recv(FRAME_MAX):
+            order = self.known.get(frame) or self.known.setdefault(
+                frame, Order.model_validate_json(frame)
+            )
+            self.orders.sendall(encode(self.answer(order)))
+
+    def answer(self, order: Order) -> Reply:
+        """Carry out one order; the submission's failures become replies."""
+        match order.operation:
+            case Operation.BUILD:
+                return guarded(self.build, Status.BUILD_FAILED)
+            case Operation.RUN:
+                return guarded(lambda: self.call(self.kernel, order), Status.RAISED)
+            case Operation.TOUCH:
+                return guarded(lambda: self.call(touch, order), Status.RAISED)
+
+    def build(self) -> Reply:
+        """Import the submission."""
+        language = plugins.load(languages, self.enlisted.language)
+        try:
+            self.kernel = language.build(JOB, self.enlisted.submission_file)
+        except language.InvalidSubmissionError as error:
+            return Reply(status=Status.INVALID, message=str(error))
+        return Reply(status=Status.DONE)
+
+    def call(self, kernel: Callable[[Any], Any], order: Order) -> Reply:
+        """Call the kernel on the arena's input and describe what it gave."""
+        if order.value is None:
+            raise ValueError("an order without an input")
+        data = restore(order.value, lambda node: view(self.buffer, node))
+        self.kept = []
+        begin = time.perf_counter_ns()
+        output = kernel(data)
+        claimed = time.perf_counter_ns() - begin
+        try:
+            return Reply(
+                status=Status.DONE, claimed_ns=claimed, output=describe(output, self.whereabouts)
+            )
+        except UndescribableError as error:
+            return Reply(status=Status.INVALID, message=f"the output is or holds {error}")
+
+    def whereabouts(self, tensor: torch.Tensor) -> TensorNode:
+        """Where a tensor of the output lies in this process."""
+        if tensor.layout is not torch.strided:
+            raise UndescribableError(f"a tensor of layout {tensor.layout}")
+        plain = tensor.detach().resolve_conj().resolve_neg()
+        self.kept.append(plain)
+        return TensorNode(
+            dtype=str(plain.dtype).removeprefix("torch."),
+            shape=tuple(plain.shape),
+            stride=tuple(plain.stride()),
+            address=plain.data_ptr(),
+            device=plain.device.type,
+        )
+
+
+def guarded(step: Callable[[], Reply], failure: Status) -> Reply:
+    """Turn whatever submitted code raises into a reply, and show its traceback in the log."""
+    try:
+        return step()
+    except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
+        traceback.print_exception(error.with_traceback(_own_frames(error)))
+        return Reply(status=_status(error, failure), message=_headline(error))
+
+
+def _own_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or None
+    """The traceback from the submission's first frame on."""
+    frames = error.__traceback__
+    while frames and not frames.tb_frame.f_code.co_filename.startswith(str(JOB)):
+        frames = frames.tb_next
+    return frames
+
+
+def _headline(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        text = f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
+        return text.replace(f"{JOB}/", "")[:1500]
+    frames = traceback.extract_tb(_own_frames(error))
+    where = f" (line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}"[:1500] + where
+
+
+def _status(error: BaseException, failure: Status) -> Status:
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return Status.MEMORY
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return Status.DISK
+    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
+        return Status.MEMORY  # torch's host allocator has no exception type of its own
+    return failure
+
+
+def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
+    """Confine this process, lay out the submission's files, and serve."""
+    output, files, arena_fd = fds[:3]
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+    def announce(pid: int) -> None:
+        orders.sendall(encode(Announcement(pid=pid)))
+
+    layers, missing = isolate.enter(
+        enlisted.limits,
+        announce,
+        keep_fds=frozenset({orders.fileno(), *fds[1:]}),
+        gpu=enlisted.device == "cuda",
+    )
+    torch.set_num_threads(enlisted.threads)
+    candidate = Candidate(orders, arena_fd, enlisted)
+    with os.fdopen(files, "rb") as packed:
+        packed.seek(0)
+        for name, text in json.load(packed).items():
+            (JOB / name).write_text(text)
+    orders.sendall(encode(Welcome(layers=layers, missing=missing)))
+    candidate.serve()

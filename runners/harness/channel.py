@@ -1,0 +1,109 @@
+"""The wire between judge and candidate: one sequenced-packet socket with small JSON frames.
+
+A frame from the judge is an operation and its argument; the candidate answers each with one
+`Reply`. Whatever a candidate sends is length-limited and validated; nothing is ever unpickled.
+"""
+
+import socket
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from runners.contract.evaluation import Limits
+from runners.contract.wire import Wire
+from runners.harness.values import Node
+
+FRAME_MAX = 64 << 10
+"""Bytes of the longest frame in either direction."""
+
+
+class Operation(StrEnum):
+    """What the judge asks of a candidate."""
+
+    BUILD = "build"
+    """Import the submission."""
+    RUN = "run"
+    """Call the kernel on the input that lies in the arena."""
+    TOUCH = "touch"
+    """Run the trusted reader instead of the kernel, for calibration."""
+
+
+class Order(Wire):
+    """One frame from the judge."""
+
+    operation: Operation
+    value: Node | None = None
+    """Where the input lies."""
+    output: Node | None = None
+    """Where a device output is wanted; None on the CPU, where the judge fetches it."""
+
+
+class Status(StrEnum):
+    """How the candidate says that an order ended; a lie here can only harm the liar."""
+
+    DONE = "done"
+    """The order was carried out."""
+    BUILD_FAILED = "build_failed"
+    """The submission did not import or compile."""
+    INVALID = "invalid"
+    """There is no usable `custom_kernel`, or what it returned is no tensor structure."""
+    RAISED = "raised"
+    """The kernel raised."""
+    MEMORY = "memory"
+    """An allocation failed."""
+    DISK = "disk"
+    """A write failed for want of space."""
+
+
+class Reply(Wire):
+    """One frame from the candidate: untrusted in every field."""
+
+    status: Status
+    message: Annotated[str, Field(max_length=2000)] = ""
+    claimed_ns: Annotated[float, Field(ge=0, le=1e15)] = 0.0
+    output: Node | None = None
+    """Where the output lies: an arena offset or the candidate's own address."""
+
+
+class Announcement(Wire):
+    """The candidate's process id as the judge sees it, sent by the process that forked it."""
+
+    kind: Literal["announcement"] = "announcement"
+    pid: int
+
+
+class Welcome(Wire):
+    """The candidate's own first frame, sent before any submitted code runs."""
+
+    kind: Literal["welcome"] = "welcome"
+    layers: tuple[str, ...]
+    missing: dict[str, str]
+
+
+class Enlistment(Wire):
+    """What the template is told to fork."""
+
+    limits: Limits
+    threads: int
+    language: str
+    submission_file: str
+    device: str
+    arena_size: int
+
+
+Greeting = Annotated[Announcement | Welcome, Field(discriminator="kind")]
+GREETING: TypeAdapter[Greeting] = TypeAdapter(Greeting)
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """A connected pair that keeps the borders of frames."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def encode(frame: Wire) -> bytes:
+    """The frame as bytes; ValueError when it is too long to travel."""
+    data = frame.model_dump_json(exclude_none=True).encode()
+    if len(data) > FRAME_MAX:
+        raise ValueError(f"a frame of {len(data)} bytes; at most {FRAME_MAX} can travel")
+    return data

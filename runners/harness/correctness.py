@@ -1,0 +1,120 @@
+"""The task's own code in the judge's process: inputs, references and the comparison."""
+
+import hashlib
+import importlib.util
+import inspect
+import random
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from runners.contract.task import TaskDefinition, Workload
+from runners.contract.verdict import Verdict
+from runners.harness.arena import lay_out
+from runners.harness.ruling import Ruling
+from runners.harness.values import Node, clone, difference
+
+PUBLIC_NONCE = b"public"
+"""The key of public seeds: anybody may compute them."""
+
+
+def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
+    """The seed of the `index`-th input of a workload: a keyed hash, 31 bits."""
+    text = f"{workload.spec}#{index}".encode()
+    digest = hashlib.blake2b(text, key=nonce[:64], digest_size=8).digest()
+    return int.from_bytes(digest, "big") & 0x7FFFFFFF
+
+
+class TaskCode:
+    """A task's reference, imported from a folder that no candidate can see.
+
+    Whatever it raises becomes the verdict `task_error`.
+    """
+
+    def __init__(self, folder: Path, task: TaskDefinition) -> None:
+        self.task = task
+        sys.path.insert(0, str(folder))
+        module = self._guarded("importing reference.py", lambda: _import(folder / "reference.py"))
+        self._generate = _function(module, "generate_input")
+        self._check = _function(module, "check_implementation")
+        self._reference = getattr(module, "ref_kernel", None)
+        self._takes_seed = "seed" in _parameters(self._generate)
+
+    def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
+        """A fresh input; every generator of random numbers is seeded alike."""
+        random.seed(seed)
+        torch.manual_seed(seed)
+        args = dict(workload.args)
+        if self._takes_seed:
+            args["seed"] = seed
+        return self._guarded("generate_input", lambda: self._generate(**args))
+
+    def expected(self, data: object) -> Node | None:
+        """The shape of a right output, when the task has a `ref_kernel` that tells."""
+        if self._reference is None:
+            return None
+        reference = self._reference
+        output = self._guarded("ref_kernel", lambda: reference(clone(data)))
+        return lay_out(output)[0]
+
+    def refusal(self, data: object, output: object, expected: Node | None) -> str | None:
+        """Why an output is wrong, or None; `data` is the judge's private input."""
+        actual = lay_out(output)[0]
+        shape = difference(expected, actual) if expected is not None else None
+        if shape:
+            return shape
+        found = self._guarded("check_implementation", lambda: self._check(data, output))
+        return _complaint(found)
+
+    @staticmethod
+    def _guarded(step: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the call gives
+        try:
+            return call()
+        except Exception as error:
+            traceback.print_exc()
+            reason = f"{type(error).__name__}: {error}"
+            raise Ruling(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error
+
+
+def _import(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reference", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path.name} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["reference"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _function(module: ModuleType, name: str) -> Callable[..., Any]:
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise Ruling(Verdict.TASK_ERROR, f"the task's reference.py has no function `{name}`")
+    return found  # type: ignore[no-any-return]
+
+
+def _parameters(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
+
+
+def _complaint(found: object) -> str | None:
+    """What a check's answer complains of: (bool, text), bool, or a text that is empty when right.
+
+    KernelBot's tasks know the first and the last form.
+    """
+    if isinstance(found, tuple) and len(found) == 2:
+        right, text = found
+        return None if bool(right) else str(text) or "the output is wrong"
+    if isinstance(found, bool):
+        return None if found else "the output is wrong"
+    if found is None or isinstance(found, str):
+        return found or None
+    raise Ruling(
+        Verdict.TASK_ERROR,
+        f"the task's check_implementation gave a {type(found).__name__}, not (bool, message)",
+    )

@@ -1,0 +1,22 @@
+"""A moment by which something must have ended."""
+
+import time
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point on the monotonic clock, in seconds."""
+
+    end: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Self:
+        """The moment `seconds` from now."""
+        return cls(time.monotonic() + seconds)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, negative when it has passed."""
+        return self.end - time.monotonic()

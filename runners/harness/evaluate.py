@@ -1,0 +1,78 @@
+"""One evaluation from request to answer: the steps, in order."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
+from runners.contract.task import Mode
+from runners.contract.verdict import Stage
+from runners.harness import graders
+from runners.harness.correctness import PUBLIC_NONCE, TaskCode
+from runners.harness.environment import host_environment
+from runners.harness.graders.native import Grade
+from runners.harness.ruling import Ruling
+from runners.harness.session import Session
+from runners.harness.template import Template, pack_files
+from runners.harness.workspace import candidate_files, workspace
+from runners.plugins import load
+
+
+def evaluate(
+    request: EvaluationRequest,
+    template: Template,
+    isolation: Isolation,
+    report: Callable[[Progress], None],
+) -> Evaluation:
+    """Judge one submission; `isolation` says what the harness itself is wrapped in."""
+    begin = time.monotonic()
+    report(Progress(stage=Stage.PREPARE))
+    files_fd = pack_files(candidate_files(request.task, request.source))
+    session: Session | None = None
+    try:
+        with workspace(request.task) as folder:
+            session = Session(
+                request=request,
+                code=TaskCode(folder, request.task),
+                template=template,
+                files_fd=files_fd,
+                nonce=nonce_of(request),
+                report=report,
+                isolation=isolation,
+            )
+            grade = load(graders, request.task.grader).grade(session)
+    except Ruling as ruling:
+        grade = Grade()
+        grade.fail(Stage.PREPARE, ruling)
+    finally:
+        os.close(files_fd)
+    return _answer(request, grade, session, time.monotonic() - begin)
+
+
+def nonce_of(request: EvaluationRequest) -> bytes:
+    """The key of the seeds: fresh and secret in a ranked run, public otherwise."""
+    if request.mode is not Mode.RANKED:
+        return PUBLIC_NONCE
+    return bytes.fromhex(request.nonce) if request.nonce else secrets.token_bytes(32)
+
+
+def _answer(
+    request: EvaluationRequest, grade: Grade, session: Session | None, wall_s: float
+) -> Evaluation:
+    isolation = session.isolation if session else None
+    return Evaluation(
+        request_id=request.request_id,
+        verdict=grade.verdict,
+        stage=grade.stage,
+        message=grade.message,
+        mode=request.mode,
+        task=request.task.name,
+        gpu=request.gpu,
+        cases=tuple(grade.cases),
+        log=session.log.decode(errors="replace") if session else "",
+        environment=host_environment(),
+        isolation=isolation or Isolation(outer="none"),
+        wall_s=wall_s,
+        durations_s=session.durations_s if session else {},
+    )

@@ -1,0 +1,129 @@
+"""Our own judge: tests in one candidate, then timed rounds in fresh ones."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
+from runners.contract.task import Mode, RankingBy, TaskDefinition, Workload
+from runners.contract.verdict import Stage, Verdict
+from runners.harness.channel import Operation
+from runners.harness.correctness import PUBLIC_NONCE, seed_of
+from runners.harness.deadline import Deadline
+from runners.harness.ruling import Ruling
+from runners.harness.session import Seat, Session
+from runners.harness.timing import Stopwatch, verify
+
+STAGES = {CaseKind.TEST: Stage.TEST, CaseKind.BENCHMARK: Stage.TIMING}
+"""The stage in which a case of each kind can fail."""
+
+
+@dataclass(slots=True)
+class Grade:
+    """What grading found: the verdict, where it fell, and every case."""
+
+    verdict: Verdict = Verdict.PASSED
+    stage: Stage | None = None
+    message: str = ""
+    cases: list[CaseResult] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing has failed so far."""
+        return self.verdict is Verdict.PASSED
+
+    def fail(self, stage: Stage, ruling: Ruling) -> None:
+        """Note where and how the evaluation ended."""
+        self.verdict, self.stage, self.message = ruling.verdict, stage, ruling.message
+
+
+def grade(session: Session) -> Grade:
+    """Run the cases that the request's mode asks for, until one fails."""
+    task, mode = session.request.task, session.request.mode
+    result = Grade()
+    if mode in (Mode.TEST, Mode.RANKED):
+        _run_tests(session, result)
+    if mode is not Mode.TEST:
+        _run_benchmarks(session, result, timed_workloads(task, mode))
+    return result
+
+
+def timed_workloads(task: TaskDefinition, mode: Mode) -> tuple[Workload, ...]:
+    """The benchmarks that a mode times: in a ranked run only those which score."""
+    if mode is Mode.RANKED and task.ranking_by is RankingBy.LAST:
+        return task.benchmarks[-1:]
+    return task.benchmarks
+
+
+def _run_tests(session: Session, result: Grade) -> None:
+    tests = session.request.task.tests
+    deadline = Deadline.after(session.request.task.test_timeout)
+    with session.seat() as seat:
+        if _build(session, seat, result, deadline):
+            for number, workload in enumerate(tests, 1):
+                step = _test(session, seat, workload, deadline)
+                _case(result, CaseKind.TEST, workload, step)
+                session.tell(Stage.TEST, number, len(tests))
+        else:
+            result.cases += [_skipped(CaseKind.TEST, workload) for workload in tests]
+
+
+def _build(session: Session, seat: Seat, result: Grade, deadline: Deadline) -> bool:
+    session.tell(Stage.BUILD, 0, 1)
+    try:
+        with session.lasting("build"):
+            seat.build(deadline)
+    except Ruling as ruling:
+        result.fail(Stage.BUILD, ruling)
+    return result.passed
+
+
+def _test(
+    session: Session, seat: Seat, workload: Workload, deadline: Deadline
+) -> Callable[[], None]:
+    def step() -> None:
+        seed = workload.args.get("seed")
+        known = seed if isinstance(seed, int) else seed_of(PUBLIC_NONCE, workload, 0)
+        with session.lasting("inputs"):
+            data = session.code.generate(workload, known)
+            expected = session.code.expected(data)
+        with session.lasting("run"):
+            exchange = seat.call(Operation.RUN, data, deadline)
+        verify(seat, data, exchange.reply, expected)
+
+    return step
+
+
+def _run_benchmarks(session: Session, result: Grade, workloads: tuple[Workload, ...]) -> None:
+    deadline = Deadline.after(session.request.task.timeout_s(session.request.mode))
+    for workload in workloads:
+
+        def step(timed: Workload = workload) -> Measurement:
+            return Stopwatch(session, timed, deadline).measure()
+
+        _case(result, CaseKind.BENCHMARK, workload, step)
+
+
+def _case(
+    result: Grade,
+    kind: CaseKind,
+    workload: Workload,
+    step: Callable[[], Measurement | None],
+) -> None:
+    if not result.passed:
+        result.cases.append(_skipped(kind, workload))
+        return
+    status, message, measured = CaseStatus.PASSED, "", None
+    try:
+        measured = step()
+    except Ruling as ruling:
+        result.fail(STAGES[kind], ruling)
+        status, message = CaseStatus.FAILED, ruling.message
+    result.cases.append(
+        CaseResult(
+            spec=workload.spec, kind=kind, status=status, message=message, measurement=measured
+        )
+    )
+
+
+def _skipped(kind: CaseKind, workload: Workload) -> CaseResult:
+    return CaseResult(spec=workload.spec, kind=kind, status=CaseStatus.SKIPPED)

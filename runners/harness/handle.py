@@ -1,0 +1,222 @@
+"""The judge's hold on one candidate: start it, give it an order, time the answer, kill it."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import ValidationError
+
+from runners.contract.verdict import Verdict
+from runners.harness.channel import (
+    FRAME_MAX,
+    GREETING,
+    Announcement,
+    Enlistment,
+    Reply,
+    Status,
+    Welcome,
+    pair,
+)
+from runners.harness.deadline import Deadline
+from runners.harness.process import ProcessGoneError, Subject
+from runners.harness.ruling import Ruling
+from runners.harness.sandbox.tree import memory_of_tree
+from runners.harness.template import Template
+
+WATCH_S = 0.1
+"""How often a waiting judge looks at a candidate's memory, output and deadline."""
+
+START_S = 30.0
+"""How long a candidate may take to start: all of it is our own code."""
+
+_VERDICTS = {
+    Status.BUILD_FAILED: Verdict.BUILD_FAILED,
+    Status.INVALID: Verdict.INVALID_SUBMISSION,
+    Status.RAISED: Verdict.CRASHED,
+    Status.MEMORY: Verdict.MEMORY_EXCEEDED,
+    Status.DISK: Verdict.OUTPUT_EXCEEDED,
+}
+
+
+class StartError(Exception):
+    """A candidate did not come up; our own fault, since no submitted code had run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One order and its answer; the window closed when the bytes were the judge's own."""
+
+    window_ns: int
+    reply: Reply
+
+
+Settle = Callable[[bytes], None]
+"""Makes the answer the judge's own before the window closes; sees the raw reply."""
+
+
+class Handle:
+    """One candidate process, frozen whenever it is not being asked something."""
+
+    def __init__(self, template: Template, enlisted: Enlistment, shared: list[int]) -> None:
+        self.enlisted = enlisted
+        self.log = bytearray()
+        self.orders, theirs = pair()
+        self.output, writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.output, False)
+        self.subject: Subject | None = None
+        try:
+            template.enlist(enlisted, [theirs.fileno(), writer, *shared])
+            self.welcome = self._meet(Deadline.after(START_S))
+        except (OSError, ValidationError, StartError) as error:
+            self.close()
+            log = self.log.decode(errors="replace")
+            raise StartError(f"a candidate did not start: {error}\n{log}") from error
+        finally:
+            theirs.close()
+            os.close(writer)
+        self._watch()
+
+    def _meet(self, deadline: Deadline) -> Welcome:
+        # The process id comes from the intermediate and the welcome from its child, in any order.
+        welcome: Welcome | None = None
+        self.orders.settimeout(START_S)
+        while welcome is None or self.subject is None:
+            if deadline.remaining < 0:
+                raise StartError("it did not answer in time")
+            frame = self.orders.recv(FRAME_MAX)
+            if not frame:
+                self._drain()
+                raise StartError("it ended at once")
+            greeting = GREETING.validate_json(frame)
+            if isinstance(greeting, Announcement):
+                self.subject = Subject(greeting.pid)
+            else:
+                welcome = greeting
+        return welcome
+
+    def _watch(self) -> None:
+        self.orders.setblocking(False)
+        self.poll = select.poll()
+        self.poll.register(self.orders, select.POLLIN)
+        self.poll.register(self.output, select.POLLIN)
+        self.poll.register(self.process.pidfd, select.POLLIN)
+
+    @property
+    def process(self) -> Subject:
+        """The candidate's process."""
+        if self.subject is None:
+            raise StartError("the candidate has no process")
+        return self.subject
+
+    def ask(self, order: bytes, deadline: Deadline, settle: Settle) -> Exchange:
+        """Give an order, wait for its reply, and make the answer the judge's own.
+
+        The clock starts before the order can be read and stops after `settle`, which sees the
+        raw reply. Raises Ruling when the candidate fails in any way.
+        """
+        try:
+            self._refuse_unasked()
+            self.orders.sendall(order)
+            begin = time.perf_counter_ns()
+            self.process.thaw()
+            frame = self._await_frame(deadline)
+            settle(frame)
+            end = time.perf_counter_ns()
+            reply = Reply.model_validate_json(frame)
+        except ProcessGoneError as gone:
+            self._drain()
+            raise self._ruling_of_end(gone.status) from gone
+        except ValidationError as error:
+            raise Ruling(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise self._ruling_of_hang_up() from error
+        self._drain()
+        self._refuse_failure(reply)
+        return Exchange(end - begin, reply)
+
+    def _refuse_unasked(self) -> None:
+        try:
+            frame = self.orders.recv(1)
+        except BlockingIOError:
+            return
+        if frame:
+            raise Ruling(Verdict.DISALLOWED, "the candidate answered without being asked")
+        raise ConnectionResetError
+
+    def _await_frame(self, deadline: Deadline) -> bytes:
+        while True:
+            ready = {fd for fd, _ in self.poll.poll(WATCH_S * 1000)}
+            if self.orders.fileno() in ready:
+                frame = self.orders.recv(FRAME_MAX)
+                if not frame:
+                    raise ConnectionResetError
+                return frame
+            if self.output in ready:
+                self._drain()
+            if self.process.pidfd in ready:
+                self.process.check()
+            self._enforce(deadline)
+
+    def _enforce(self, deadline: Deadline) -> None:
+        if deadline.remaining < 0:
+            raise Ruling(Verdict.TIMED_OUT, "the time limit passed")
+        if memory_of_tree(self.process.pid) > self.enlisted.limits.memory:
+            limit = self.enlisted.limits.memory >> 20
+            raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {limit} MiB of memory were used")
+
+    def _drain(self) -> None:
+        limit = self.enlisted.limits.output
+        while len(self.log) <= limit:
+            try:
+                text = os.read(self.output, 65536)
+            except BlockingIOError:
+                return
+            if not text:
+                self.poll.unregister(self.output) if hasattr(self, "poll") else None
+                return
+            self.log += text
+        del self.log[limit:]
+        raise Ruling(
+            Verdict.OUTPUT_EXCEEDED, f"more than {limit >> 10} KiB were written to stdout or stderr"
+        )
+
+    def _refuse_failure(self, reply: Reply) -> None:
+        verdict = _VERDICTS.get(reply.status)
+        if verdict is not None:
+            raise Ruling(verdict, reply.message)
+
+    def _ruling_of_hang_up(self) -> Ruling:
+        try:
+            self.process.check()
+        except ProcessGoneError as gone:
+            return self._ruling_of_end(gone.status)
+        return Ruling(Verdict.DISALLOWED, "the candidate closed its line to the judge")
+
+    def _ruling_of_end(self, status: int) -> Ruling:
+        if status == -signal.SIGKILL:
+            return Ruling(Verdict.MEMORY_EXCEEDED, "the system killed the process for memory")
+        if status == -signal.SIGXFSZ:
+            return Ruling(Verdict.OUTPUT_EXCEEDED, "a file grew beyond the limit")
+        if status < 0:
+            name = signal.Signals(-status).name
+            return Ruling(Verdict.CRASHED, f"the process was killed by {name}")
+        return Ruling(Verdict.CRASHED, f"the process exited with status {status}")
+
+    def close(self) -> None:
+        """Kill the candidate with everything it started and let go of its descriptors."""
+        if self.subject is not None:
+            self.subject.kill()
+        self.orders.close()
+        if self.output >= 0:
+            os.close(self.output)
+            self.output = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,68 @@
+"""Python submissions: Triton and CUDA that is compiled inline are Python too."""
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = (".py",)
+
+Kernel = Callable[[Any], Any]
+
+
+class InvalidSubmissionError(Exception):
+    """The module imports, but offers no usable `custom_kernel`."""
+
+
+def toolchain() -> str:
+    """What builds this language here."""
+    return f"CPython {sys.version.split()[0]}"
+
+
+def build(folder: Path, submission_file: str) -> Kernel:
+    """Import the submission from `folder` and give its `custom_kernel`.
+
+    Whatever the import raises passes through: it is the submission's own failure.
+    """
+    sys.path.insert(0, str(folder))
+    name = Path(submission_file).stem
+    spec = importlib.util.spec_from_file_location(name, folder / submission_file)
+    if spec is None or spec.loader is None:
+        raise InvalidSubmissionError(f"{submission_file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return _kernel_of(module)
+
+
+def _kernel_of(module: object) -> Kernel:
+    kernel = getattr(module, "custom_kernel", None)
+    if kernel is None:
+        raise InvalidSubmissionError(
+            "there is no `custom_kernel`; define `def custom_kernel(data): ...`"
+        )
+    if not callable(kernel):
+        raise InvalidSubmissionError("`custom_kernel` is not a function")
+    _check_signature(kernel)
+    return kernel  # type: ignore[no-any-return]
+
+
+def _check_signature(kernel: Callable[..., object]) -> None:
+    try:
+        signature = inspect.signature(kernel)
+    except (TypeError, ValueError):
+        return  # compiled callables may have no signature; calling them will tell
+    try:
+        signature.bind(object())
+    except TypeError as error:
+        raise InvalidSubmissionError(
+            f"`custom_kernel{signature}` cannot be called with one argument, the input data"
+        ) from error
+
+
+def self_test(folder: Path) -> bool:
+    """Whether a trivial submission builds and answers in `folder`."""
+    (folder / "probe.py").write_text("def custom_kernel(data):\n    return data\n")
+    return bool(build(folder, "probe.py")(1) == 1)

@@ -1,0 +1,163 @@
+"""What the judge does to a candidate's process from outside: stop, read, watch and kill it."""
+
+import ctypes
+import os
+import select
+import signal
+from pathlib import Path
+
+import torch
+
+from runners.harness.values import DTYPES, TensorNode
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class _Span(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]  # type: ignore[mutable-override]
+
+
+class ProcessGoneError(Exception):
+    """The process ended; `status` is its wait status as `os.waitstatus_to_exitcode` gives it."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the process ended with {status}")
+        self.status = status
+
+
+class UnreadableError(Exception):
+    """The candidate named memory that it does not have."""
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, so that it can be waited for."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _stop_threads(pid: int) -> None:
+    # One signal a thread: a stop for the whole process waits until some thread is scheduled,
+    # while a busy one runs on for milliseconds.
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
+            _LIBC.syscall(_TGKILL, pid, int(thread), int(signal.SIGSTOP))
+    except FileNotFoundError:
+        return
+
+
+def _state(pid: int) -> str:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+    return stat.rsplit(")", 1)[1].split()[0]
+
+
+def children(pid: int) -> tuple[int, ...]:
+    """Every live descendant of a process."""
+    found: list[int] = []
+    todo = [pid]
+    while todo:
+        parent = todo.pop()
+        try:
+            threads = os.listdir(f"/proc/{parent}/task")  # noqa: PTH208 - names only, and fast
+            for thread in threads:
+                listed = Path(f"/proc/{parent}/task/{thread}/children").read_text()
+                new = [int(child) for child in listed.split()]
+                found += new
+                todo += new
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return tuple(child for child in found if _state(child) not in "ZX")
+
+
+class Subject:
+    """One process under the judge's hands, with everything that it started."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.pidfd = os.pidfd_open(pid)
+        self.frozen = False
+        self.strays: tuple[int, ...] = ()
+        self.reaped = False
+
+    def freeze(self) -> None:
+        """Stop every thread of the process and of its descendants, and wait until they stand."""
+        if self.frozen:
+            return
+        _stop_threads(self.pid)
+        self._await_stop()
+        self.strays = children(self.pid)
+        for _ in range(1000):
+            running = [pid for pid in self.strays if _state(pid) not in "TtZX"]
+            if not running:
+                break
+            for pid in running:
+                _stop_threads(pid)
+            select.select([], [], [], 50e-6)
+            self.strays = children(self.pid)
+        self.frozen = True
+
+    def _await_stop(self) -> None:
+        found = os.waitid(os.P_PIDFD, self.pidfd, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if found is None or found.si_code != os.CLD_STOPPED:
+            self.check()
+
+    def thaw(self) -> None:
+        """Let the process and its descendants run."""
+        self.frozen = False
+        signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+        for pid in self.strays:
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                continue
+
+    def check(self) -> None:
+        """Raise ProcessGoneError when the process has ended."""
+        found = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is not None:
+            exited = found.si_code == os.CLD_EXITED
+            raise ProcessGoneError(found.si_status if exited else -found.si_status)
+
+    def read(self, node: TensorNode, most: int) -> torch.Tensor:
+        """Copy a tensor out of the process, which must be frozen; at most `most` bytes.
+
+        Raises UnreadableError when the node names memory that is not there.
+        """
+        dtype = DTYPES.get(node.dtype)
+        if dtype is None or len(node.shape) != len(node.stride):
+            raise UnreadableError(f"a tensor of type {node.dtype} cannot be read")
+        if max(node.span, node.numel) * dtype.itemsize > most:
+            raise UnreadableError("the output is larger than the memory limit allows")
+        flat = torch.empty(node.span, dtype=dtype)
+        self._copy(flat, node.address)
+        return flat.as_strided(node.shape, node.stride).contiguous()
+
+    def _copy(self, flat: torch.Tensor, address: int) -> None:
+        length = flat.numel() * flat.element_size()
+        done = 0
+        while done < length:
+            here = _Span(flat.data_ptr() + done, length - done)
+            there = _Span(address + done, length - done)
+            got = _LIBC.process_vm_readv(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+            if got <= 0:
+                reason = os.strerror(ctypes.get_errno())
+                raise UnreadableError(f"the output cannot be read: {reason}")
+            done += got
+
+    def kill(self) -> None:
+        """End the process; as PID 1 of its namespace it takes every descendant with it."""
+        if self.reaped:
+            return
+        self.reaped = True
+        strays = children(self.pid)
+        signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        for pid in strays:  # where there is no namespace they outlive their parent
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
+        os.close(self.pidfd)

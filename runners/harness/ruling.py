@@ -1,0 +1,12 @@
+"""How a step deep inside an evaluation ends it: with a verdict, told once."""
+
+from runners.contract.verdict import Verdict
+
+
+class Ruling(Exception):  # noqa: N818 - a verdict is not an error of ours
+    """Raised to end the evaluation with `verdict`; `message` may be shown in public modes."""
+
+    def __init__(self, verdict: Verdict, message: str) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+        self.message = message

@@ -1,0 +1,157 @@
+"""The warm server: torch imported once, a fresh judge forked for every request.
+
+It never reads a request itself, so no secret of one evaluation can reach the next.
+"""
+
+import gc
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+from pydantic import ValidationError
+
+from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
+from runners.contract.runner import Capabilities
+from runners.contract.verdict import Verdict
+from runners.harness.evaluate import evaluate
+from runners.harness.handle import StartError
+from runners.harness.process import adopt_orphans, children
+from runners.harness.ruling import Ruling
+from runners.harness.template import Template, fork_template
+from runners.harness.version import HARNESS_VERSION
+
+END_OF_INPUT = 64
+"""The exit status of a judge that found no request."""
+REQUEST_MAX = 64 << 20
+"""Bytes of the longest request."""
+GRACE_S = 5.0
+"""What the task's own code may take beyond its time limits."""
+
+
+def capabilities(isolation: Isolation) -> Capabilities:
+    """What this machine offers, without making a CUDA context."""
+    return Capabilities(
+        harness_version=HARNESS_VERSION, gpus={CPU: 1}, libraries=("torch",), isolation=isolation
+    )
+
+
+def serve(isolation: Isolation) -> int:
+    """Answer request lines on standard input until it ends; gives the exit status."""
+    adopt_orphans()
+    _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
+    while True:
+        select.select([0], [], [])
+        status = _run_judge(lambda out: _serve_one(out, isolation))
+        if status == END_OF_INPUT:
+            return 0
+        if status != 0:
+            _emit(1, b'{"error": "the judge ended with status %d"}' % status)
+
+
+def answer_once(isolation: Isolation) -> int:
+    """Read one request up to the end of standard input and print its evaluation alone."""
+    adopt_orphans()
+    return _run_judge(lambda out: _answer_all(out, isolation))
+
+
+def _run_judge(body: Callable[[int], int]) -> int:
+    """Fork a judge, give its exit status, and leave nothing of it behind."""
+    gc.freeze()  # so that no collector after a fork walks, and so copies, the whole heap
+    judge = os.fork()
+    if judge == 0:
+        status = 70
+        try:
+            out = os.dup(1)
+            os.dup2(2, 1)  # what the task's own code prints must not mix with the answer
+            status = body(out)
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    _, status = os.waitpid(judge, 0)
+    _sweep()
+    return os.waitstatus_to_exitcode(status)
+
+
+def _sweep() -> None:
+    """End and collect whatever a judge that died had left."""
+    for pid in children(os.getpid()):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    try:
+        while os.waitpid(-1, 0):
+            continue
+    except ChildProcessError:
+        return
+
+
+def _serve_one(out: int, isolation: Isolation) -> int:
+    template = fork_template()  # before the request is read: it must not know it
+    adopt_orphans()
+    line = _read_line(0)
+    if not line:
+        return END_OF_INPUT
+
+    def report(progress: Progress) -> None:
+        _emit(out, b'{"progress": %s}' % progress.model_dump_json().encode())
+
+    try:
+        evaluation = _judge(line, template, isolation, report)
+    except (ValidationError, StartError) as error:
+        _emit(out, b'{"error": %s}' % json.dumps(str(error)[:4000]).encode())
+    else:
+        _emit(out, b'{"evaluation": %s}' % evaluation.model_dump_json().encode())
+    template.close()
+    return 0
+
+
+def _answer_all(out: int, isolation: Isolation) -> int:
+    template = fork_template()
+    adopt_orphans()
+    request = sys.stdin.buffer.read(REQUEST_MAX)
+    evaluation = _judge(request, template, isolation, lambda _: None)
+    _emit(out, evaluation.model_dump_json().encode())
+    template.close()
+    return 0
+
+
+def _judge(
+    line: bytes, template: Template, isolation: Isolation, report: Callable[[Progress], None]
+) -> Evaluation:
+    request = EvaluationRequest.model_validate_json(line)
+    limit = request.task.test_timeout + request.task.timeout_s(request.mode) + GRACE_S
+    signal.signal(signal.SIGALRM, _out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        return evaluate(request, template, isolation, report)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
+    raise Ruling(Verdict.TASK_ERROR, "the task's own code took longer than its time limits")
+
+
+def _read_line(fd: int) -> bytes:
+    """One line; b"" at the end of input or when it is longer than a request may be."""
+    parts: list[bytes] = []
+    size = 0
+    while part := os.read(fd, 1 << 20):
+        parts.append(part)
+        size += len(part)
+        if part.endswith(b"\n"):
+            return b"".join(parts)
+        if size > REQUEST_MAX:
+            break
+    return b""
+
+
+def _emit(fd: int, line: bytes) -> None:
+    data = memoryview(line + b"\n")
+    while data:
+        data = data[os.write(fd, data) :]

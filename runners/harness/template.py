@@ -1,0 +1,95 @@
+"""The warm template: a clean process with torch imported that forks candidates on request.
+
+It is forked before its judge has read any request, so it holds no input, seed or reference.
+"""
+
+import json
+import os
+import runpy
+import socket
+import sys
+import traceback
+
+from runners.harness.channel import FRAME_MAX, Enlistment, encode, pair
+
+FDS = 4
+"""Sent with each request: the order socket, the output pipe, the files and the arena."""
+
+
+def serve(link: socket.socket) -> None:
+    """Fork a candidate for each request until the judge hangs up."""
+    while True:
+        frame, fds, _, _ = socket.recv_fds(link, FRAME_MAX, FDS)
+        if not frame:
+            return
+        child = os.fork()
+        if child == 0:
+            link.close()
+            _become_candidate(frame, fds)
+        for fd in fds:
+            os.close(fd)
+        os.waitpid(child, 0)  # the intermediate, which leaves as soon as its child runs
+        link.sendall(b"forked")
+
+
+def _become_candidate(frame: bytes, fds: list[int]) -> None:
+    try:
+        program = runpy.run_module("runners.harness.candidate", run_name="candidate")
+        orders = socket.socket(fileno=fds[0])
+        program["enter"](orders, fds[1:], Enlistment.model_validate_json(frame))
+    except BaseException:  # noqa: BLE001 - the outermost frame of this process
+        traceback.print_exc(file=sys.stderr)
+    finally:
+        sys.stderr.flush()
+        os._exit(70)
+
+
+class Template:
+    """The judge's end of the link to its template."""
+
+    def __init__(self, link: socket.socket, pid: int) -> None:
+        self.link = link
+        self.pid = pid
+        link.settimeout(30)
+
+    def enlist(self, enlisted: Enlistment, fds: list[int]) -> None:
+        """Have a candidate forked that inherits `fds`; OSError when the template is gone."""
+        socket.send_fds(self.link, [encode(enlisted)], fds)
+        if self.link.recv(64) != b"forked":
+            raise ConnectionResetError("the template is gone")
+
+    def close(self) -> None:
+        """Hang up and wait for the template to end."""
+        self.link.close()
+        os.waitpid(self.pid, 0)
+
+
+def fork_template() -> Template:
+    """Fork this process into a template; call it before anything secret is known."""
+    ours, theirs = pair()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            ours.close()
+            _detach_streams()
+            serve(theirs)
+        finally:
+            os._exit(0)
+    theirs.close()
+    return Template(ours, pid)
+
+
+def _detach_streams() -> None:
+    # The judge's input holds the request and its output the verdict: neither may be inherited.
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+def pack_files(files: dict[str, str]) -> int:
+    """The files that a candidate may see, as a sealed memory file; gives its descriptor."""
+    fd = os.memfd_create("files", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(fd), "wb") as packed:
+        packed.write(json.dumps(files).encode())
+    return fd

@@ -1,0 +1,24 @@
+"""A private folder for the task's files while one evaluation runs."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runners.contract.task import TaskDefinition
+
+
+@contextmanager
+def workspace(task: TaskDefinition) -> Iterator[Path]:
+    """The task's files, laid out for import; gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="judge-") as name:
+        folder = Path(name)
+        for file_name, text in task.files.items():
+            (folder / file_name).write_text(text)
+        yield folder
+
+
+def candidate_files(task: TaskDefinition, source: str) -> dict[str, str]:
+    """What the candidate may see: the submission and the shared headers, nothing else."""
+    shared = {name: task.files[name] for name in task.shared_files}
+    return {**shared, task.submission_file: source}
