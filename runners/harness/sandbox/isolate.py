@@ -17,36 +17,19 @@ from pathlib import Path
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
 from runners.harness.sandbox import kernel, landlock, seccomp, view
+from runners.harness.sandbox.layers import Layers
 
 NOBODY = 65534
 CAPABILITIES = "capabilities"
 NESTED = "no nested namespaces"
 PROC = "own /proc"
 _KEPT = ("LANG", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST")
-_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
 _LOCKED_BYTES = 8 << 20
 _FIRST_FREE_FD = 3
 
 Announce = Callable[[int], None]
 Found = tuple[tuple[str, ...], dict[str, str]]
-
-
-class Layers:
-    """Which layers came about, and the reasons for those that did not."""
-
-    def __init__(self) -> None:
-        self.active: list[str] = []
-        self.missing: dict[str, str] = {}
-
-    def attempt(self, name: str, step: Callable[[], object]) -> bool:
-        """Run one step; a kernel that refuses it costs the layer, not the candidate."""
-        try:
-            step()
-        except (OSError, ValueError) as error:
-            self.missing[name] = str(error)
-            return False
-        self.active.append(name)
-        return True
 
 
 def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool) -> Found:
@@ -126,7 +109,13 @@ def _clean_environment() -> None:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     os.environ.clear()
     os.environ.update(
-        {"LANG": "C.UTF-8", "PATH": _PATH, "HOME": view.JOB, "TMPDIR": "/tmp", "USER": "nobody"}  # noqa: S108 - inside the sandbox
+        {
+            "LANG": "C.UTF-8",
+            "PATH": SEARCH_PATH,
+            "HOME": view.JOB,
+            "TMPDIR": view.SCRATCH[0],
+            "USER": "nobody",
+        }
     )
     os.environ.update(kept)
 

@@ -1,0 +1,76 @@
+"""A cgroup round the whole harness, where this process may make one: memory and processes."""
+
+import os
+from pathlib import Path
+
+_ROOT = Path("/sys/fs/cgroup")
+_PREFIX = "podium-"
+_PROCESSES = 8192
+_SHARE_OF_MEMORY = 0.9
+
+
+class Group:
+    """The folders of one process tree's cgroup, one a hierarchy."""
+
+    def __init__(self, folders: tuple[Path, ...]) -> None:
+        self.folders = folders
+
+    def remove(self) -> None:
+        """Forget the group; it must be empty, else it stays for the next start to remove."""
+        for folder in self.folders:
+            try:
+                folder.rmdir()
+            except OSError:
+                continue  # a process is still ending in it
+
+
+def require_joined() -> None:
+    """OSError unless this process is in a group that `join` made."""
+    if not any(folder.name.startswith(_PREFIX) for folder in _own_folders().values()):
+        raise OSError("no cgroup was made; process limits and the watchdog stand in")
+
+
+def _own_folders() -> dict[str, Path]:
+    """The folder of this process by controller; version 2 has one, named ""."""
+    found: dict[str, Path] = {}
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        for name in names.split(","):
+            mounted = _ROOT / name if name else _ROOT
+            found[name] = mounted / path.lstrip("/")
+    return found
+
+
+def _limits() -> dict[str, dict[str, int]]:
+    pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    memory = int(pages * page * _SHARE_OF_MEMORY)
+    return {
+        "memory": {"memory.limit_in_bytes": memory},
+        "pids": {"pids.max": _PROCESSES},
+        "": {"memory.max": memory, "pids.max": _PROCESSES},
+    }
+
+
+def _join(parent: Path, limits: dict[str, int]) -> Path:
+    for stale in parent.glob(f"{_PREFIX}*"):
+        Group((stale,)).remove()
+    folder = parent / f"{_PREFIX}{os.getpid()}"
+    folder.mkdir()
+    try:
+        for name, limit in limits.items():
+            (folder / name).write_text(str(limit))
+        (folder / "cgroup.procs").write_text(str(os.getpid()))
+    except OSError:
+        folder.rmdir()
+        raise
+    return folder
+
+
+def join() -> Group:
+    """Move this process into a new group with limits; OSError where that is refused."""
+    own, limits = _own_folders(), _limits()
+    if (_ROOT / "cgroup.controllers").exists():
+        return Group((_join(own[""], limits[""]),))
+    if not {"memory", "pids"} <= own.keys():
+        raise OSError("no memory and pids controllers are mounted")
+    return Group(tuple(_join(own[name], limits[name]) for name in ("memory", "pids")))

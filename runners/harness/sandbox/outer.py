@@ -1,0 +1,192 @@
+"""Confines the whole harness before it imports torch or reads a request.
+
+The task's own code runs in the judge, so the judge is confined as well. An ordinary user gets
+bubblewrap where it works. Otherwise the own launcher makes three processes of one: the
+supervisor, which the backend knows and whose death ends everything; PID 1 of the new namespace,
+which reaps orphans; and the harness, which is where `confine` returns.
+"""
+
+import json
+import os
+import resource
+import select
+import signal
+import sys
+from collections.abc import Sequence
+
+from runners.contract.evaluation import Isolation, Limits
+from runners.contract.task import IsolationLayer
+from runners.harness.sandbox import bubblewrap, cgroup, isolate, kernel, view
+from runners.harness.sandbox.layers import Layers
+
+LAUNCHER, NONE = "unshare", "none"
+CGROUP = "cgroup"
+STRICT_EXIT = 3
+_SCRATCH_BYTES = 512 << 20
+_HARNESS_PROCESSES = 4096
+_KEPT = ("CUDA_HOME", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
+_OUTSIDE = (IsolationLayer.FILESYSTEM, IsolationLayer.NAMESPACES, IsolationLayer.NETWORK)
+
+
+def confine(argv: Sequence[str], *, strict: bool, gpu: bool) -> Isolation:
+    """Confine this process, which must have one thread; returns in the harness's own process.
+
+    `argv` are the program's arguments, with which bubblewrap starts it again. What the machine
+    refuses is said on stderr and in the answer; with `strict` it ends the program with status 3.
+    Standard streams are kept, every other descriptor is closed.
+    """
+    layers = Layers()
+    if bubblewrap.inside():
+        layers.active += _OUTSIDE
+        layers.attempt(CGROUP, cgroup.require_joined)
+        outer = bubblewrap.NAME
+    else:
+        group = _join_group(layers)
+        if os.getuid() != 0 and bubblewrap.installed():
+            _try_bubblewrap(layers, argv, gpu=gpu)
+        _launch(layers, group, gpu=gpu)
+        outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
+    _settle(layers)
+    report = Isolation(outer=outer, layers=tuple(layers.active), missing=layers.missing)
+    _tell(report, candidate_layers(gpu=gpu), strict=strict)
+    return report
+
+
+def _join_group(layers: Layers) -> cgroup.Group:
+    try:
+        group = cgroup.join()
+    except OSError as error:
+        layers.missing[CGROUP] = f"{error}; process limits and the watchdog stand in"
+        return cgroup.Group(())
+    layers.active.append(CGROUP)
+    return group
+
+
+def _try_bubblewrap(layers: Layers, argv: Sequence[str], *, gpu: bool) -> None:
+    layers.attempt(
+        bubblewrap.NAME,
+        lambda: bubblewrap.enter(argv, _environment(), _SCRATCH_BYTES, gpu=gpu),
+    )
+
+
+def _launch(layers: Layers, group: cgroup.Group, *, gpu: bool) -> None:
+    as_root = os.getuid() == 0
+    if as_root:
+        layers.attempt(
+            IsolationLayer.FILESYSTEM, lambda: isolate.build_view(_SCRATCH_BYTES, gpu=gpu)
+        )
+        isolate.drop_root()
+    isolate.make_namespaces(layers)
+    supervisor = os.pidfd_open(os.getpid())
+    if child := os.fork():
+        _supervise(child, group)
+    _die_with(supervisor)
+    if not as_root and IsolationLayer.NAMESPACES in layers.active:
+        layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(_SCRATCH_BYTES, gpu=gpu))
+    if IsolationLayer.NAMESPACES in layers.active:
+        layers.attempt(isolate.PROC, view.mount_proc)
+    init = os.pidfd_open(os.getpid())
+    if child := os.fork():
+        _reap_until(child)
+    _die_with(init)
+
+
+def _supervise(child: int, group: cgroup.Group) -> None:
+    """Wait for the namespace to end and take over its status; never returns."""
+    _let_go_of_streams()
+    _, status = os.waitpid(child, 0)
+    group.remove()
+    os._exit(_exit_status(status))
+
+
+def _reap_until(child: int) -> None:
+    """Be PID 1: collect orphans until the harness ends, and with it everything; never returns."""
+    _let_go_of_streams()
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == child:
+            os._exit(_exit_status(status))
+
+
+def _exit_status(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _let_go_of_streams() -> None:
+    # Whoever reads the harness's output must see its end when the harness ends.
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+
+
+def _die_with(parent: int) -> None:
+    """Be killed when the parent dies, even if it died just now."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if select.select([parent], [], [], 0)[0]:
+        os._exit(1)
+    os.close(parent)
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    path = isolate.SEARCH_PATH
+    return {"LANG": "C.UTF-8", "PATH": path, "HOME": view.SCRATCH[0], "USER": "nobody", **kept}
+
+
+def _settle(layers: Layers) -> None:
+    """Do what only takes rights away and needs no namespace."""
+    environment = _environment()
+    os.environ.clear()
+    os.environ.update(environment)
+    layers.attempt(IsolationLayer.LIMITS, _limit)
+    layers.attempt(isolate.CAPABILITIES, kernel.drop_capabilities)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # a candidate's maps are written through /proc/self
+    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    cap = _HARNESS_PROCESSES if hard == resource.RLIM_INFINITY else min(hard, _HARNESS_PROCESSES)
+    resource.setrlimit(resource.RLIMIT_NPROC, (cap, cap))
+
+
+def candidate_layers(*, gpu: bool) -> dict[str, str]:
+    """What a candidate would lack here, by trying once: layer to reason."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _try_candidate(writer, gpu=gpu)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader, "rb") as answer:
+        text = answer.read()  # ends when PID 1 of the trial has written and gone
+    if not text:
+        return dict.fromkeys(IsolationLayer, "the trial candidate died")
+    missing: dict[str, str] = json.loads(text)
+    return missing
+
+
+def _try_candidate(writer: int, *, gpu: bool) -> None:
+    try:
+        _, missing = isolate.enter(Limits(), lambda _: None, keep_fds=frozenset({writer}), gpu=gpu)
+        os.write(writer, json.dumps(missing).encode())
+    finally:
+        os._exit(0)
+
+
+def _tell(report: Isolation, candidate: dict[str, str], *, strict: bool) -> None:
+    lacking = {f"harness {name}": why for name, why in report.missing.items()}
+    lacking |= {f"candidate {name}": why for name, why in candidate.items()}
+    for name, why in lacking.items():
+        sys.stderr.write(f"podium sandbox: MISSING {name}: {why}\n")
+    required = [name for name in _OUTSIDE if name not in report.layers]
+    required += [name for name in IsolationLayer if name in candidate]
+    if strict and required:
+        named = ", ".join(dict.fromkeys(required))
+        sys.stderr.write(f"podium sandbox: refusing to run without {named} (strict)\n")
+        sys.stderr.flush()
+        raise SystemExit(STRICT_EXIT)
+    sys.stderr.flush()
