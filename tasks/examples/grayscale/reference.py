@@ -9,7 +9,7 @@ WEIGHTS = (0.2989, 0.5870, 0.1140)
 
 def generate_input(height: int, width: int, seed: int) -> input_t:
     rgb = torch.rand(height, width, 3, generator=generator(seed), device=device())
-    return rgb, torch.empty(height, width, device=rgb.device)
+    return rgb, torch.full_like(rgb[..., 0], float("nan"))
 
 
 def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:

@@ -8,7 +8,7 @@ from utils import device, difference, generator, ruling
 def generate_input(size: int, seed: int) -> input_t:
     source = torch.empty(size, dtype=torch.float16, device=device())
     source.uniform_(-100, 100, generator=generator(seed))
-    return source, torch.empty_like(source)
+    return source, torch.full_like(source, float("nan"))
 
 
 def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:

@@ -9,7 +9,7 @@ def generate_input(size: int, seed: int) -> input_t:
     random = generator(seed)
     a = torch.randn(size, generator=random, device=device()).to(torch.float16)
     b = torch.randn(size, generator=random, device=device()).to(torch.float16)
-    return a, b, torch.empty_like(a)
+    return a, b, torch.full_like(a, float("nan"))
 
 
 def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:

@@ -1,0 +1,33 @@
+"""Sources that answer without computing: a right kernel whose result is overwritten."""
+
+DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
+"""What an answer is filled with, as Python spells it; integers take -1 in place of NaN."""
+
+_WRAPPER = """
+
+def _overwrite(value):
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        number = {number}
+        if number != number and not (value.is_floating_point() or value.is_complex()):
+            return torch.full_like(value, True if value.dtype == torch.bool else -1)
+        return torch.full_like(value, number)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_overwrite(item) for item in value)
+    if isinstance(value, dict):
+        return {{key: _overwrite(item) for key, item in value.items()}}
+    return value
+
+
+_computed = custom_kernel
+
+
+def custom_kernel(data):
+    return _overwrite(_computed(data))
+"""
+
+
+def degenerate_source(source: str, answer: str) -> str:
+    """A submission which calls `source`'s kernel and fills every tensor of its result."""
+    return source + _WRAPPER.format(number=DEGENERATE[answer])
