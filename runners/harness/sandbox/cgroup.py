@@ -15,8 +15,13 @@ class Group:
     def __init__(self, folders: tuple[Path, ...]) -> None:
         self.folders = folders
 
+    def enter(self) -> None:
+        """Move this process in; what it starts later is in from the start."""
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text(str(os.getpid()))
+
     def remove(self) -> None:
-        """Forget the group; it must be empty, else it stays for the next start to remove."""
+        """Forget the group; one that is not empty stays for the next start to remove."""
         for folder in self.folders:
             try:
                 folder.rmdir()
@@ -51,7 +56,7 @@ def _limits() -> dict[str, dict[str, int]]:
     }
 
 
-def _join(parent: Path, limits: dict[str, int]) -> Path:
+def _make(parent: Path, limits: dict[str, int]) -> Path:
     for stale in parent.glob(f"{_PREFIX}*"):
         Group((stale,)).remove()
     folder = parent / f"{_PREFIX}{os.getpid()}"
@@ -59,18 +64,17 @@ def _join(parent: Path, limits: dict[str, int]) -> Path:
     try:
         for name, limit in limits.items():
             (folder / name).write_text(str(limit))
-        (folder / "cgroup.procs").write_text(str(os.getpid()))
     except OSError:
         folder.rmdir()
         raise
     return folder
 
 
-def join() -> Group:
-    """Move this process into a new group with limits; OSError where that is refused."""
+def make() -> Group:
+    """A new group with limits, still empty; OSError where that is refused."""
     own, limits = _own_folders(), _limits()
     if (_ROOT / "cgroup.controllers").exists():
-        return Group((_join(own[""], limits[""]),))
+        return Group((_make(own[""], limits[""]),))
     if not {"memory", "pids"} <= own.keys():
         raise OSError("no memory and pids controllers are mounted")
-    return Group(tuple(_join(own[name], limits[name]) for name in ("memory", "pids")))
+    return Group(tuple(_make(own[name], limits[name]) for name in ("memory", "pids")))

@@ -3,7 +3,8 @@
 The task's own code runs in the judge, so the judge is confined as well. An ordinary user gets
 bubblewrap where it works. Otherwise the own launcher makes three processes of one: the
 supervisor, which the backend knows and whose death ends everything; PID 1 of the new namespace,
-which reaps orphans; and the harness, which is where `confine` returns.
+which reaps orphans; and the harness, which is where `confine` returns. The supervisor alone
+stays outside, with its rights, to remove the cgroup in the end.
 """
 
 import json
@@ -41,10 +42,11 @@ def confine(argv: Sequence[str], *, strict: bool, gpu: bool) -> Isolation:
         layers.attempt(CGROUP, cgroup.require_joined)
         outer = bubblewrap.NAME
     else:
-        group = _join_group(layers)
+        supervisor = os.pidfd_open(os.getpid())
+        _fork_under_supervisor(layers)
         if os.getuid() != 0 and bubblewrap.installed():
             _try_bubblewrap(layers, argv, gpu=gpu)
-        _launch(layers, group, gpu=gpu)
+        _launch(layers, supervisor, gpu=gpu)
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
     _settle(layers)
     report = Isolation(outer=outer, layers=tuple(layers.active), missing=layers.missing)
@@ -52,14 +54,17 @@ def confine(argv: Sequence[str], *, strict: bool, gpu: bool) -> Isolation:
     return report
 
 
-def _join_group(layers: Layers) -> cgroup.Group:
+def _fork_under_supervisor(layers: Layers) -> None:
     try:
-        group = cgroup.join()
+        group = cgroup.make()
     except OSError as error:
         layers.missing[CGROUP] = f"{error}; process limits and the watchdog stand in"
-        return cgroup.Group(())
-    layers.active.append(CGROUP)
-    return group
+        group = None
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    if os.fork():
+        _supervise(group)
+    if group:
+        layers.attempt(CGROUP, group.enter)
 
 
 def _try_bubblewrap(layers: Layers, argv: Sequence[str], *, gpu: bool) -> None:
@@ -69,7 +74,7 @@ def _try_bubblewrap(layers: Layers, argv: Sequence[str], *, gpu: bool) -> None:
     )
 
 
-def _launch(layers: Layers, group: cgroup.Group, *, gpu: bool) -> None:
+def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     as_root = os.getuid() == 0
     if as_root:
         layers.attempt(
@@ -77,9 +82,10 @@ def _launch(layers: Layers, group: cgroup.Group, *, gpu: bool) -> None:
         )
         isolate.drop_root()
     isolate.make_namespaces(layers)
-    supervisor = os.pidfd_open(os.getpid())
-    if child := os.fork():
-        _supervise(child, group)
+    intermediate = os.pidfd_open(os.getpid())
+    if os.fork():
+        os._exit(0)
+    select.select([intermediate], [], [])  # from here on the supervisor is the parent
     _die_with(supervisor)
     if not as_root and IsolationLayer.NAMESPACES in layers.active:
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(_SCRATCH_BYTES, gpu=gpu))
@@ -91,12 +97,17 @@ def _launch(layers: Layers, group: cgroup.Group, *, gpu: bool) -> None:
     _die_with(init)
 
 
-def _supervise(child: int, group: cgroup.Group) -> None:
-    """Wait for the namespace to end and take over its status; never returns."""
+def _supervise(group: cgroup.Group | None) -> None:
+    """Wait for everything to end and take over the last status; never returns."""
     _let_go_of_streams()
-    _, status = os.waitpid(child, 0)
-    group.remove()
-    os._exit(_exit_status(status))
+    status = 0
+    try:
+        while True:
+            _, status = os.waitpid(-1, 0)
+    except ChildProcessError:
+        if group:
+            group.remove()
+        os._exit(_exit_status(status))
 
 
 def _reap_until(child: int) -> None:
