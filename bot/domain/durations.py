@@ -26,10 +26,11 @@ def _unit(time_ns: float) -> tuple[float, str]:
 
 
 def _decimals(value: float, digits: int) -> int:
-    """How many decimals show `value`, at least 1e-3 or so, with this many significant digits."""
+    """How many decimals show `value` with this many significant digits, six at most."""
     if value <= 0:
         return 0
-    return min(6, max(0, digits - 1 - math.floor(math.log10(value * (1 + 1e-6)))))
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return min(6, max(0, digits - 1 - exponent))
 
 
 def _decimals_for(value: float, half: float) -> int:

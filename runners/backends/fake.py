@@ -6,6 +6,7 @@ A line such as `# fake: verdict=wrong_answer time_us=30 seconds=0.2` anywhere in
 
 import asyncio
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -38,13 +39,7 @@ _REMEMBERED = 10_000
 """How many ended calls can still be waited for; the oldest are forgotten first."""
 
 _NOWHERE = Environment(
-    gpu=CPU,
-    python="none",
-    cpu="none",
-    cores=1,
-    platform="none",
-    harness_version=_VERSION,
-    transport="none",
+    gpu=CPU, python="-", cpu="-", cores=1, platform="-", harness_version=_VERSION, transport="-"
 )
 
 _STAGES = {
@@ -111,6 +106,7 @@ class FakeRunner:
         self._free = {gpu: asyncio.Semaphore(count) for gpu, count in capabilities.gpus.items()}
         self._calls: dict[CallId, _Call] = {}
         self._started = 0
+        self._life = secrets.token_hex(4)  # so that no call of an earlier process is taken for ours
         self._closed = False
 
     @property
@@ -127,7 +123,7 @@ class FakeRunner:
         if request.gpu not in self._free:
             raise RunnerError(f"runner {self._name} has no GPU type {request.gpu}")
         self._started += 1
-        call = CallId(f"{self._name}-{self._started}")
+        call = CallId(f"{self._life}-{self._started}")
         task = asyncio.create_task(self._evaluate(call, request), name=f"fake {call}")
         task.add_done_callback(_look_at)
         self._calls[call] = _Call(task)
@@ -172,7 +168,7 @@ class FakeRunner:
 
     @property
     def started(self) -> int:
-        """How many evaluations were started since the runner was made."""
+        """How many evaluations were started."""
         return self._started
 
     def _forget_old(self) -> None:

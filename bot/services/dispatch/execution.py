@@ -64,8 +64,10 @@ class Execution:
         more, TimeoutError when no slot became free.
         """
         evaluation = await self._rejoined()
-        if evaluation is None:
-            evaluation = await self._fresh()
+        if evaluation is not None and mismatch(self.order.request, evaluation) is None:
+            return evaluation
+        self._runner = self._call = None
+        evaluation = await self._fresh()
         wrong = mismatch(self.order.request, evaluation)
         if wrong is not None:
             raise RunnerError(wrong)
@@ -100,7 +102,6 @@ class Execution:
             try:
                 return await self._wait(runner, CallId(call))
             except UnknownCallError:
-                self._runner = self._call = None
                 _log.info("call is gone", action="call-gone", job=self.order.job.id, call=call)
                 return None
 

@@ -1,0 +1,106 @@
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.acceptance import (
+    MAX_SOURCE_BYTES,
+    board_name,
+    check_open,
+    choose_gpus,
+    file_name,
+    source_text,
+)
+from bot.domain.errors import UserError
+from bot.domain.heading import Heading
+from tests.doubles.factories import NOON, make_board
+
+
+def test_the_source_keeps_its_text_without_a_byte_order_mark() -> None:
+    assert source_text("\ufeff# é\n".encode()) == "# é\n"
+
+
+def test_the_largest_source_is_taken() -> None:
+    assert len(source_text(b"#" * MAX_SOURCE_BYTES)) == MAX_SOURCE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "part"),
+    [
+        (b"", "empty", "empty"),
+        (b" \n\t\n", "empty", "empty"),
+        (b"#" * (MAX_SOURCE_BYTES + 1), "too-large", "at most 1,000,000"),
+        (b"a\0b", "not-text", "NUL"),
+        (b"# ok\n\xff", "not-utf8", "line 2"),
+    ],
+)
+def test_what_is_no_source_is_refused(content: bytes, code: str, part: str) -> None:
+    with pytest.raises(UserError, match=part) as refusal:
+        source_text(content)
+    assert refusal.value.code == code
+
+
+def test_a_file_keeps_only_the_last_part_of_its_name() -> None:
+    assert file_name("../../etc/kernel.py") == "kernel.py"
+    assert file_name("C:\\work\\kernel.py") == "kernel.py"
+
+
+@pytest.mark.parametrize("name", ["", "dir/", "a" * 101, "a\x1b[2J.py", "a\u202egnp.py"])
+def test_a_name_that_cannot_be_shown_is_refused(name: str) -> None:
+    with pytest.raises(UserError, match="file"):
+        file_name(name)
+
+
+def test_the_board_comes_from_the_argument_or_from_the_heading() -> None:
+    assert board_name("sort", Heading()) == "sort"
+    assert board_name(None, Heading(leaderboard="sort")) == "sort"
+    assert board_name("sort", Heading(leaderboard="sort")) == "sort"
+
+
+def test_argument_and_heading_must_agree_on_the_board() -> None:
+    with pytest.raises(UserError, match="heading says 'softmax'") as refusal:
+        board_name("sort", Heading(leaderboard="softmax"))
+    assert refusal.value.code == "heading-disagrees"
+
+
+def test_a_board_must_be_named_somewhere() -> None:
+    with pytest.raises(UserError, match="#!PODIUM leaderboard"):
+        board_name(None, Heading())
+
+
+def test_a_board_is_open_up_to_its_deadline() -> None:
+    check_open(make_board(deadline=NOON), NOON)
+    check_open(make_board(deadline=None), NOON)
+
+
+def test_a_closed_board_says_when_it_closed_and_in_which_zone() -> None:
+    with pytest.raises(UserError, match="closed at 2026-11-01 12:00 UTC") as refusal:
+        check_open(make_board(deadline=NOON), NOON + timedelta(microseconds=1))
+    assert refusal.value.code == "closed"
+
+
+def test_gpus_are_spelled_and_ordered_as_the_board_has_them() -> None:
+    assert choose_gpus(["l4", "h100", "L4"], [], ["H100", "L4", "T4"]) == ("H100", "L4")
+    assert choose_gpus([], ["t4"], ["H100", "T4"]) == ("T4",)
+    assert choose_gpus(["L4", "T4"], ["T4", "L4"], ["L4", "T4"]) == ("L4", "T4")
+
+
+def test_the_only_gpu_of_a_board_needs_no_choice() -> None:
+    assert choose_gpus([], [], ["H100"]) == ("H100",)
+
+
+def test_several_gpus_ask_for_a_choice() -> None:
+    with pytest.raises(UserError, match="H100, L4") as refusal:
+        choose_gpus([], [], ["H100", "L4"])
+    assert refusal.value.code == "choose-gpu"
+
+
+def test_an_unknown_gpu_is_refused_with_the_board_s_list() -> None:
+    with pytest.raises(UserError, match="runs on H100, L4") as refusal:
+        choose_gpus(["H200"], [], ["H100", "L4"])
+    assert refusal.value.code == "unknown-gpu"
+
+
+def test_argument_and_heading_must_agree_on_the_gpus() -> None:
+    with pytest.raises(UserError, match="heading says L4") as refusal:
+        choose_gpus(["H100"], ["L4"], ["H100", "L4"])
+    assert refusal.value.code == "heading-disagrees"

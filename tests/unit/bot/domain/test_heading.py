@@ -1,0 +1,57 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.errors import UserError
+from bot.domain.heading import Heading, parse_heading
+
+
+@pytest.mark.parametrize("marker", ["#!POPCORN", "//!POPCORN", "#!PODIUM", "//!PODIUM"])
+def test_every_marker_names_board_and_gpus(marker: str) -> None:
+    source = f"{marker} leaderboard softmax\n{marker} gpus H100 L4\nimport torch\n"
+    assert parse_heading(source) == Heading(leaderboard="softmax", gpus=("H100", "L4"))
+
+
+def test_the_singular_and_commas_are_taken_as_well() -> None:
+    assert parse_heading("#!POPCORN gpu H100,L4").gpus == ("H100", "L4")
+
+
+def test_a_task_s_own_solutions_say_what_they_expect_and_need() -> None:
+    heading = parse_heading("#!PODIUM expect wrong_answer\n#!PODIUM needs triton cuda\n")
+    assert heading == Heading(expect="wrong_answer", needs=("triton", "cuda"))
+
+
+def test_comments_and_blank_lines_do_not_end_the_heading() -> None:
+    assert parse_heading("# a\n\n#!PODIUM leaderboard sort\n").leaderboard == "sort"
+
+
+def test_a_directive_below_the_first_line_of_code_is_no_heading() -> None:
+    assert parse_heading("import torch\n#!PODIUM leaderboard sort\n") == Heading()
+
+
+@pytest.mark.parametrize(
+    ("source", "part"),
+    [
+        ("# x\n#!PODIUM board sort", "line 2 of the heading: unknown key 'board'"),
+        ("#!PODIUM", "line 1 of the heading: #!PODIUM needs a key and a value"),
+        ("#!PODIUM leaderboard", "'leaderboard' needs a value"),
+        ("#!PODIUM gpus ,", "'gpus' needs a value"),
+        ("#!PODIUM leaderboard a b", "takes one value, not 2"),
+        ("#!PODIUM expect applause", "no verdict 'applause'"),
+        ("#!POPCORN expect passed", "unknown key 'expect'"),
+        ("#!PODIUM gpu A\n#!POPCORN gpus B", "line 2 of the heading: 'gpus' was set in line 1"),
+    ],
+)
+def test_a_bad_heading_is_refused_with_its_line(source: str, part: str) -> None:
+    with pytest.raises(UserError, match="heading") as refusal:
+        parse_heading(source)
+    assert refusal.value.code == "bad-heading"
+    assert part in refusal.value.message
+
+
+@given(st.text())
+def test_any_text_gives_a_heading_or_a_refusal(source: str) -> None:
+    with suppress(UserError):
+        assert isinstance(parse_heading(source), Heading)

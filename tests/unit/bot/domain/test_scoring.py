@@ -1,0 +1,113 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.score import ScoreValue
+from bot.domain.scoring import mismatch, score
+from runners.contract.evaluation import CaseKind, Evaluation
+from runners.contract.task import Mode, RankingBy
+from runners.contract.verdict import Verdict
+from tests.doubles.factories import (
+    make_case,
+    make_evaluation,
+    make_measurement,
+    make_request,
+    make_task,
+)
+
+
+def timed(*times: tuple[float, float], **changes: object) -> Evaluation:
+    cases = [make_case()]
+    cases += [
+        make_case(CaseKind.BENCHMARK, spec=f"size: {index}", measurement=make_measurement(*time))
+        for index, time in enumerate(times)
+    ]
+    return make_evaluation(cases=tuple(cases), **changes)
+
+
+def test_last_takes_the_last_benchmark() -> None:
+    task = make_task(ranking_by=RankingBy.LAST)
+    assert score(task, timed((10, 1), (40, 2))) == ScoreValue(40, 2)
+
+
+def test_mean_adds_independent_half_widths_in_quadrature() -> None:
+    task = make_task(ranking_by=RankingBy.MEAN)
+    assert score(task, timed((10, 3), (30, 4))) == ScoreValue(20, 2.5)
+
+
+def test_geom_combines_relative_half_widths() -> None:
+    value = score(make_task(ranking_by=RankingBy.GEOM), timed((10, 0.3), (1000, 40)))
+    assert value is not None
+    assert value.time_ns == pytest.approx(100)
+    assert value.half_width_ns == pytest.approx(100 * math.hypot(0.03, 0.04) / 2)
+
+
+def test_a_workload_below_its_floor_counts_as_its_floor() -> None:
+    task = make_task(ranking_by=RankingBy.MEAN)
+    floors = {"size: 0": 20.0, "size: 1": 5.0}
+    value = score(task, timed((10, 0), (30, 0)), floors)
+    assert value == ScoreValue(25, 0)
+
+
+@pytest.mark.parametrize("mode", [Mode.TEST, Mode.BENCHMARK, Mode.PROFILE])
+def test_only_ranked_evaluations_score(mode: Mode) -> None:
+    assert score(make_task(), timed((10, 1), mode=mode)) is None
+
+
+@pytest.mark.parametrize("verdict", [each for each in Verdict if each is not Verdict.PASSED])
+def test_only_passed_evaluations_score(verdict: Verdict) -> None:
+    assert score(make_task(), make_evaluation(verdict=verdict)) is None
+
+
+def test_an_evaluation_without_times_has_no_score() -> None:
+    assert score(make_task(), make_evaluation(cases=(make_case(),))) is None
+
+
+times = st.tuples(
+    st.floats(min_value=0, exclude_min=True, allow_infinity=False),
+    st.floats(min_value=0, allow_infinity=False),
+)
+
+
+@given(st.lists(times, min_size=1, max_size=8), st.sampled_from(RankingBy))
+def test_a_score_is_never_zero_negative_or_unbounded(
+    measured: list[tuple[float, float]], ranking_by: RankingBy
+) -> None:
+    value = score(make_task(ranking_by=ranking_by), timed(*measured))
+    if value is not None:
+        assert 0 < value.time_ns < math.inf
+        assert 0 <= value.half_width_ns < math.inf
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e12), st.floats(0, 1e9)), min_size=1, max_size=8))
+def test_a_combined_time_lies_between_the_fastest_and_the_slowest(
+    measured: list[tuple[float, float]],
+) -> None:
+    for ranking_by in RankingBy:
+        value = score(make_task(ranking_by=ranking_by), timed(*measured))
+        assert value is not None
+        slack = 1e-9 * value.time_ns
+        assert min(measured)[0] - slack <= value.time_ns <= max(measured)[0] + slack
+
+
+def test_an_answer_to_the_request_fits_it() -> None:
+    request = make_request(mode=Mode.RANKED)
+    assert mismatch(request, timed((10, 1))) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"request_id": "job-2"}, "request_id"),
+        ({"gpu": "H100"}, "gpu"),
+        ({"mode": Mode.TEST}, "mode"),
+        ({"task": "sort"}, "task"),
+        ({"cases": (make_case(),)}, "asked for 1 benchmarks, the runner timed 0"),
+    ],
+)
+def test_an_answer_to_another_request_is_told(changes: dict[str, object], part: str) -> None:
+    found = mismatch(make_request(mode=Mode.RANKED), make_evaluation(**changes))
+    assert found is not None
+    assert part in found
