@@ -1,0 +1,177 @@
+"""One warm harness process and the conversation with it."""
+
+import asyncio
+import logging
+import sys
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runners.backends.local_process.gpus import Gpu
+from runners.backends.local_process.processes import descendants, gone, kill
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.runner import Capabilities, RunnerError
+from runners.contract.wire import Wire
+
+LINE_MAX = 16 << 20
+"""Bytes of the longest request, and of the longest line that a harness may print."""
+START_S = 120.0
+"""What importing torch may take on a slow disk."""
+_STOP_S = 3.0
+_ROOT = Path(__file__).resolve().parents[3]
+_SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+
+_log = logging.getLogger(__name__)
+
+
+class _Line(Wire):
+    """One line of a serving harness; one of its fields is there."""
+
+    ready: Capabilities | None = None
+    progress: Progress | None = None
+    evaluation: Evaluation | None = None
+    error: str | None = None
+
+
+def command(gpu: Gpu | None, *, strict: bool) -> list[str]:
+    """How a harness is started."""
+    line = [sys.executable, "-m", "runners.harness", "--serve"]
+    line += ["--gpu-index", str(gpu.index)] if gpu else []
+    return [*line, "--strict"] if strict else line
+
+
+def environment(gpu: Gpu | None) -> dict[str, str]:
+    """The whole environment of a harness: nothing of ours is passed on."""
+    return {
+        "PATH": _SEARCH_PATH,
+        "LANG": "C.UTF-8",
+        "HOME": tempfile.gettempdir(),
+        "CUDA_VISIBLE_DEVICES": gpu.handle if gpu else "",
+    }
+
+
+class Harness:
+    """A running harness; made by `start_harness`, ended by `stop`."""
+
+    def __init__(self, process: Process) -> None:
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise ValueError("a harness is talked to through pipes")
+        self._process = process
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._stderr = process.stderr
+        self._said: deque[str] = deque(maxlen=20)
+        self._listener = asyncio.create_task(self._listen())
+        self.capabilities: Capabilities | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.returncode is None
+
+    @property
+    def pid(self) -> int:
+        """The process whose death ends everything beneath it."""
+        return self._process.pid
+
+    async def _listen(self) -> None:
+        while piece := await self._stderr.read(1 << 12):
+            text = piece.decode(errors="replace")
+            self._said.append(text)
+            _log.info("harness %d: %s", self.pid, text.rstrip())
+
+    async def _line(self) -> _Line:
+        try:
+            text = await self._stdout.readline()
+        except ValueError as error:
+            raise RunnerError(f"the harness printed a line over {LINE_MAX} bytes") from error
+        if not text.endswith(b"\n"):
+            raise RunnerError(await self._obituary())
+        try:
+            return _Line.model_validate_json(text)
+        except ValidationError as error:
+            raise RunnerError(f"the harness broke the contract: {error}") from error
+
+    async def _obituary(self) -> str:
+        await asyncio.wait({asyncio.ensure_future(self._process.wait())}, timeout=_STOP_S)
+        await asyncio.wait({self._listener}, timeout=1)
+        words = "".join(self._said).strip()[-2000:]
+        status = self._process.returncode
+        return f"the harness ended with status {status}: {words or 'it said nothing'}"
+
+    async def greet(self) -> None:
+        """Wait for the line in which a new harness says what it offers."""
+        try:
+            first = await asyncio.wait_for(self._line(), START_S)
+        except TimeoutError as error:
+            raise RunnerError(f"the harness was not ready after {START_S:.0f} s") from error
+        if first.ready is None:
+            raise RunnerError("the harness began with another line than its capabilities")
+        self.capabilities = first.ready
+
+    async def evaluate(
+        self, request: EvaluationRequest, line: bytes, tell: Callable[[Progress], None]
+    ) -> Evaluation:
+        """Send one request and give its evaluation; RunnerError for anything else."""
+        try:
+            self._stdin.write(line + b"\n")
+            await self._stdin.drain()
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise RunnerError(await self._obituary()) from error
+        while True:
+            answer = await self._line()
+            if answer.progress is not None:
+                tell(answer.progress)
+            elif answer.evaluation is not None:
+                if answer.evaluation.request_id != request.request_id:
+                    raise RunnerError("the harness answered another request")
+                return answer.evaluation
+            else:
+                raise RunnerError(answer.error or "the harness gave no evaluation")
+
+    async def stop(self) -> None:
+        """End the process and everything beneath it, and wait until they are gone.
+
+        What is beneath goes first: the process itself then tidies up what it made outside.
+        """
+        self._stdin.close()
+        beneath = descendants(self.pid)
+        kill(beneath)
+        try:
+            await asyncio.wait_for(self._process.wait(), _STOP_S)
+        except TimeoutError:
+            beneath += descendants(self.pid)
+            kill([*beneath, self.pid])
+            await self._process.wait()
+        if not await gone(beneath, _STOP_S):
+            _log.error("processes beneath harness %d did not end", self.pid)
+        self._listener.cancel()
+        await asyncio.wait({self._listener})
+
+
+async def start_harness(gpu: Gpu | None, *, strict: bool) -> Harness:
+    """Start a harness in a session of its own and wait until it is ready."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command(gpu, strict=strict),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            limit=LINE_MAX,
+            env=environment(gpu),
+            cwd=_ROOT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise RunnerError(f"the harness cannot be started: {error}") from error
+    harness = Harness(process)
+    try:
+        await harness.greet()
+    except BaseException:
+        await asyncio.shield(harness.stop())
+        raise
+    return harness
