@@ -1,0 +1,131 @@
+"""The database of a data folder: started and watched by its owner, joined by everybody else."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncpg
+import structlog
+
+from bot.domain.errors import SetupError
+from bot.store.embedded.account import server_account
+from bot.store.embedded.binaries import usable_by
+from bot.store.embedded.cluster import Cluster, socket_folder, stop
+from bot.store.embedded.folder import Folder, open_folder, writing
+
+JOIN_LIMIT_S = 30.0
+JOIN_POLL_S = 0.1
+FIRST_RESTART_S = 0.1
+LAST_RESTART_S = 5.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A running database; `owner` tells whether this process started it and ends it."""
+
+    dsn: str = field(repr=False)
+    owner: bool
+
+
+@asynccontextmanager
+async def open_database(data_dir: Path, *, exclusive: bool = False) -> AsyncIterator[Database]:
+    """The database of `data_dir`: started here, or joined when another Podium owns the folder.
+
+    `exclusive` refuses to join. An owner restarts a server that dies.
+    """
+    folder = open_folder(data_dir)
+    for _ in range(int(JOIN_LIMIT_S / JOIN_POLL_S)):
+        with folder.owned() as owned:
+            if owned:
+                async with _served(folder) as dsn:
+                    yield Database(dsn, owner=True)
+                return
+        if exclusive:
+            raise _in_use(folder, data_dir)
+        address = folder.address()
+        if address is not None and await _answers(address):
+            yield Database(address, owner=False)
+            return
+        await asyncio.sleep(JOIN_POLL_S)
+    raise SetupError(f"Podium {folder.owner()} owns {data_dir} but its database does not answer")
+
+
+def _in_use(folder: Folder, data_dir: Path) -> SetupError:
+    return SetupError(
+        f"data folder in use by Podium pid {folder.owner()}; stop that one, or choose another "
+        f"folder than {data_dir}"
+    )
+
+
+async def _answers(dsn: str) -> bool:
+    try:
+        connection = await asyncpg.connect(dsn, timeout=2)
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        return False
+    await connection.close(timeout=2)
+    return True
+
+
+@asynccontextmanager
+async def _served(folder: Folder) -> AsyncIterator[str]:
+    """Starts the folder's server, keeps it alive, and stops it at the end."""
+    with writing(folder.path):
+        cluster = _cluster(folder)
+    try:
+        await cluster.create()
+        keeper = _Keeper(cluster, await cluster.start())
+        folder.publish_address(cluster.dsn)
+        watch = asyncio.create_task(keeper.watch())
+        try:
+            yield cluster.dsn
+        finally:
+            folder.withdraw_address()
+            watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await watch
+            await stop(keeper.process)
+    finally:
+        if cluster.sockets.parent != cluster.home:
+            shutil.rmtree(cluster.sockets, ignore_errors=True)
+
+
+def _cluster(folder: Folder) -> Cluster:
+    account = server_account()
+    home = folder.home(account)
+    return Cluster(
+        home=home,
+        programs=usable_by(account, home),
+        account=account,
+        password=folder.password(),
+        sockets=socket_folder(home, account),
+        log=folder.path / "postgres.log",
+    )
+
+
+@dataclass(slots=True)
+class _Keeper:
+    """The server's process, replaced whenever it dies."""
+
+    cluster: Cluster
+    process: asyncio.subprocess.Process
+
+    async def watch(self) -> None:
+        """Restart the server for as long as this runs, ever more slowly while that fails."""
+        delay_s = FIRST_RESTART_S
+        while True:
+            status = await self.process.wait()
+            log.warning("the database died", action="postgres_died", status=status)
+            try:
+                self.process = await self.cluster.start()
+            except (SetupError, OSError) as error:
+                log.warning("no restart", action="postgres_restart_failed", error=str(error))
+                await asyncio.sleep(delay_s)
+                delay_s = min(LAST_RESTART_S, 2 * delay_s)
+            else:
+                log.info("the database is back", action="postgres_restarted")
+                delay_s = FIRST_RESTART_S

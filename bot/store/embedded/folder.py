@@ -1,0 +1,117 @@
+"""The folder `postgres` of a data folder: who owns it, and where its server's files lie."""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.domain.errors import SetupError
+from bot.store.embedded.account import Account
+from bot.store.embedded.cluster import new_password
+
+SHARED_HOMES = Path("/var/lib/podium")
+"""Where the server's files lie when its account cannot enter the data folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A data folder's part for the database."""
+
+    path: Path
+
+    @property
+    def _lock(self) -> Path:
+        return self.path / "owner.lock"
+
+    @property
+    def _address(self) -> Path:
+        return self.path / "address.json"
+
+    @contextmanager
+    def owned(self) -> Iterator[bool]:
+        """Whether this process owns the folder now; the kernel frees a dead owner's."""
+        with writing(self.path):
+            lock = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            yield True
+        finally:
+            os.close(lock)
+
+    def owner(self) -> str:
+        """The number of the owner's process, as text."""
+        return self._lock.read_text().strip() or "of an unknown number"
+
+    def address(self) -> str | None:
+        """The running server's URL, as its owner wrote it."""
+        try:
+            return str(json.loads(self._address.read_text())["dsn"])
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def publish_address(self, dsn: str) -> None:
+        """Tell other processes of this user where the server is."""
+        self._write(self._address, json.dumps({"dsn": dsn}))
+
+    def withdraw_address(self) -> None:
+        """Take the address back."""
+        self._address.unlink(missing_ok=True)
+
+    def password(self) -> str:
+        """The server's password, made on the first call."""
+        return self._kept("password", new_password)
+
+    def home(self, account: Account) -> Path:
+        """Where the server's own files lie: here, or where its account can go."""
+        if account.can_enter(self.path):
+            return self.path
+        home = Path(self._kept("location", lambda: str(SHARED_HOMES / secrets.token_hex(8))))
+        with writing(home):
+            SHARED_HOMES.mkdir(mode=0o711, parents=True, exist_ok=True)
+            home.mkdir(mode=0o711, exist_ok=True)
+        return home
+
+    def _kept(self, name: str, make: Callable[[], str]) -> str:
+        file = self.path / name
+        if not file.exists():
+            self._write(file, make())
+        return file.read_text().strip()
+
+    def _write(self, file: Path, text: str) -> None:
+        """Writes a file for this user alone, whole or not at all."""
+        partial = file.with_name(file.name + ".partial")
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(text + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.rename(file)
+
+
+def open_folder(data_dir: Path) -> Folder:
+    """The folder for the database, made where it is missing."""
+    path = data_dir.expanduser().resolve() / "postgres"
+    with writing(path):
+        path.mkdir(mode=0o711, parents=True, exist_ok=True)
+    return Folder(path)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises SetupError in place of what the file system refused."""
+    try:
+        yield
+    except OSError as error:
+        raise SetupError(
+            f"cannot write to {path}: {error.strerror}; choose another data folder"
+        ) from error

@@ -1,0 +1,59 @@
+"""Turns the driver's exceptions into the store's, and names a database without its password."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qs, urlsplit
+
+import asyncpg
+
+from bot.domain.errors import SetupError, StoreError
+
+
+def where(dsn: str) -> str:
+    """The place `host:port/database` of a URL; never its user or password."""
+    try:
+        parts = urlsplit(dsn)
+        options = parse_qs(parts.query)
+        host = parts.hostname or options.get("host", ["localhost"])[0]
+        port = parts.port or int(options.get("port", ["5432"])[0])
+    except ValueError:
+        return "the address in DATABASE_URL, which cannot be read as a URL"
+    return f"{host}:{port}/{parts.path.lstrip('/') or 'postgres'}"
+
+
+def reported(error: BaseException) -> str:
+    """One line for a person or a log."""
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raises StoreError in place of whatever the driver or the socket raised."""
+    try:
+        yield
+    except asyncpg.DiskFullError as error:
+        raise StoreError(f"the database's disk is full: {reported(error)}") from error
+    except asyncpg.QueryCanceledError as error:
+        raise StoreError(f"the database took too long: {reported(error)}") from error
+    except TimeoutError as error:
+        raise StoreError("the database did not answer in time") from error
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        raise StoreError(f"the database is away or refuses: {reported(error)}") from error
+
+
+@contextmanager
+def reaching(dsn: str) -> Iterator[None]:
+    """Raises SetupError when the database cannot be opened at all."""
+    try:
+        yield
+    except ValueError as error:
+        # The driver's text may quote a part of the password here.
+        raise SetupError(
+            f"DATABASE_URL ({where(dsn)}) is no valid URL of a Postgres database; "
+            "write postgresql://user:password@host:port/database"
+        ) from error
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise SetupError(
+            f"no database at {where(dsn)}: {reported(error)}; start it, or correct DATABASE_URL"
+        ) from error

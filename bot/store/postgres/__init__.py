@@ -1,0 +1,5 @@
+"""The store in Postgres, over asyncpg."""
+
+from bot.store.postgres.store import PostgresStore, open_store
+
+__all__ = ["PostgresStore", "open_store"]

@@ -1,0 +1,96 @@
+"""Boards and task versions in Postgres."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import asyncpg
+
+from bot.domain.board import Board, NewBoard, TaskVersion
+from bot.domain.errors import StoreError
+from bot.domain.ids import BoardId, TaskVersionId
+from bot.ports import Clock
+from bot.store.postgres import rows
+from bot.store.postgres.database import Database
+from bot.store.queries import query
+from bot.store.refusals import board_exists
+from runners.contract.task import TaskDefinition
+
+if TYPE_CHECKING:
+    from bot.store.postgres.database import Connection
+
+
+class PostgresBoards:
+    """Boards by name, each with the versions of its task."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def publish(self, board: NewBoard, task: TaskDefinition, digest: str) -> Board:
+        async with self._database.transaction() as connection:
+            try:
+                added = await connection.fetchval(
+                    query("boards.add"),
+                    board.name,
+                    board.gpus,
+                    board.deadline,
+                    board.creator,
+                    self._clock.now(),
+                )
+            except asyncpg.UniqueViolationError as error:
+                raise board_exists(board.name) from error
+            _, stored = await self._use(connection, BoardId(added), task, digest)
+        return rows.board(stored)
+
+    async def add_version(self, board: BoardId, task: TaskDefinition, digest: str) -> TaskVersion:
+        async with self._database.transaction() as connection:
+            if await connection.fetchval(query("boards.lock"), board) is None:
+                raise _unknown(board)
+            version, _ = await self._use(connection, board, task, digest)
+        return rows.task_version(version)
+
+    async def configure(
+        self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
+    ) -> Board:
+        row = await self._database.row("boards.configure", board, gpus, deadline)
+        if row is None:
+            raise _unknown(board)
+        return rows.board(row)
+
+    async def find(self, name: str) -> Board | None:
+        row = await self._database.row("boards.find", name)
+        return None if row is None else rows.board(row)
+
+    async def get(self, board: BoardId) -> Board | None:
+        row = await self._database.row("boards.get", board)
+        return None if row is None else rows.board(row)
+
+    async def all(self) -> tuple[Board, ...]:
+        return tuple(rows.board(row) for row in await self._database.rows("boards.all"))
+
+    async def version(self, version: TaskVersionId) -> TaskVersion | None:
+        row = await self._database.row("boards.version", version)
+        return None if row is None else rows.task_version(row)
+
+    async def versions(self, board: BoardId) -> tuple[TaskVersion, ...]:
+        found = await self._database.rows("boards.versions", board)
+        return tuple(rows.task_version(row) for row in found)
+
+    async def _use(
+        self, connection: "Connection", board: BoardId, task: TaskDefinition, digest: str
+    ) -> tuple[asyncpg.Record, asyncpg.Record]:
+        """Makes the task the board's current version; gives the rows of both."""
+        now = self._clock.now()
+        definition = task.model_dump_json()
+        await connection.execute(query("boards.add_version"), board, digest, definition, now)
+        version = await connection.fetchrow(query("boards.version_of_digest"), board, digest)
+        if version is None:
+            raise StoreError(f"the task version {digest} could not be stored")
+        stored = await connection.fetchrow(query("boards.use_version"), board, version["id"])
+        if stored is None:
+            raise _unknown(board)
+        return version, stored
+
+
+def _unknown(board: BoardId) -> StoreError:
+    return StoreError(f"there is no board with id {board}")

@@ -1,0 +1,56 @@
+"""Accepted evaluations and scores in Postgres."""
+
+from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.score import Score, ScoreValue
+from bot.ports import Refusal, StoredEvaluation
+from bot.store.postgres.database import Database
+from runners.contract.evaluation import Evaluation
+
+
+class PostgresResults:
+    """Evaluations as they were accepted, and what each is worth."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
+        found = await self._database.rows("results.evaluations", submission)
+        return tuple(
+            StoredEvaluation(
+                job=JobId(row["job"]),
+                gpu=row["gpu"],
+                evaluation=Evaluation.model_validate_json(row["evaluation"]),
+                at=row["at"],
+            )
+            for row in found
+        )
+
+    async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
+        found = await self._database.rows("results.scores", version, gpu)
+        return tuple(
+            Score(
+                submission=SubmissionId(row["submission"]),
+                person=PersonId(row["person"]),
+                person_name=row["person_name"],
+                board=BoardId(row["board"]),
+                task_version=TaskVersionId(row["task_version"]),
+                gpu=row["gpu"],
+                value=ScoreValue(row["time_ns"], row["half_width_ns"]),
+                submitted_at=row["submitted_at"],
+            )
+            for row in found
+        )
+
+    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
+        found = await self._database.rows("results.refusals", version, gpu)
+        return tuple(
+            Refusal(
+                submission=SubmissionId(row["submission"]),
+                person_name=row["person_name"],
+                gpu=row["gpu"],
+                verdict=row["verdict"],
+                message=row["message"],
+                submitted_at=row["submitted_at"],
+            )
+            for row in found
+        )

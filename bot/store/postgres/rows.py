@@ -1,0 +1,101 @@
+"""Turns rows of the database into the domain's types."""
+
+import json
+
+from asyncpg import Record
+
+from bot.domain.board import Board, TaskVersion
+from bot.domain.ids import (
+    BoardId,
+    EventId,
+    JobId,
+    PersonId,
+    SubmissionId,
+    TaskVersionId,
+)
+from bot.domain.job import Job, JobEvent, JobState, submission_state
+from bot.domain.person import Person
+from bot.domain.submission import Submission
+from runners.contract.task import Mode, TaskDefinition
+
+
+def person(row: Record) -> Person:
+    """A row of `people`."""
+    return Person(PersonId(row["id"]), row["identity"], row["name"], row["created_at"])
+
+
+def board(row: Record) -> Board:
+    """A row of `boards`."""
+    return Board(
+        id=BoardId(row["id"]),
+        name=row["name"],
+        gpus=tuple(row["gpus"]),
+        deadline=row["deadline"],
+        creator=PersonId(row["creator"]),
+        task_version=TaskVersionId(row["task_version"]),
+        created_at=row["created_at"],
+    )
+
+
+def task_version(row: Record) -> TaskVersion:
+    """A row of `task_versions`."""
+    return TaskVersion(
+        id=TaskVersionId(row["id"]),
+        board=BoardId(row["board"]),
+        number=row["number"],
+        digest=row["digest"],
+        definition=TaskDefinition.model_validate_json(row["definition"]),
+        created_at=row["created_at"],
+    )
+
+
+def submission(row: Record) -> Submission:
+    """A row of `submissions` with the states of its jobs."""
+    return Submission(
+        id=SubmissionId(row["id"]),
+        person=PersonId(row["person"]),
+        board=BoardId(row["board"]),
+        task_version=TaskVersionId(row["task_version"]),
+        file_name=row["file_name"],
+        source_hash=row["source"],
+        mode=Mode(row["mode"]),
+        gpus=tuple(row["gpus"]),
+        state=submission_state(tuple(JobState(state) for state in row["states"])),
+        created_at=row["created_at"],
+    )
+
+
+def job(row: Record) -> Job:
+    """A row of `jobs`."""
+    return Job(
+        id=JobId(row["id"]),
+        submission=SubmissionId(row["submission"]),
+        person=PersonId(row["person"]),
+        gpu=row["gpu"],
+        mode=Mode(row["mode"]),
+        priority=row["priority"],
+        state=JobState(row["state"]),
+        attempt=row["attempt"],
+        max_attempts=row["max_attempts"],
+        fence=row["fence"],
+        worker=row["worker"],
+        call=row["call"],
+        cancel_requested=row["cancel_requested"],
+        error=row["error"],
+        run_at=row["run_at"],
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+    )
+
+
+def event(row: Record) -> JobEvent:
+    """A row of `job_events`."""
+    return JobEvent(
+        id=EventId(row["id"]),
+        job=JobId(row["job"]),
+        submission=SubmissionId(row["submission"]),
+        kind=row["kind"],
+        body=json.loads(row["body"]),
+        at=row["at"],
+    )

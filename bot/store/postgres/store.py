@@ -1,0 +1,38 @@
+"""Puts the roles of the Postgres store together over one pool and one listening connection."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.ports import Clock
+from bot.store.postgres.audit import PostgresAudit
+from bot.store.postgres.boards import PostgresBoards
+from bot.store.postgres.database import Database, open_pool
+from bot.store.postgres.jobs import PostgresJobs
+from bot.store.postgres.notices import listening
+from bot.store.postgres.people import PostgresPeople
+from bot.store.postgres.results import PostgresResults
+from bot.store.postgres.submissions import PostgresSubmissions
+from bot.store.subscriptions import Subscriptions
+
+
+class PostgresStore:
+    """Every role of the store, shared by all processes that use the same database."""
+
+    def __init__(self, database: Database, events: Subscriptions, clock: Clock) -> None:
+        self.people = PostgresPeople(database, clock)
+        self.boards = PostgresBoards(database, clock)
+        self.submissions = PostgresSubmissions(database, clock)
+        self.jobs = PostgresJobs(database, clock)
+        self.results = PostgresResults(database)
+        self.audit = PostgresAudit(database, clock)
+        self.events = events
+
+
+@asynccontextmanager
+async def open_store(dsn: str, clock: Clock) -> AsyncIterator[PostgresStore]:
+    """The store in a migrated database; SetupError when that cannot be reached.
+
+    While the database is away operations raise StoreError, and work again once it is back.
+    """
+    async with open_pool(dsn) as database, listening(dsn) as events:
+        yield PostgresStore(database, events, clock)

@@ -1,0 +1,22 @@
+"""The named queries of this folder's .sql files: `query("jobs.claim")` is `claim` in jobs.sql."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+HEADING = re.compile(r"^-- name: ([a-z_]+)$", re.MULTILINE)
+
+
+@cache
+def query(name: str) -> str:
+    """The text of one query; KeyError for a name that no file has."""
+    file, _, wanted = name.partition(".")
+    return _read(file)[wanted]
+
+
+@cache
+def _read(file: str) -> dict[str, str]:
+    """A file's queries by name; what stands before the first heading is a comment."""
+    words = HEADING.split((FOLDER / f"{file}.sql").read_text("utf-8"))[1:]
+    return {name: text.strip() for name, text in zip(words[::2], words[1::2], strict=True)}

@@ -1,0 +1,37 @@
+-- name: add
+insert into boards (name, gpus, deadline, creator, created_at) values ($1, $2, $3, $4, $5)
+returning id
+
+-- name: lock
+select id from boards where id = $1 for no key update
+
+-- name: add_version
+insert into task_versions (board, number, digest, definition, created_at)
+select $1, coalesce(max(number), 0) + 1, $2, $3, $4 from task_versions where board = $1
+on conflict (board, digest) do nothing
+
+-- name: version_of_digest
+select * from task_versions where board = $1 and digest = $2
+
+-- name: use_version
+update boards set task_version = $2 where id = $1
+returning *
+
+-- name: configure
+update boards set gpus = $2, deadline = $3 where id = $1
+returning *
+
+-- name: find
+select * from boards where name = $1
+
+-- name: get
+select * from boards where id = $1
+
+-- name: all
+select * from boards order by name collate "C"
+
+-- name: version
+select * from task_versions where id = $1
+
+-- name: versions
+select * from task_versions where board = $1 order by number

@@ -1,0 +1,20 @@
+-- name: evaluations
+select * from evaluations where submission = $1 order by gpu collate "C"
+
+-- name: scores
+select scores.submission, person, people.name as person_name, board, scores.task_version, gpu,
+    time_ns, half_width_ns, submissions.created_at as submitted_at
+from scores
+join submissions on submissions.id = scores.submission
+join people on people.id = person
+where scores.task_version = $1 and gpu = $2
+order by time_ns, scores.submission
+
+-- name: refusals
+select submissions.id as submission, people.name as person_name, gpu, verdict, message,
+    submissions.created_at as submitted_at
+from submissions
+join evaluations on evaluations.submission = submissions.id
+join people on people.id = person
+where task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
+order by submissions.id desc limit 200

@@ -1,0 +1,30 @@
+-- name: add
+with source as (
+    insert into sources (sha256, text) values ($5, $6) on conflict do nothing
+),
+pool as (
+    insert into pools (gpu) select unnest($8::text[]) on conflict do nothing
+),
+added as (
+    insert into submissions (person, board, task_version, file_name, source, mode, gpus, created_at)
+    values ($1, $2, $3, $4, $5, $7, $8, $11)
+    returning *
+),
+queued as (
+    insert into jobs (submission, person, gpu, mode, priority, max_attempts, run_at, created_at, moved_at)
+    select id, person, unnest(gpus), mode, $9, $10, created_at, created_at, created_at from added
+)
+select *, array['queued'] as states from added
+
+-- name: get
+select *, array(select state from jobs where submission = submissions.id) as states
+from submissions where id = $1
+
+-- name: source
+select text from sources join submissions on submissions.source = sha256 where id = $1
+
+-- name: history
+select *, array(select state from jobs where submission = submissions.id) as states
+from submissions
+where person = $1 and ($2::bigint is null or board = $2) and ($3::bigint is null or id < $3)
+order by id desc limit $4

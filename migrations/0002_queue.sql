@@ -1,0 +1,118 @@
+-- Submissions and the queue of their jobs.
+
+create table sources (
+    sha256 text primary key check (sha256 ~ '^[0-9a-f]{64}$'),
+    text   bytea not null
+);
+comment on column sources.text is 'The exact bytes of the submission, which may hold a NUL';
+
+create table submissions (
+    id           bigint generated always as identity primary key,
+    person       bigint not null references people (id),
+    board        bigint not null references boards (id),
+    task_version bigint not null,
+    file_name    text not null,
+    source       text not null references sources (sha256),
+    mode         text not null check (mode in ('test', 'benchmark', 'profile', 'ranked')),
+    gpus         text[] not null check (cardinality(gpus) >= 1),
+    created_at   timestamptz not null,
+    foreign key (board, task_version) references task_versions (board, id)
+);
+create index submissions_of_person on submissions (person, id desc);
+
+create table pools (
+    gpu         text primary key,
+    max_running int check (max_running >= 0),
+    paused      boolean not null default false
+);
+comment on table pools is 'One row per GPU type; claims lock it, which makes the limit exact';
+
+create table jobs (
+    id               bigint generated always as identity primary key,
+    submission       bigint not null references submissions (id),
+    person           bigint not null references people (id),
+    gpu              text not null references pools (gpu),
+    mode             text not null,
+    priority         int not null,
+    state            text not null default 'queued'
+                     check (state in ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
+    attempt          int not null default 0 check (attempt between 0 and max_attempts),
+    max_attempts     int not null check (max_attempts >= 1),
+    fence            bigint not null default 0,
+    worker           text,
+    call             text,
+    lease_until      timestamptz,
+    cancel_requested boolean not null default false,
+    error            text,
+    run_at           timestamptz not null,
+    created_at       timestamptz not null,
+    moved_at         timestamptz not null,
+    started_at       timestamptz,
+    finished_at      timestamptz,
+    unique (submission, gpu),
+    check ((state = 'running') = (lease_until is not null)),
+    check ((state in ('succeeded', 'failed', 'cancelled')) = (finished_at is not null))
+);
+comment on column jobs.fence is 'Grows with every claim; a late worker names an old one and is refused';
+comment on column jobs.moved_at is 'When the state last changed; the time of the event';
+comment on column jobs.call is 'The runner''s own id of the evaluation, kept when a lease runs out';
+
+create index jobs_in_turn on jobs (gpu, priority desc, person, run_at, id) where state = 'queued';
+create index jobs_running on jobs (gpu, person) where state = 'running';
+create index jobs_leased on jobs (lease_until) where state = 'running';
+
+create table job_events (
+    id         bigint generated always as identity primary key,
+    job        bigint not null references jobs (id),
+    submission bigint not null references submissions (id),
+    kind       text not null,
+    body       text not null,
+    at         timestamptz not null
+);
+create index job_events_in_order on job_events (submission, id);
+
+-- Notices carry ids only: who hears one reads the truth from the tables.
+create function tell_new_jobs() returns trigger language plpgsql as $$
+begin
+    insert into job_events (job, submission, kind, body, at)
+    select id, submission, state, json_build_object('gpu', gpu, 'attempt', attempt)::text, created_at
+    from jobs_after order by id;
+    perform pg_notify('podium_ready', gpu) from (select distinct gpu from jobs_after) as pool;
+    perform pg_notify('podium_progress', submission::text)
+    from (select distinct submission from jobs_after) as moved;
+    return null;
+end $$;
+
+-- The rows of the submissions are locked in order before their events get ids: otherwise an event
+-- with a lower id could appear after a watcher has read past it.
+create function tell_moved_jobs() returns trigger language plpgsql as $$
+declare
+    moved bigint[];
+begin
+    select array_agg(distinct a.submission) into moved
+    from jobs_after a join jobs_before b using (id) where a.state <> b.state;
+    if moved is not null then
+        perform 1 from submissions where id = any (moved) order by id for no key update;
+        insert into job_events (job, submission, kind, body, at)
+        select a.id, a.submission, a.state,
+            json_strip_nulls(
+                json_build_object('gpu', a.gpu, 'attempt', a.attempt, 'error', a.error))::text,
+            a.moved_at
+        from jobs_after a join jobs_before b using (id) where a.state <> b.state order by a.id;
+        perform pg_notify('podium_progress', submission::text) from unnest(moved) as submission;
+        perform pg_notify('podium_ready', gpu) from (
+            select distinct a.gpu from jobs_after a join jobs_before b using (id)
+            where a.state <> b.state and (a.state = 'queued' or b.state = 'running')) as pool;
+    end if;
+    perform pg_notify('podium_cancel', a.id::text)
+    from jobs_after a join jobs_before b using (id)
+    where a.cancel_requested and not b.cancel_requested;
+    return null;
+end $$;
+
+create trigger tell_new after insert on jobs
+    referencing new table as jobs_after
+    for each statement execute function tell_new_jobs();
+create trigger tell_moved after update on jobs
+    referencing old table as jobs_before new table as jobs_after
+    for each statement execute function tell_moved_jobs();

@@ -1,0 +1,203 @@
+-- The sum of the numbered migrations, for reading; tests/migrations proves the equality.
+
+-- Who submits, and to what.
+
+create table people (
+    id         bigint generated always as identity primary key,
+    identity   text not null unique,
+    name       text not null,
+    created_at timestamptz not null
+);
+comment on column people.identity is 'The door''s own name of the account, such as local:ada';
+
+create table boards (
+    id           bigint generated always as identity primary key,
+    name         text not null unique,
+    gpus         text[] not null,
+    deadline     timestamptz,
+    creator      bigint not null references people (id),
+    task_version bigint,
+    created_at   timestamptz not null
+);
+comment on column boards.task_version is 'What new submissions are judged by; null only within the transaction that publishes';
+
+create table task_versions (
+    id         bigint generated always as identity primary key,
+    board      bigint not null references boards (id),
+    number     int not null check (number >= 1),
+    digest     text not null,
+    definition text not null,
+    created_at timestamptz not null,
+    unique (board, number),
+    unique (board, digest),
+    unique (board, id)
+);
+comment on column task_versions.definition is 'TaskDefinition as JSON text: jsonb would refuse an escaped NUL and forget the order of keys';
+
+alter table boards
+    add constraint boards_task_version_is_its_own
+    foreign key (id, task_version) references task_versions (board, id);
+
+-- Submissions and the queue of their jobs.
+
+create table sources (
+    sha256 text primary key check (sha256 ~ '^[0-9a-f]{64}$'),
+    text   bytea not null
+);
+comment on column sources.text is 'The exact bytes of the submission, which may hold a NUL';
+
+create table submissions (
+    id           bigint generated always as identity primary key,
+    person       bigint not null references people (id),
+    board        bigint not null references boards (id),
+    task_version bigint not null,
+    file_name    text not null,
+    source       text not null references sources (sha256),
+    mode         text not null check (mode in ('test', 'benchmark', 'profile', 'ranked')),
+    gpus         text[] not null check (cardinality(gpus) >= 1),
+    created_at   timestamptz not null,
+    foreign key (board, task_version) references task_versions (board, id)
+);
+create index submissions_of_person on submissions (person, id desc);
+
+create table pools (
+    gpu         text primary key,
+    max_running int check (max_running >= 0),
+    paused      boolean not null default false
+);
+comment on table pools is 'One row per GPU type; claims lock it, which makes the limit exact';
+
+create table jobs (
+    id               bigint generated always as identity primary key,
+    submission       bigint not null references submissions (id),
+    person           bigint not null references people (id),
+    gpu              text not null references pools (gpu),
+    mode             text not null,
+    priority         int not null,
+    state            text not null default 'queued'
+                     check (state in ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
+    attempt          int not null default 0 check (attempt between 0 and max_attempts),
+    max_attempts     int not null check (max_attempts >= 1),
+    fence            bigint not null default 0,
+    worker           text,
+    call             text,
+    lease_until      timestamptz,
+    cancel_requested boolean not null default false,
+    error            text,
+    run_at           timestamptz not null,
+    created_at       timestamptz not null,
+    moved_at         timestamptz not null,
+    started_at       timestamptz,
+    finished_at      timestamptz,
+    unique (submission, gpu),
+    check ((state = 'running') = (lease_until is not null)),
+    check ((state in ('succeeded', 'failed', 'cancelled')) = (finished_at is not null))
+);
+comment on column jobs.fence is 'Grows with every claim; a late worker names an old one and is refused';
+comment on column jobs.moved_at is 'When the state last changed; the time of the event';
+comment on column jobs.call is 'The runner''s own id of the evaluation, kept when a lease runs out';
+
+create index jobs_in_turn on jobs (gpu, priority desc, person, run_at, id) where state = 'queued';
+create index jobs_running on jobs (gpu, person) where state = 'running';
+create index jobs_leased on jobs (lease_until) where state = 'running';
+
+create table job_events (
+    id         bigint generated always as identity primary key,
+    job        bigint not null references jobs (id),
+    submission bigint not null references submissions (id),
+    kind       text not null,
+    body       text not null,
+    at         timestamptz not null
+);
+create index job_events_in_order on job_events (submission, id);
+
+-- Notices carry ids only: who hears one reads the truth from the tables.
+create function tell_new_jobs() returns trigger language plpgsql as $$
+begin
+    insert into job_events (job, submission, kind, body, at)
+    select id, submission, state, json_build_object('gpu', gpu, 'attempt', attempt)::text, created_at
+    from jobs_after order by id;
+    perform pg_notify('podium_ready', gpu) from (select distinct gpu from jobs_after) as pool;
+    perform pg_notify('podium_progress', submission::text)
+    from (select distinct submission from jobs_after) as moved;
+    return null;
+end $$;
+
+-- The rows of the submissions are locked in order before their events get ids: otherwise an event
+-- with a lower id could appear after a watcher has read past it.
+create function tell_moved_jobs() returns trigger language plpgsql as $$
+declare
+    moved bigint[];
+begin
+    select array_agg(distinct a.submission) into moved
+    from jobs_after a join jobs_before b using (id) where a.state <> b.state;
+    if moved is not null then
+        perform 1 from submissions where id = any (moved) order by id for no key update;
+        insert into job_events (job, submission, kind, body, at)
+        select a.id, a.submission, a.state,
+            json_strip_nulls(
+                json_build_object('gpu', a.gpu, 'attempt', a.attempt, 'error', a.error))::text,
+            a.moved_at
+        from jobs_after a join jobs_before b using (id) where a.state <> b.state order by a.id;
+        perform pg_notify('podium_progress', submission::text) from unnest(moved) as submission;
+        perform pg_notify('podium_ready', gpu) from (
+            select distinct a.gpu from jobs_after a join jobs_before b using (id)
+            where a.state <> b.state and (a.state = 'queued' or b.state = 'running')) as pool;
+    end if;
+    perform pg_notify('podium_cancel', a.id::text)
+    from jobs_after a join jobs_before b using (id)
+    where a.cancel_requested and not b.cancel_requested;
+    return null;
+end $$;
+
+create trigger tell_new after insert on jobs
+    referencing new table as jobs_after
+    for each statement execute function tell_new_jobs();
+create trigger tell_moved after update on jobs
+    referencing old table as jobs_before new table as jobs_after
+    for each statement execute function tell_moved_jobs();
+
+-- What was measured, what it is worth, and who decided what.
+
+create table evaluations (
+    job        bigint primary key references jobs (id),
+    submission bigint not null references submissions (id),
+    gpu        text not null,
+    verdict    text not null,
+    message    text not null,
+    evaluation text not null,
+    at         timestamptz not null,
+    unique (submission, gpu)
+);
+comment on column evaluations.evaluation is
+    'Evaluation as JSON text, with every raw sample and the environment; verdict and message repeat it for queries';
+
+create table scores (
+    job           bigint primary key references evaluations (job),
+    submission    bigint not null references submissions (id),
+    task_version  bigint not null references task_versions (id),
+    gpu           text not null,
+    time_ns       double precision not null check (time_ns > 0 and time_ns < 'infinity'),
+    half_width_ns double precision not null check (half_width_ns >= 0 and half_width_ns < 'infinity'),
+    unique (submission, gpu)
+);
+create index scores_in_order on scores (task_version, gpu, time_ns);
+
+create index submissions_ranked on submissions (task_version, id desc) where mode = 'ranked';
+
+create table audit (
+    id      bigint generated always as identity primary key,
+    actor   bigint references people (id),
+    action  text not null,
+    subject text not null,
+    reason  text not null,
+    at      timestamptz not null
+);
+
+create function refuse_change() returns trigger language plpgsql as $$
+begin
+    raise exception 'audit rows are never changed or removed' using errcode = 'restrict_violation';
+end $$;
+
+create trigger audit_stays before update or delete or truncate on audit
+    for each statement execute function refuse_change();
