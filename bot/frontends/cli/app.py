@@ -1,0 +1,53 @@
+"""The `podium` command: every command of the folder `commands`, and one handler of errors."""
+
+import json
+from collections.abc import Sequence
+
+import click
+import typer
+from rich.console import Console
+
+from bot.frontends.cli import commands
+from bot.frontends.cli.context import CommandLine
+from bot.frontends.cli.failures import ExitCode, Failure, failure_of
+from bot.frontends.cli.installation import Installation
+from runners import plugins
+
+
+def build() -> typer.Typer:
+    """The application with every command there is."""
+    app = typer.Typer(
+        name="podium",
+        help="Leaderboards for GPU kernels that people can trust.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for name in plugins.names(commands):
+        plugins.load(commands, name).register(app)
+    return app
+
+
+def run(installation: Installation, arguments: Sequence[str]) -> int:
+    """Run one command line; gives the exit code, never raises."""
+    line = CommandLine(
+        installation, out=Console(highlight=False), err=Console(stderr=True, highlight=False)
+    )
+    try:
+        result = typer.main.get_command(build()).main(
+            args=list(arguments), prog_name="podium", standalone_mode=False, obj=line
+        )
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except BaseException as error:  # noqa: BLE001  the outermost handler: every error ends here
+        return _tell(failure_of(error), line, arguments)
+    return int(result) if isinstance(result, int) else ExitCode.PASSED
+
+
+def _tell(failure: Failure, line: CommandLine, arguments: Sequence[str]) -> int:
+    if failure.message:
+        line.say(f"podium: {failure.message}")
+    if "--json" in arguments:
+        error = {"code": failure.code, "message": failure.message}
+        line.out.out(json.dumps({"error": error}), highlight=False)
+    return failure.exit_code

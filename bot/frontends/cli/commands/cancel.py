@@ -1,0 +1,49 @@
+"""`podium cancel`: stops one's own submission."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.domain.ids import SubmissionId
+from bot.frontends.cli.context import (
+    Actor,
+    AsJson,
+    CommandLine,
+    DataFolder,
+    actor_name,
+    command_line,
+)
+from bot.frontends.cli.shapes import dumps
+from bot.services.cancel import cancel as stop
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(cancel)
+
+
+def cancel(
+    ctx: typer.Context,
+    submission: Annotated[int, typer.Argument(min=1, help="The submission's number")],
+    *,
+    actor: Actor = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a submission of yours, queued or running."""
+    line = command_line(ctx)
+    jobs = asyncio.run(_cancel(line, data, actor_name(actor), SubmissionId(submission)))
+    if as_json:
+        line.out.out(dumps({"submission": submission, "jobs": jobs}), highlight=False)
+    elif jobs:
+        line.out.out(f"submission #{submission}: {jobs} jobs are being stopped", highlight=False)
+    else:
+        line.out.out(f"submission #{submission} had ended already", highlight=False)
+
+
+async def _cancel(line: CommandLine, data: Path | None, name: str, submission: SubmissionId) -> int:
+    async with line.installation.at(data).open() as podium:
+        person = await podium.store.people.ensure(f"local:{name}", name)
+        return await stop(podium.store, person.id, submission)

@@ -1,0 +1,80 @@
+"""`podium show`: a board's standings, a submission's report, or the boards there are."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.domain.deadline import show_deadline
+from bot.domain.ids import SubmissionId
+from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
+from bot.frontends.cli.draw import draw
+from bot.frontends.cli.shapes import Json, dumps, standings_json, status_json
+from bot.ports import Store
+from bot.reports.blocks import Column, Report, Table, Text, Tone
+from bot.reports.standings import standings_report
+from bot.reports.status import status_report
+from bot.services.standings import standings
+from bot.services.status import status
+
+_BOARD_COLUMNS = (Column("board"), Column("GPU types"), Column("open until"))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(show)
+
+
+def show(
+    ctx: typer.Context,
+    target: Annotated[str | None, typer.Argument(help="A board's name or a number")] = None,
+    *,
+    gpu: Annotated[str | None, typer.Option(help="Only this GPU type")] = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a board's standings by its name, a submission by its number, else the boards."""
+    line = command_line(ctx)
+    reports, shape = asyncio.run(_show(line, data, target, gpu))
+    if as_json:
+        line.out.out(dumps(shape), highlight=False)
+        return
+    for report in reports:
+        draw(report, line.out)
+
+
+async def _show(
+    line: CommandLine, data: Path | None, target: str | None, gpu: str | None
+) -> tuple[list[Report], list[Json] | Json]:
+    async with line.installation.at(data).open() as podium:
+        number = (target or "").removeprefix("#")
+        if number.isascii() and number.isdecimal() and len(number) < 19:
+            found = await status(podium.store, SubmissionId(int(number)))
+            return [status_report(found)], status_json(found)
+        if target is not None:
+            leaderboards = await standings(podium.store, target, gpu)
+            shapes = [standings_json(each) for each in leaderboards]
+            return [standings_report(each) for each in leaderboards], shapes
+        return await _boards(podium.store)
+
+
+async def _boards(store: Store) -> tuple[list[Report], list[Json]]:
+    boards = await store.boards.all()
+    if not boards:
+        words = "none yet: publish one with `podium task publish DIR`"
+        return [Report("leaderboards", (Text(words, Tone.QUIET),))], []
+    until = [None if each.deadline is None else show_deadline(each.deadline) for each in boards]
+    rows = tuple(
+        (board.name, ", ".join(board.gpus), deadline or "always")
+        for board, deadline in zip(boards, until, strict=True)
+    )
+    shapes: list[Json] = [
+        {
+            "board": board.name,
+            "gpus": list(board.gpus),
+            "deadline": None if board.deadline is None else board.deadline.isoformat(),
+        }
+        for board in boards
+    ]
+    return [Report("leaderboards", (Table("boards", _BOARD_COLUMNS, rows),))], shapes

@@ -1,0 +1,62 @@
+"""What every command is handed: the installation and where to write."""
+
+import getpass
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bot.domain.errors import UserError
+from bot.frontends.cli.installation import Installation
+
+_READ_AT_MOST = 32 << 20
+"""Enough to say how much too large a file is, and too little to fill the memory."""
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data", help="Data folder; else PODIUM_DATA_DIR, else .podium", metavar="DIR"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone, on stdout")]
+Actor = Annotated[
+    str | None,
+    typer.Option("--as", help="Act as this person of this machine", metavar="NAME"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """The installation, a console for results, and one for progress and errors."""
+
+    installation: Installation
+    out: Console
+    err: Console
+
+    def say(self, words: str) -> None:
+        """One line for people, apart from the results."""
+        self.err.out(words, highlight=False)
+
+
+def command_line(ctx: typer.Context) -> CommandLine:
+    """The command line of a running command."""
+    found = ctx.obj
+    if not isinstance(found, CommandLine):
+        raise TypeError("the application was started without its command line")
+    return found
+
+
+def actor_name(actor: str | None) -> str:
+    """The name under which a person of this machine acts."""
+    return actor or getpass.getuser()
+
+
+def read_submission(path: Path) -> bytes:
+    """A submission's bytes, however many are allowed; UserError when they cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_READ_AT_MOST)
+    except FileNotFoundError:
+        raise UserError("no-such-file", f"{path}: there is no such file") from None
+    except OSError as error:
+        raise UserError("no-such-file", f"{path}: cannot be read ({error.strerror})") from error

@@ -1,0 +1,80 @@
+"""The command line's one handler: every family of errors to its words and its exit code."""
+
+import secrets
+from dataclasses import dataclass
+from enum import IntEnum
+
+import click
+import structlog
+
+from bot.domain.errors import SetupError, StoreError, UserError
+from runners.contract.runner import RunnerError
+
+_log = structlog.get_logger(__name__)
+
+
+class ExitCode(IntEnum):
+    """What a finished command tells its caller."""
+
+    PASSED = 0
+    """It went well; where there is a verdict, it is `passed`."""
+    VERDICT = 1
+    """The verdict, or the check that was asked for, is a fail."""
+    USAGE = 2
+    """The person's doing: the message says what to change."""
+    OURS = 3
+    """Our fault, or the machine's."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is said and returned when a command did not reach its end."""
+
+    exit_code: ExitCode
+    code: str
+    message: str
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The words and the exit code for an error; one of no family becomes an incident."""
+    leaf = _first_leaf(error)
+    match leaf:
+        case UserError():
+            return Failure(ExitCode.USAGE, leaf.code, leaf.message)
+        case click.ClickException():
+            return Failure(ExitCode.USAGE, "usage", leaf.format_message())
+        case KeyboardInterrupt() | click.Abort():
+            return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")
+        case StoreError() | RunnerError():
+            return _ours(leaf)
+        case _:
+            return _incident(error)
+
+
+def _ours(error: StoreError | RunnerError) -> Failure:
+    if isinstance(error, SetupError):
+        return Failure(ExitCode.OURS, "setup", str(error))
+    if isinstance(error, StoreError):
+        return Failure(ExitCode.OURS, "store", f"the database failed: {error}; try again")
+    words = f"the runner failed, not the submission: {error}; try again, or ask `podium doctor`"
+    return Failure(ExitCode.OURS, "runner", words)
+
+
+def _first_leaf(error: BaseException) -> BaseException:
+    """Of a group of errors that belong together, the first; groups come from task groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _incident(error: BaseException) -> Failure:
+    incident = secrets.token_hex(4)
+    _log.error("unexpected error", action="incident", incident=incident, exc_info=error)
+    return Failure(
+        ExitCode.OURS,
+        "incident",
+        f"this is a bug in Podium, incident {incident}; report it with its traceback, which is "
+        "in podium.log of the data folder, or above when none was opened",
+    )

@@ -1,0 +1,83 @@
+"""What the command line needs of an installation of Podium; `bot.wiring` makes it."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self
+
+from bot.domain.task_bundle import TaskBundle
+from bot.ports import Clock, Store
+from runners.contract.evaluation import RoundPolicy
+from runners.contract.runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPodium:
+    """An opened installation; `served` says that a `podium up` works through its queue."""
+
+    store: Store
+    clock: Clock
+    database: str
+    served: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing that Podium needs or can use here; `remedy` says how to get a missing one."""
+
+    name: str
+    found: bool
+    detail: str
+    remedy: str = ""
+    optional: bool = False
+
+
+class Installation(Protocol):
+    """Everything concrete behind the command line."""
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder of the embedded database and the log."""
+        ...
+
+    def at(self, data_dir: Path | None) -> Self:
+        """The same installation on another data folder; None keeps this one."""
+        ...
+
+    def embedded_at(self, data_dir: Path) -> Self:
+        """The same installation on another folder's own database, whatever DATABASE_URL says."""
+        ...
+
+    def open(self, *, exclusive: bool = False) -> AbstractAsyncContextManager[OpenPodium]:
+        """The database, migrated, and the store on it.
+
+        `exclusive` is for the one process that serves a data folder; SetupError when it is taken.
+        """
+        ...
+
+    def runners(self) -> AbstractAsyncContextManager[Sequence[Runner]]:
+        """The runners that the settings name; they are stopped at the end."""
+        ...
+
+    def working(
+        self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
+    ) -> AbstractAsyncContextManager[None]:
+        """Works through the queue until left, then drains; `rounds` replaces the modes' own."""
+        ...
+
+    def read_task(self, path: Path) -> TaskBundle:
+        """The files of a task's folder or zip; UserError when it is neither."""
+        ...
+
+    def task_folders(self, top: Path) -> tuple[Path, ...]:
+        """The folders with a task at or below `top`."""
+        ...
+
+    async def migrate(self) -> tuple[int, ...]:
+        """Bring the database up to date; gives the numbers of the migrations applied."""
+        ...
+
+    async def requirements(self) -> tuple[Requirement, ...]:
+        """What is here and what is missing."""
+        ...

