@@ -4,6 +4,7 @@ from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.score import Score
 from bot.ports import Refusal, StoredEvaluation
 from bot.store.memory.tables import Tables
+from bot.store.text import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
@@ -54,7 +55,7 @@ class MemoryResults:
                         person_name=self._tables.people[submission.person].name,
                         gpu=gpu,
                         verdict=stored.evaluation.verdict.value,
-                        message=stored.evaluation.message,
+                        message=storable(stored.evaluation.message),
                         submitted_at=submission.created_at,
                     )
                 )

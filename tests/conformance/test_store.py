@@ -1,0 +1,412 @@
+"""What every store must do, whatever it is made of."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.board import NewBoard
+from bot.domain.errors import StoreError, UserError
+from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
+from bot.domain.job import JobState
+from bot.domain.score import ScoreValue
+from bot.domain.submission import SubmissionState
+from bot.ports import Beat, Claim, Notice, Store, Topic
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+from tests.doubles.clock import ManualClock
+from tests.doubles.stored import LEASE, Scene, make_evaluation, make_task
+
+SCORE = ScoreValue(1500.0, 3.5)
+
+
+async def test_a_person_is_made_once_and_takes_over_a_changed_name(store: Store):
+    first = await store.people.ensure("local:ada", "Ada")
+    again = await store.people.ensure("local:ada", "Ada L.")
+    assert again.id == first.id
+    assert await store.people.get(first.id) == again
+    assert await store.people.find("local:ada") == again
+    assert again.name == "Ada L."
+    assert await store.people.find("local:bob") is None
+
+
+async def test_a_taken_board_name_is_refused(scene: Scene):
+    new = NewBoard("vectoradd", ("CPU",), None, scene.ada.id)
+    with pytest.raises(UserError, match="vectoradd") as refusal:
+        await scene.store.boards.publish(new, make_task(), "other")
+    assert refusal.value.code == "board-exists"
+
+
+async def test_boards_keep_their_deadline_and_gpus_and_are_listed_by_name(scene: Scene):
+    boards = scene.store.boards
+    deadline = datetime(2027, 1, 1, 18, tzinfo=UTC)
+    other = await boards.publish(
+        NewBoard("Matmul", ("H100!", "CPU"), deadline, scene.ada.id), make_task("matmul"), "d"
+    )
+    assert await boards.find("Matmul") == other
+    assert (other.gpus, other.deadline) == (("H100!", "CPU"), deadline)
+    changed = await boards.configure(other.id, ("T4",), None)
+    assert (changed.gpus, changed.deadline) == (("T4",), None)
+    assert [board.name for board in await boards.all()] == ["Matmul", "vectoradd"]
+    assert await boards.get(BoardId(999)) is None
+    with pytest.raises(StoreError):
+        await boards.configure(BoardId(999), (), None)
+
+
+async def test_a_new_digest_makes_the_next_version_and_a_known_one_does_not(scene: Scene):
+    boards, board = scene.store.boards, scene.board
+    task = make_task(description="adds \x00 two", files={"a.py": "x = '\x00\u00e9'"})
+    second = await boards.add_version(board.id, task, "digest-2")
+    assert second.number == 2
+    assert await boards.add_version(board.id, task, "digest-2") == second
+    assert await boards.version(second.id) == second
+    assert second.definition == task
+    stored = await boards.get(board.id)
+    assert stored is not None
+    assert stored.task_version == second.id
+    first = await boards.add_version(board.id, make_task(), "digest-1")
+    assert first.id == board.task_version
+    assert [version.number for version in await boards.versions(board.id)] == [1, 2]
+
+
+async def test_a_submission_gets_one_queued_job_per_gpu(scene: Scene, clock: ManualClock):
+    submission = await scene.submit(gpus=("T4", "CPU"))
+    assert submission.state is SubmissionState.QUEUED
+    assert submission.gpus == ("T4", "CPU")
+    assert submission.created_at == clock.now()
+    assert await scene.store.submissions.get(submission.id) == submission
+    jobs = await scene.store.jobs.of(submission.id)
+    assert [(job.gpu, job.state, job.attempt) for job in jobs] == [
+        ("CPU", JobState.QUEUED, 0),
+        ("T4", JobState.QUEUED, 0),
+    ]
+    assert await scene.store.jobs.backlog() == {"CPU": {"queued": 1}, "T4": {"queued": 1}}
+
+
+@pytest.mark.parametrize("source", ["x = 1\n", "nul \x00 inside", "lone \udc80", "é" * 50_000])
+async def test_a_source_comes_back_as_it_was_submitted(scene: Scene, source: str):
+    first = await scene.submit(source=source)
+    second = await scene.submit(source=source)
+    assert first.source_hash == second.source_hash
+    assert await scene.store.submissions.source(second.id) == source
+
+
+async def test_history_is_newest_first_and_pages(scene: Scene):
+    made = [await scene.submit() for _ in range(3)]
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    await scene.submit(bob)
+    history = scene.store.submissions.history
+    assert await history(scene.ada.id) == tuple(reversed(made))
+    assert await history(scene.ada.id, limit=1) == (made[2],)
+    assert await history(scene.ada.id, before=made[1].id) == (made[0],)
+    assert await history(scene.ada.id, board=BoardId(999)) == ()
+
+
+async def test_unknown_ids_are_none_or_store_errors(store: Store):
+    assert await store.submissions.get(SubmissionId(9)) is None
+    assert await store.people.get(PersonId(9)) is None
+    assert await store.jobs.of(SubmissionId(9)) == ()
+    with pytest.raises(StoreError):
+        await store.submissions.source(SubmissionId(9))
+    with pytest.raises(StoreError):
+        await store.jobs.ahead(JobId(9))
+
+
+async def test_a_claim_leases_the_job_and_raises_its_fence(scene: Scene, clock: ManualClock):
+    submission = await scene.submit()
+    clock.advance(5)
+    job = await scene.claim_one()
+    assert (job.state, job.attempt, job.fence, job.worker) == (JobState.RUNNING, 1, 1, "w1")
+    assert job.started_at == clock.now()
+    assert await scene.claim() == ()
+    assert await scene.job(submission.id) == job
+
+
+async def test_a_test_is_claimed_before_an_older_ranked_run(scene: Scene):
+    await scene.submit(mode=Mode.RANKED)
+    await scene.submit(mode=Mode.BENCHMARK)
+    await scene.submit(mode=Mode.TEST)
+    assert [job.mode for job in await scene.claim(3)] == [Mode.TEST, Mode.BENCHMARK, Mode.RANKED]
+
+
+async def test_everyones_kth_job_comes_before_anyones_next(scene: Scene):
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    for person in (scene.ada, scene.ada, scene.ada, bob, bob):
+        await scene.submit(person)
+    ada, bobs = scene.ada.id, bob.id
+    assert [job.person for job in await scene.claim(5)] == [ada, bobs, ada, bobs, ada]
+
+
+async def test_running_jobs_count_as_turns(scene: Scene):
+    await scene.submit()
+    await scene.submit()
+    await scene.claim(1)
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    await scene.submit(bob)
+    assert (await scene.claim_one()).person == bob.id
+
+
+async def test_a_pools_limit_holds_over_all_workers(scene: Scene):
+    for _ in range(5):
+        await scene.submit()
+    await scene.store.jobs.limit("CPU", 3)
+    claims = await asyncio.gather(*(scene.claim(2, worker=f"w{n}") for n in range(4)))
+    claimed = [job for claim in claims for job in claim]
+    assert len(claimed) == 3
+    assert len({job.id for job in claimed}) == 3
+    await scene.store.jobs.limit("CPU", None)
+    assert len(await scene.claim(9)) == 2
+
+
+async def test_a_paused_pool_gives_nothing(scene: Scene):
+    await scene.submit()
+    await scene.store.jobs.limit("CPU", None, paused=True)
+    assert await scene.claim() == ()
+    assert await scene.claim(gpu="unheard-of") == ()
+
+
+async def test_a_stale_fence_is_refused_by_every_write(scene: Scene, clock: ManualClock):
+    submission = await scene.submit()
+    lost = await scene.claim_one()
+    clock.advance(31)
+    assert await scene.store.jobs.reap() == 1
+    clock.advance(60)
+    job = await scene.claim_one(worker="w2")
+    assert job.fence == lost.fence + 1
+    jobs, old = scene.store.jobs, (lost.id, lost.fence)
+    assert not await jobs.attach(*old, "call")
+    assert not await jobs.accept(*old, make_evaluation(), SCORE)
+    assert not await jobs.release(*old, "late", final=True)
+    assert not await jobs.give_back(*old)
+    assert not await jobs.end_cancelled(*old)
+    assert not await jobs.tell(*old, "test", {})
+    assert await jobs.beat("w1", [old], LEASE) == ()
+    assert await scene.job(submission.id) == job
+    assert await scene.store.results.evaluations(submission.id) == ()
+
+
+async def test_a_heartbeat_keeps_the_lease(scene: Scene, clock: ManualClock):
+    await scene.submit()
+    job = await scene.claim_one()
+    clock.advance(20)
+    beats = await scene.store.jobs.beat("w1", [(job.id, job.fence), (JobId(99), 1)], LEASE)
+    assert beats == (Beat(job.id, cancel_requested=False),)
+    clock.advance(20)
+    assert await scene.store.jobs.reap() == 0
+    assert await scene.store.jobs.beat("w2", [(job.id, job.fence)], LEASE) == ()
+    clock.advance(11)
+    assert await scene.store.jobs.reap() == 1
+
+
+async def test_a_reaped_job_keeps_its_call_and_waits_out_its_backoff(
+    scene: Scene, clock: ManualClock
+):
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    assert await scene.store.jobs.attach(job.id, job.fence, "call-1")
+    clock.advance(31)
+    await scene.store.jobs.reap()
+    reaped = await scene.job(submission.id)
+    assert (reaped.state, reaped.call, reaped.worker) == (JobState.QUEUED, "call-1", None)
+    assert reaped.run_at == clock.now() + timedelta(seconds=2)
+    assert "w1" in (reaped.error or "")
+    clock.advance(1.9)
+    assert await scene.claim() == ()
+    clock.advance(0.1)
+    assert (await scene.claim_one()).call == "call-1"
+
+
+async def test_a_job_fails_after_its_last_attempt_with_growing_backoff(
+    scene: Scene, clock: ManualClock
+):
+    submission = await scene.submit()
+    for backoff_s in (2, 4):
+        job = await scene.claim_one()
+        await scene.store.jobs.attach(job.id, job.fence, "call")
+        assert await scene.store.jobs.release(job.id, job.fence, "lost \x00", final=False)
+        released = await scene.job(submission.id)
+        assert released.run_at - clock.now() == timedelta(seconds=backoff_s)
+        assert (released.call, released.error) == (None, "lost \u2400")
+        clock.advance(backoff_s)
+    job = await scene.claim_one()
+    assert await scene.store.jobs.release(job.id, job.fence, "gone", final=False)
+    ended = await scene.job(submission.id)
+    assert (ended.state, ended.attempt, ended.error) == (JobState.FAILED, 3, "gone")
+    assert ended.finished_at == clock.now()
+    stored = await scene.store.submissions.get(submission.id)
+    assert stored is not None
+    assert stored.state is SubmissionState.FAILED
+
+
+async def test_a_lost_last_attempt_fails_the_job(scene: Scene, clock: ManualClock):
+    submission = await scene.submit()
+    for _ in range(3):
+        await scene.claim_one()
+        clock.advance(100)
+        assert await scene.store.jobs.reap() == 1
+        clock.advance(100)
+    assert (await scene.job(submission.id)).state is JobState.FAILED
+
+
+async def test_a_final_release_ends_the_job_at_once(scene: Scene):
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    assert await scene.store.jobs.release(job.id, job.fence, "no such GPU", final=True)
+    assert (await scene.job(submission.id)).state is JobState.FAILED
+
+
+async def test_a_job_given_back_is_claimable_at_once_without_a_lost_attempt(scene: Scene):
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    assert await scene.store.jobs.give_back(job.id, job.fence)
+    assert (await scene.job(submission.id)).attempt == 0
+    again = await scene.claim_one()
+    assert (again.attempt, again.fence) == (1, 2)
+
+
+async def test_an_accepted_evaluation_is_kept_whole_and_ends_the_job(
+    scene: Scene, clock: ManualClock
+):
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    evaluation = make_evaluation(message="nul \x00 kept")
+    assert await scene.store.jobs.accept(job.id, job.fence, evaluation, SCORE)
+    assert not await scene.store.jobs.accept(job.id, job.fence, evaluation, SCORE)
+    (stored,) = await scene.store.results.evaluations(submission.id)
+    assert (stored.job, stored.gpu, stored.at) == (job.id, "CPU", clock.now())
+    assert stored.evaluation == evaluation
+    (score,) = await scene.store.results.scores(scene.board.task_version, "CPU")
+    assert (score.value, score.person_name, score.submission) == (SCORE, "Ada", submission.id)
+    assert score.submitted_at == submission.created_at
+    assert await scene.store.results.scores(scene.board.task_version, "T4") == ()
+    ended = await scene.job(submission.id)
+    assert (ended.state, ended.finished_at) == (JobState.SUCCEEDED, clock.now())
+    stored_submission = await scene.store.submissions.get(submission.id)
+    assert stored_submission is not None
+    assert stored_submission.state is SubmissionState.FINISHED
+
+
+async def test_only_ranked_runs_that_did_not_pass_are_refusals(scene: Scene):
+    made = []
+    for mode, verdict in (
+        (Mode.RANKED, Verdict.WRONG_ANSWER),
+        (Mode.RANKED, Verdict.PASSED),
+        (Mode.TEST, Verdict.CRASHED),
+        (Mode.RANKED, Verdict.TIMED_OUT),
+    ):
+        made.append(await scene.submit(mode=mode))
+        job = await scene.claim_one()
+        evaluation = make_evaluation(verdict, "case 1 \x00", mode)
+        assert await scene.store.jobs.accept(job.id, job.fence, evaluation, None)
+    refusals = await scene.store.results.refusals(scene.board.task_version, "CPU")
+    assert [(one.submission, one.verdict) for one in refusals] == [
+        (made[3].id, "timed_out"),
+        (made[0].id, "wrong_answer"),
+    ]
+    assert (refusals[0].message, refusals[0].person_name) == ("case 1 \u2400", "Ada")
+    assert await scene.store.results.scores(scene.board.task_version, "CPU") == ()
+
+
+async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene):
+    submission = await scene.submit(gpus=("CPU", "T4"))
+    running = await scene.claim_one("CPU")
+    assert await scene.store.jobs.request_cancel(submission.id) == 2
+    assert await scene.store.jobs.request_cancel(submission.id) == 0
+    cpu, t4 = await scene.store.jobs.of(submission.id)
+    assert (cpu.state, cpu.cancel_requested) == (JobState.RUNNING, True)
+    assert t4.state is JobState.CANCELLED
+    beats = await scene.store.jobs.beat("w1", [(running.id, running.fence)], LEASE)
+    assert beats == (Beat(running.id, cancel_requested=True),)
+    assert await scene.store.jobs.end_cancelled(running.id, running.fence)
+    stored = await scene.store.submissions.get(submission.id)
+    assert stored is not None
+    assert stored.state is SubmissionState.CANCELLED
+
+
+@pytest.mark.parametrize("ending", ["release", "give_back", "reap"])
+async def test_a_job_that_should_stop_is_never_queued_again(
+    scene: Scene, clock: ManualClock, ending: str
+):
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    await scene.store.jobs.request_cancel(submission.id)
+    match ending:
+        case "release":
+            await scene.store.jobs.release(job.id, job.fence, "lost", final=False)
+        case "give_back":
+            await scene.store.jobs.give_back(job.id, job.fence)
+        case _:
+            clock.advance(31)
+            await scene.store.jobs.reap()
+    assert (await scene.job(submission.id)).state is JobState.CANCELLED
+
+
+async def test_events_tell_every_step_in_order(scene: Scene, clock: ManualClock):
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    clock.advance(1)
+    assert await scene.store.jobs.tell(job.id, job.fence, "test", {"done": 1, "note": "a\x00"})
+    await scene.store.jobs.release(job.id, job.fence, "lost", final=True)
+    events = await scene.store.jobs.events(submission.id, EventId(0))
+    assert [(event.kind, event.body) for event in events] == [
+        ("queued", {"gpu": "CPU", "attempt": 0}),
+        ("running", {"gpu": "CPU", "attempt": 1}),
+        ("test", {"done": 1, "note": "a\x00"}),
+        ("failed", {"gpu": "CPU", "attempt": 1, "error": "lost"}),
+    ]
+    assert events[2].at == clock.now()
+    assert await scene.store.jobs.events(submission.id, events[2].id) == events[3:]
+    assert {event.job for event in events} == {job.id}
+
+
+async def test_ahead_counts_the_jobs_that_are_claimed_first(scene: Scene):
+    for _ in range(3):
+        last = await scene.submit()
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    bobs = await scene.submit(bob)
+    await scene.submit(bob, mode=Mode.TEST)
+    ahead = scene.store.jobs.ahead
+    assert await ahead((await scene.job(last.id)).id) == 4
+    assert await ahead((await scene.job(bobs.id)).id) in {2, 3}
+    (claimed,) = await scene.claim(1)
+    assert await ahead(claimed.id) == 0
+
+
+async def test_notices_reach_those_who_wait_for_their_topic(scene: Scene):
+    async with scene.store.events.subscribe(frozenset(Topic)) as notices:
+        submission = await scene.submit()
+        heard = {await anext(notices) for _ in range(2)}
+        progress = Notice(Topic.PROGRESS, str(submission.id))
+        assert heard == {Notice(Topic.READY, "CPU"), progress}
+        job = await scene.claim_one()
+        assert await anext(notices) == progress
+        await scene.store.jobs.request_cancel(submission.id)
+        assert await anext(notices) == Notice(Topic.CANCEL, str(job.id))
+        await scene.store.jobs.end_cancelled(job.id, job.fence)
+        assert {await anext(notices) for _ in range(2)} == heard
+
+
+async def test_a_subscriber_is_told_to_look_when_nothing_is_heard(store: Store):
+    async with store.events.subscribe(frozenset({Topic.CANCEL})) as notices:
+        await store.jobs.limit("CPU", 1)
+        async with asyncio.timeout(5):
+            assert await anext(notices) is None
+
+
+async def test_audit_rows_come_back_newest_first(scene: Scene, clock: ManualClock):
+    await scene.store.audit.record(scene.ada.id, "close", "board 1", "season \x00 over")
+    await scene.store.audit.record(None, "reap", "job 2", "")
+    newest, oldest = await scene.store.audit.rows()
+    assert (newest.actor, newest.action) == (None, "reap")
+    assert (oldest.actor, oldest.reason) == (scene.ada.id, "season \u2400 over")
+    assert oldest.at == clock.now()
+    assert await scene.store.audit.rows(limit=1) == (newest,)
+
+
+async def test_a_big_backlog_does_not_hold_up_others(scene: Scene):
+    for _ in range(300):
+        await scene.submit()
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    await scene.submit(bob)
+    claimed = await scene.store.jobs.claim(Claim("w1", {"CPU": 2}, LEASE))
+    assert [job.person for job in claimed] == [scene.ada.id, bob.id]
