@@ -1,0 +1,51 @@
+"""A store in memory with one person and one board, for the tests of services."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.board import Board
+from bot.domain.ids import JobId, PersonId
+from bot.domain.job import Job
+from bot.domain.scoring import score
+from bot.domain.submission import Submission
+from bot.ports import Claim
+from bot.services.submit import submit
+from bot.store.memory import MemoryStore
+from runners.contract.evaluation import CPU, Evaluation
+from tests.doubles.clock import ManualClock
+from tests.doubles.factories import make_evaluation, make_submission, make_task
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A store with its clock, the person `ada`, and her board `vectoradd`."""
+
+    store: MemoryStore
+    clock: ManualClock
+    ada: PersonId
+    board: Board
+
+    async def person(self, name: str) -> PersonId:
+        return (await self.store.people.ensure(f"local:{name}", name)).id
+
+    async def submit(self, person: PersonId | None = None, **changes: object) -> Submission:
+        request = make_submission(person or self.ada, **changes)
+        return await submit(self.store, self.clock, request)
+
+    async def jobs(self, submission: Submission) -> tuple[Job, ...]:
+        return await self.store.jobs.of(submission.id)
+
+    async def claim(self, worker: str = "test") -> Job:
+        """The next job of the CPU."""
+        claim = Claim(worker, {CPU: 1}, timedelta(seconds=30))
+        (job,) = await self.store.jobs.claim(claim)
+        return job
+
+    async def judged(self, submission: Submission, **changes: object) -> JobId:
+        """Claim the next job, which must be this submission's, and store its evaluation."""
+        job = await self.claim()
+        assert job.submission == submission.id
+        evaluation: Evaluation = make_evaluation(**({"mode": submission.mode} | changes))
+        value = score(make_task(), evaluation)
+        assert await self.store.jobs.accept(job.id, job.fence, evaluation, value)
+        return job.id

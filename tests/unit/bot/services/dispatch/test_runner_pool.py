@@ -1,0 +1,86 @@
+import asyncio
+
+import pytest
+from typing_extensions import override
+
+from bot.services.dispatch.runner_pool import CannotServeError, RunnerPool
+from runners.backends import fake
+from runners.contract.runner import Capabilities, Runner, RunnerError
+from tests.doubles.factories import make_capabilities, make_task
+
+
+class AwayRunner(fake.FakeRunner):
+    """A runner that does not answer while `away` is set."""
+
+    away = True
+
+    @override
+    async def capabilities(self) -> Capabilities:
+        if self.away:
+            raise RunnerError("no route")
+        return await super().capabilities()
+
+
+async def pool_of(*runners: Runner) -> RunnerPool:
+    pool = RunnerPool(runners, call_s=1)
+    await pool.refresh()
+    return pool
+
+
+async def test_slots_add_up_over_the_runners_that_answer() -> None:
+    away = AwayRunner("c", make_capabilities(gpus={"CPU": 5}))
+    one, other = fake.create(slots={"CPU": 2}, name="a"), fake.create(slots={"CPU": 1}, name="b")
+    pool = await pool_of(one, other, away)
+    assert pool.slots() == {"CPU": 3}
+    away.away = False
+    await pool.refresh()
+    assert pool.slots() == {"CPU": 8}
+
+
+async def test_a_taken_slot_is_waited_for() -> None:
+    pool = await pool_of(fake.create())
+    order: list[str] = []
+
+    async def use(name: str) -> None:
+        async with pool.seat(make_task(), "CPU"):
+            order.append(f"{name} in")
+            await asyncio.sleep(0.01)
+            order.append(f"{name} out")
+
+    await asyncio.gather(use("one"), use("two"), use("three"))
+    assert [each.split()[1] for each in order] == ["in", "out"] * 3
+
+
+async def test_the_runner_that_can_serve_is_chosen() -> None:
+    rich = fake.create(name="rich", capabilities=make_capabilities(libraries=("cutlass",)))
+    pool = await pool_of(fake.create(slots={"CPU": 9}, name="poor"), rich)
+    async with pool.seat(make_task(libraries=("cutlass",)), "CPU") as runner:
+        assert runner is rich
+
+
+async def test_what_no_runner_offers_is_said() -> None:
+    pool = await pool_of(fake.create())
+    with pytest.raises(CannotServeError, match="missing library cutlass"):
+        async with pool.seat(make_task(libraries=("cutlass",)), "CPU"):
+            pass
+
+
+async def test_nothing_is_final_while_a_runner_is_away() -> None:
+    pool = await pool_of(fake.create(), AwayRunner("far", make_capabilities()))
+    with pytest.raises(RunnerError, match="away: runner far"):
+        async with pool.seat(make_task(libraries=("cutlass",)), "CPU"):
+            pass
+
+
+async def test_a_doubtful_runner_offers_nothing_until_it_is_asked_again() -> None:
+    runner = fake.create()
+    pool = await pool_of(runner)
+    pool.doubt(runner)
+    assert (pool.slots(), pool.doubtful.is_set()) == ({}, True)
+    await pool.refresh()
+    assert (pool.slots(), pool.doubtful.is_set()) == ({"CPU": 1}, False)
+
+
+def test_two_runners_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="same name"):
+        RunnerPool([fake.create(), fake.create()], call_s=1)

@@ -1,0 +1,78 @@
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import UserError
+from bot.services.publish import Change, Published, PublishRequest, publish
+from tests.doubles.factories import NOON, make_task
+from tests.doubles.place import Place
+
+
+async def again(place: Place, **changes: object) -> Published:
+    values = {"person": place.ada, "task": make_task()} | changes
+    return await publish(place.store, place.clock, PublishRequest(**values))  # type: ignore[arg-type]
+
+
+async def actions(place: Place) -> list[str]:
+    return [row.action for row in await place.store.audit.rows()]
+
+
+async def test_a_new_task_opens_a_board_with_its_gpus(place: Place) -> None:
+    published = await again(place, task=make_task(name="sort", gpus=("H100", "L4", "H100")))
+    assert (published.change, published.version) == (Change.CREATED, 1)
+    assert published.board.gpus == ("H100", "L4")
+    assert (await actions(place))[0] == "publish-created"
+
+
+async def test_the_same_task_changes_nothing_and_leaves_no_trace(place: Place) -> None:
+    before = await actions(place)
+    published = await again(place)
+    assert published == Published(place.board, 1, Change.UNCHANGED)
+    assert await actions(place) == before
+
+
+async def test_a_changed_task_becomes_the_next_version(place: Place) -> None:
+    published = await again(place, task=make_task(description="Add them faster."))
+    assert (published.change, published.version) == (Change.NEW_VERSION, 2)
+    assert published.board.task_version != place.board.task_version
+    assert (await actions(place))[0] == "publish-new-version"
+
+
+async def test_publishing_an_older_state_again_goes_back_to_its_version(place: Place) -> None:
+    await again(place, task=make_task(description="Add them faster."))
+    published = await again(place)
+    assert (published.change, published.version) == (Change.NEW_VERSION, 1)
+
+
+async def test_gpus_and_deadline_are_changed_alone_and_kept_when_not_named(place: Place) -> None:
+    deadline = NOON + timedelta(days=1)
+    first = await again(place, gpus=("CPU", "H100"), deadline=deadline)
+    assert first.change is Change.CONFIGURED
+    second = await again(place)
+    assert (second.change, second.board.gpus) == (Change.UNCHANGED, ("CPU", "H100"))
+    assert second.board.deadline == deadline
+    third = await again(place, endless=True)
+    assert (third.change, third.board.deadline) == (Change.CONFIGURED, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"deadline": NOON}, "bad-deadline"),
+        ({"deadline": NOON + timedelta(days=1), "endless": True}, "bad-deadline"),
+        ({"gpus": ("H 100",)}, "bad-gpu"),
+        ({"task": make_task(gpus=()), "name": "other"}, "no-gpu"),
+    ],
+)
+async def test_a_useless_board_is_refused(
+    place: Place, changes: dict[str, object], code: str
+) -> None:
+    with pytest.raises(UserError, match=r".") as refusal:
+        await again(place, **changes)
+    assert refusal.value.code == code
+
+
+async def test_only_its_creator_changes_a_board(place: Place) -> None:
+    with pytest.raises(UserError, match="belongs to somebody else"):
+        await again(place, person=await place.person("bob"), task=make_task(description="Mine."))
+    assert await place.store.boards.find("vectoradd") == place.board

@@ -1,0 +1,31 @@
+import asyncio
+
+from bot.domain.job import JobState
+from bot.services.recover import recover
+from tests.doubles.place import Place
+
+
+async def run_for(place: Place, seconds: float) -> None:
+    stop = asyncio.Event()
+    reaper = asyncio.create_task(recover(place.store, stop, every_s=0.01))
+    await asyncio.sleep(seconds)
+    stop.set()
+    await asyncio.wait_for(reaper, 1)
+
+
+async def test_a_job_whose_worker_vanished_is_queued_again(place: Place) -> None:
+    submission = await place.submit()
+    await place.claim()
+    await run_for(place, 0.02)
+    assert (await place.jobs(submission))[0].state is JobState.RUNNING
+    place.clock.advance(31)
+    await run_for(place, 0.02)
+    assert (await place.jobs(submission))[0].state is JobState.QUEUED
+
+
+async def test_the_reaper_ends_at_once_when_it_is_told_to(place: Place) -> None:
+    stop = asyncio.Event()
+    reaper = asyncio.create_task(recover(place.store, stop, every_s=3600))
+    await asyncio.sleep(0)
+    stop.set()
+    await asyncio.wait_for(reaper, 1)

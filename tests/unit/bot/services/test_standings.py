@@ -1,0 +1,98 @@
+import pytest
+
+from bot.domain.errors import UserError
+from bot.services.publish import PublishRequest, publish
+from bot.services.standings import standings
+from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
+from runners.contract.verdict import Stage, Verdict
+from tests.doubles.factories import make_case, make_measurement, make_task
+from tests.doubles.place import Place
+
+
+async def ran(place: Place, name: str, time_ns: float) -> None:
+    case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(time_ns, 0))
+    await place.judged(await place.submit(await place.person(name)), cases=(case,))
+
+
+async def failed(place: Place, name: str, verdict: Verdict, **changes: object) -> None:
+    submission = await place.submit(await place.person(name))
+    await place.judged(submission, verdict=verdict, **changes)
+
+
+async def test_people_are_ranked_by_their_best_time(place: Place) -> None:
+    await ran(place, "bob", 300)
+    await ran(place, "ada", 200)
+    await ran(place, "bob", 100)
+    (board,) = await standings(place.store, "vectoradd")
+    lines = [(each.rank, each.score.person_name, each.attempts) for each in board.entries]
+    assert lines == [(1, "bob", 2), (2, "ada", 1)]
+    assert (board.gpu, board.version, board.refused) == ("CPU", 1, ())
+
+
+async def test_the_absent_are_listed_once_with_their_latest_reason(place: Place) -> None:
+    await ran(place, "bob", 300)
+    await failed(place, "bob", Verdict.CRASHED)
+    await failed(place, "eve", Verdict.CRASHED, message="first")
+    await failed(place, "eve", Verdict.BUILD_FAILED, message="line 3", stage=Stage.BUILD)
+    (board,) = await standings(place.store, "vectoradd")
+    refused = [(each.person_name, each.verdict, each.message) for each in board.refused]
+    assert refused == [("eve", "build_failed", "line 3")]
+
+
+async def test_two_people_of_the_same_name_are_two_people(place: Place) -> None:
+    await ran(place, "bob", 300)
+    other = (await place.store.people.ensure("discord:7", "bob")).id
+    await place.judged(await place.submit(other), verdict=Verdict.CRASHED)
+    (board,) = await standings(place.store, "vectoradd")
+    assert [each.person_name for each in board.refused] == ["bob"]
+
+
+async def test_the_reason_of_a_secret_run_tells_nothing_of_its_inputs(place: Place) -> None:
+    hidden = "seed 4711"
+    case = CaseResult(
+        spec=hidden, kind=CaseKind.BENCHMARK, status=CaseStatus.FAILED, message=hidden
+    )
+    await failed(
+        place,
+        "eve",
+        Verdict.WRONG_ANSWER,
+        message=hidden,
+        stage=Stage.TIMING,
+        cases=(case,),
+    )
+    (board,) = await standings(place.store, "vectoradd")
+    assert board.refused[0].message == "wrong_answer at benchmark 1 of the ranked run"
+
+
+async def test_versions_of_a_task_are_kept_apart(place: Place) -> None:
+    await ran(place, "bob", 300)
+    changed = make_task(description="Add them faster.", gpus=())
+    await publish(place.store, place.clock, PublishRequest(place.ada, changed))
+    (now,) = await standings(place.store, "vectoradd")
+    (before,) = await standings(place.store, "vectoradd", "CPU", version=1)
+    assert (now.version, len(now.entries)) == (2, 0)
+    assert (before.version, len(before.entries)) == (1, 1)
+
+
+async def test_each_gpu_type_has_its_own_standings(place: Place) -> None:
+    await place.store.boards.configure(place.board.id, ("CPU", "H100"), None)
+    await place.judged(await place.submit(gpus=("CPU",)))
+    cpu, h100 = await standings(place.store, "vectoradd")
+    assert (cpu.gpu, len(cpu.entries)) == ("CPU", 1)
+    assert (h100.gpu, len(h100.entries)) == ("H100", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "version", "code"),
+    [
+        ("vectorad", None, None, "unknown-board"),
+        ("vectoradd", "H100", None, "unknown-gpu"),
+        ("vectoradd", None, 7, "unknown-version"),
+    ],
+)
+async def test_a_wrong_name_is_refused(
+    place: Place, name: str, gpu: str | None, version: int | None, code: str
+) -> None:
+    with pytest.raises(UserError, match=r"there (are|is)|did you mean") as refusal:
+        await standings(place.store, name, gpu, version=version)
+    assert refusal.value.code == code

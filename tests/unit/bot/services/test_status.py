@@ -1,0 +1,94 @@
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.submission import SubmissionState
+from bot.services.status import SubmissionStatus, status, waiting_time, watch
+from runners.contract.verdict import Stage, Verdict
+from tests.doubles.place import Place
+
+
+async def test_a_queued_submission_has_a_place_but_no_estimate_while_nothing_is_known(
+    place: Place,
+) -> None:
+    await place.submit(await place.person("bob"))
+    submission = await place.submit()
+    now = await status(place.store, submission.id)
+    (job,) = now.jobs
+    assert now.state is SubmissionState.QUEUED
+    assert job.place is not None
+    assert (job.place.position, job.place.estimate_s) == (2, None)
+
+
+async def test_the_estimate_comes_from_recent_runs_and_the_slots_in_use(place: Place) -> None:
+    await place.judged(await place.submit(), wall_s=8.0)
+    running = await place.submit()
+    await place.claim()
+    waiting = await place.submit()
+    (job,) = (await status(place.store, waiting.id)).jobs
+    assert job.place is not None
+    assert (job.place.position, job.place.estimate_s) == (1, 8.0)
+    assert (await status(place.store, running.id)).jobs[0].place is None
+
+
+def test_waiting_grows_with_the_place_and_shrinks_with_the_slots() -> None:
+    assert waiting_time([1, 100, 3], position=4, slots=2) == 6
+    assert waiting_time([], position=4, slots=2) is None
+    assert waiting_time([1], position=4, slots=0) is None
+
+
+async def test_a_running_job_shows_its_latest_stage(place: Place) -> None:
+    submission = await place.submit()
+    job = await place.claim()
+    assert (await status(place.store, submission.id)).jobs[0].stage is None
+    await place.store.jobs.tell(job.id, job.fence, Stage.BUILD, {})
+    body: dict[str, str | int] = {"done": 1, "total": 2, "note": "hot"}
+    await place.store.jobs.tell(job.id, job.fence, Stage.TEST, body)
+    (shown,) = (await status(place.store, submission.id)).jobs
+    assert (shown.stage, shown.done, shown.total, shown.note) == ("test", 1, 2, "hot")
+
+
+async def test_an_ended_job_shows_what_may_be_seen_of_its_evaluation(place: Place) -> None:
+    submission = await place.submit()
+    await place.judged(
+        submission, verdict=Verdict.CRASHED, stage=Stage.TIMING, message="x", log="seed"
+    )
+    now = await status(place.store, submission.id)
+    assert now.is_final
+    assert now.state is SubmissionState.FINISHED
+    evaluation = now.jobs[0].evaluation
+    assert evaluation is not None
+    assert (evaluation.verdict, evaluation.log) == (Verdict.CRASHED, "")
+
+
+async def test_an_unknown_submission_is_refused(place: Place) -> None:
+    with pytest.raises(UserError, match="no submission 99"):
+        await status(place.store, SubmissionId(99))
+
+
+async def collect(place: Place, submission: SubmissionId) -> list[SubmissionStatus]:
+    return [each async for each in watch(place.store, submission)]
+
+
+async def test_watching_tells_every_change_once_and_ends_with_the_last(place: Place) -> None:
+    submission = await place.submit()
+    watching = asyncio.create_task(collect(place, submission.id))
+    await asyncio.sleep(0.02)
+    job = await place.claim()
+    await asyncio.sleep(0.02)
+    await place.store.jobs.tell(job.id, job.fence, Stage.TEST, {"done": 1})
+    await asyncio.sleep(0.02)
+    await place.store.jobs.release(job.id, job.fence, "lost", final=True)
+    seen = await asyncio.wait_for(watching, 5)
+    assert [each.state for each in seen][-1] is SubmissionState.FAILED
+    assert "test" in [each.jobs[0].stage for each in seen]
+    assert all(one != other for one, other in pairwise(seen))
+
+
+async def test_watching_what_has_ended_gives_one_status(place: Place) -> None:
+    submission = await place.submit()
+    await place.judged(submission)
+    assert len(await asyncio.wait_for(collect(place, submission.id), 5)) == 1

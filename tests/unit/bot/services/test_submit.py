@@ -1,0 +1,50 @@
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import UserError
+from bot.domain.job import PRIORITIES
+from bot.services.publish import PublishRequest, publish
+from runners.contract.task import Mode
+from tests.doubles.factories import NOON, make_task
+from tests.doubles.place import Place
+
+
+async def test_a_submission_is_stored_with_a_job_on_the_board_s_only_gpu(place: Place) -> None:
+    submission = await place.submit(mode=Mode.TEST)
+    (job,) = await place.jobs(submission)
+    assert (job.gpu, job.mode, job.priority) == ("CPU", Mode.TEST, PRIORITIES[Mode.TEST])
+    assert submission.task_version == place.board.task_version
+    assert "custom_kernel" in await place.store.submissions.source(submission.id)
+
+
+async def test_the_heading_names_board_and_gpus(place: Place) -> None:
+    task = make_task(name="sort", gpus=("H100", "L4", "T4"))
+    await publish(place.store, place.clock, PublishRequest(place.ada, task))
+    content = b"#!PODIUM leaderboard sort\n#!PODIUM gpus t4 H100\n"
+    submission = await place.submit(board=None, content=content)
+    assert submission.gpus == ("H100", "T4")
+    assert len(await place.jobs(submission)) == 2
+
+
+async def test_an_unknown_board_is_refused_with_the_nearest_name(place: Place) -> None:
+    with pytest.raises(UserError, match="did you mean vectoradd") as refusal:
+        await place.submit(board="vectorad")
+    assert refusal.value.code == "unknown-board"
+
+
+async def test_a_closed_board_takes_nothing(place: Place) -> None:
+    deadline = NOON + timedelta(hours=1)
+    await place.store.boards.configure(place.board.id, place.board.gpus, deadline)
+    await place.submit()
+    place.clock.advance(3601)
+    with pytest.raises(UserError, match="closed at 2026-11-01 13:00 UTC"):
+        await place.submit()
+    assert len(await place.store.submissions.history(place.ada)) == 1
+
+
+async def test_nothing_of_a_refused_file_is_stored(place: Place) -> None:
+    for content in (b"", b"\xff", b"#!PODIUM nonsense x\n"):
+        with pytest.raises(UserError):
+            await place.submit(content=content)
+    assert await place.store.submissions.history(place.ada) == ()
