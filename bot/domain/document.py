@@ -14,6 +14,8 @@ MAX_NODES = 20_000
 """Values in one document, aliases counted as often as they are used."""
 MAX_DEPTH = 24
 
+_PLAIN = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
+
 Path = tuple[str | int, ...]
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
@@ -66,6 +68,8 @@ class _Reading:
         if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
             raise self.refuse(node, "too many values, or nested too deeply; write the task out")
         self.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.CollectionNode) and node.tag not in _PLAIN:
+            raise self.refuse(node, "this value is not plain YAML; leave the tag out")
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -156,10 +160,11 @@ def validation_refusal(document: Document, error: ValidationError) -> UserError:
     """The first finding of pydantic as a refusal with its line."""
     found = error.errors(include_url=False, include_context=False)[0]
     path = tuple(part for part in found["loc"] if part != "[key]")
+    if found["type"] == "missing":
+        where = ".".join(map(str, path))
+        return document.refusal(path[:-1], f"the key {where!r} is missing")
     where = ".".join(str(part) for part in path if not _is_type_label(part, document))
     message = found["msg"].removeprefix("Value error, ")
-    if found["type"] == "missing":
-        return document.refusal(path[:-1], f"the key {where!r} is missing")
     return document.refusal(path, f"{where}: {message}" if where else message)
 
 

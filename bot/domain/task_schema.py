@@ -102,9 +102,10 @@ def _validate(document: Document) -> TaskFile:
 
 
 def _schema_refusal(document: Document, error: ValidationError) -> UserError:
-    found = error.errors(include_url=False)[0]
-    path = tuple(part for part in found["loc"] if part != "args")
-    if found["type"] == "extra_forbidden":
+    findings = error.errors(include_url=False)
+    found = next((each for each in findings if each["type"] == "extra_forbidden"), None)
+    if found is not None:
+        path = found["loc"]
         known: dict[str, type[Wire]] = {"config": BuildConfig, "files": FileEntry, "launch": Launch}
         model = known.get(str(path[0]), TaskFile)
         return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))

@@ -1,0 +1,42 @@
+"""Degenerate answers overwrite every tensor of a right one."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from bot.domain.degenerate import DEGENERATE, degenerate_source
+
+SOURCE = """\
+import torch
+def custom_kernel(data):
+    return {"a": data + 1, "b": [data.long(), (data > 1,)], "c": "text"}
+"""
+
+
+def answer(name: str) -> dict[str, Any]:
+    space: dict[str, Any] = {}
+    exec(degenerate_source(SOURCE, name), space)  # noqa: S102 - our own source
+    found: dict[str, Any] = space["custom_kernel"](torch.arange(3.0))
+    return found
+
+
+@pytest.mark.parametrize(("name", "value"), [("zeros", 0), ("ones", 1), ("a constant", 7)])
+def test_every_tensor_is_filled(name: str, value: int) -> None:
+    found = answer(name)
+    assert found["a"].tolist() == [value] * 3
+    assert found["a"].dtype == torch.float32
+    assert found["b"][0].tolist() == [value] * 3
+    assert found["b"][1][0].tolist() == [bool(value)] * 3
+    assert found["c"] == "text"
+
+
+def test_nan_becomes_minus_one_where_there_is_no_nan() -> None:
+    found = answer("NaN")
+    assert all(math.isnan(each) for each in found["a"].tolist())
+    assert found["b"][0].tolist() == [-1] * 3
+
+
+def test_there_are_four_degenerate_answers() -> None:
+    assert set(DEGENERATE) == {"zeros", "ones", "a constant", "NaN"}
