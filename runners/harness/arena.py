@@ -3,6 +3,7 @@
 import fcntl
 import mmap
 import os
+from dataclasses import dataclass
 from typing import Self
 
 import torch
@@ -22,28 +23,39 @@ def reach(value: torch.Tensor) -> int:
 
 
 class Layout:
-    """Lays the tensors of one value out in an arena, page after page."""
+    """Lays the tensors of one value out, page after page, in the arena of their device."""
 
     def __init__(self) -> None:
-        self.size = 0
+        self.sizes = {"cpu": 0, "cuda": 0}
 
-    def place(self, value: torch.Tensor) -> TensorNode:
-        """Give the tensor the next free pages."""
-        offset = self.size
-        self.size += -(-reach(value) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+    def place(self, value: torch.Tensor, device: str | None = None) -> TensorNode:
+        """Give the tensor the next free pages, of its own device when none is named."""
+        device = device or value.device.type
+        offset = self.sizes[device]
+        self.sizes[device] += -(-reach(value) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
         return TensorNode(
             dtype=str(value.dtype).removeprefix("torch."),
             shape=tuple(value.shape),
             stride=tuple(value.stride()),
             offset=offset,
-            device=value.device.type,
+            device=device,
         )
 
 
-def lay_out(value: object) -> tuple[Node, int]:
-    """Describe a value as it will lie in an arena, and how many bytes that takes."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a value will lie in its arenas; sizes in bytes."""
+
+    node: Node
+    host_size: int
+    device_size: int
+
+
+def lay_out(value: object) -> Plan:
+    """Describe a value as it will lie in its arenas."""
     layout = Layout()
-    return describe(value, layout.place), layout.size
+    node = describe(value, layout.place)
+    return Plan(node, layout.sizes["cpu"], layout.sizes["cuda"])
 
 
 def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
@@ -71,9 +83,10 @@ class Arena:
         self.buffer = mmap.mmap(self.fd, self.size)
 
     def write(self, node: Node, value: object) -> None:
-        """Copy every tensor of `value` to where `node` says."""
+        """Copy every host tensor of `value` to where `node` says."""
         for place, tensor in zip(tensors(node), leaves(value), strict=True):
-            view(self.buffer, place).copy_(tensor)
+            if place.device == "cpu":
+                view(self.buffer, place).copy_(tensor)
 
     def close(self) -> None:
         """Let go of the memory; tensors that still view it keep it alive until they go."""

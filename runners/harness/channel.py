@@ -81,15 +81,22 @@ class Welcome(Wire):
     missing: dict[str, str]
 
 
+class DeviceFds(Wire):
+    """Sizes in bytes of the two device buffers whose descriptors follow the arena's."""
+
+    input_size: int
+    output_size: int
+
+
 class Enlistment(Wire):
-    """What the template is told to fork."""
+    """What the template is told to fork; `shared` is there when the inputs live on a GPU."""
 
     limits: Limits
     threads: int
     language: str
     submission_file: str
-    device: str
     arena_size: int
+    shared: DeviceFds | None = None
 
 
 Greeting = Annotated[Announcement | Welcome, Field(discriminator="kind")]

@@ -60,11 +60,11 @@ class TaskCode:
             return None
         reference = self._reference
         output = self._guarded("ref_kernel", lambda: reference(clone(data)))
-        return lay_out(output)[0]
+        return lay_out(output).node
 
     def refusal(self, data: object, output: object, expected: Node | None) -> str | None:
         """Why an output is wrong, or None; `data` is the judge's private input."""
-        actual = lay_out(output)[0]
+        actual = lay_out(output).node
         shape = difference(expected, actual) if expected is not None else None
         if shape:
             return shape

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from runners.contract.evaluation import CPU, Environment
+from runners.harness.cuda.readings import read_gpu
 from runners.harness.version import HARNESS_VERSION
 
 
@@ -43,4 +44,20 @@ def host_environment() -> Environment:
         platform=platform.platform(),
         harness_version=HARNESS_VERSION,
         transport="shared-memory",
+    )
+
+
+def gpu_environment(gpu: str) -> Environment:
+    """The machine and the GPU that this process sees first, with its present readings."""
+    host = host_environment()
+    properties = torch.cuda.get_device_properties(0)
+    readings = read_gpu(f"GPU-{properties.uuid}")
+    return host.model_copy(
+        update={
+            "gpu": gpu,
+            "gpu_uuid": f"GPU-{properties.uuid}",
+            "driver": readings.driver if readings else None,
+            "transport": "vmm",
+            "clocks": readings.clocks if readings else {},
+        }
     )

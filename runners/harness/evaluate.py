@@ -5,12 +5,12 @@ import secrets
 import time
 from collections.abc import Callable
 
-from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
-from runners.contract.task import Mode
-from runners.contract.verdict import Stage
+from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
+from runners.contract.task import Device, Mode
+from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders
 from runners.harness.correctness import PUBLIC_NONCE, TaskCode
-from runners.harness.environment import host_environment
+from runners.harness.environment import gpu_environment, host_environment
 from runners.harness.graders.native import Grade
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
@@ -32,9 +32,11 @@ def evaluate(
     session: Session | None = None
     try:
         with workspace(request.task) as folder:
+            on_gpu = choose_device(request)
             session = Session(
                 request=request,
                 code=TaskCode(folder, request.task),
+                on_gpu=on_gpu,
                 template=template,
                 files_fd=files_fd,
                 nonce=nonce_of(request),
@@ -47,7 +49,18 @@ def evaluate(
         grade.fail(Stage.PREPARE, ruling)
     finally:
         os.close(files_fd)
-    return _answer(request, grade, session, time.monotonic() - begin)
+    return _answer(request, grade, session or isolation, time.monotonic() - begin)
+
+
+def choose_device(request: EvaluationRequest) -> bool:
+    """Whether inputs live on the GPU; hides the GPU from a task that is for the CPU alone."""
+    device = request.task.device
+    if request.gpu == CPU or device is Device.CPU:
+        os.putenv("CUDA_VISIBLE_DEVICES", "")
+        if device is Device.CUDA:
+            raise Ruling(Verdict.TASK_ERROR, "this task needs a GPU, and this runner has none")
+        return False
+    return True
 
 
 def nonce_of(request: EvaluationRequest) -> bytes:
@@ -58,9 +71,10 @@ def nonce_of(request: EvaluationRequest) -> bytes:
 
 
 def _answer(
-    request: EvaluationRequest, grade: Grade, session: Session | None, wall_s: float
+    request: EvaluationRequest, grade: Grade, known: Session | Isolation, wall_s: float
 ) -> Evaluation:
-    isolation = session.isolation if session else None
+    session = known if isinstance(known, Session) else None
+    on_gpu = session is not None and session.on_gpu
     return Evaluation(
         request_id=request.request_id,
         verdict=grade.verdict,
@@ -71,8 +85,8 @@ def _answer(
         gpu=request.gpu,
         cases=tuple(grade.cases),
         log=session.log.decode(errors="replace") if session else "",
-        environment=host_environment(),
-        isolation=isolation or Isolation(outer="none"),
+        environment=gpu_environment(request.gpu) if on_gpu else host_environment(),
+        isolation=known.isolation if isinstance(known, Session) else known,
         wall_s=wall_s,
         durations_s=session.durations_s if session else {},
     )

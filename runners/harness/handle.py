@@ -54,8 +54,20 @@ class Exchange:
     reply: Reply
 
 
-Settle = Callable[[bytes], None]
-"""Makes the answer the judge's own before the window closes; sees the raw reply."""
+def _nothing() -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the judge does inside a window, at both of its ends.
+
+    `open` makes the input visible after the clock was read; `close` sees the raw reply and
+    makes the answer the judge's own before the clock is read again.
+    """
+
+    close: Callable[[bytes], None]
+    open: Callable[[], None] = _nothing
 
 
 class Handle:
@@ -99,7 +111,7 @@ class Handle:
         return welcome
 
     def _watch(self) -> None:
-        self.orders.setblocking(False)
+        self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
         self.poll.register(self.output, select.POLLIN)
@@ -112,19 +124,19 @@ class Handle:
             raise StartError("the candidate has no process")
         return self.subject
 
-    def ask(self, order: bytes, deadline: Deadline, settle: Settle) -> Exchange:
-        """Give an order, wait for its reply, and make the answer the judge's own.
+    def ask(self, order: bytes, deadline: Deadline, window: Window) -> Exchange:
+        """Give an order to the frozen candidate, let it run, and wait for its reply.
 
-        The clock starts before the order can be read and stops after `settle`, which sees the
-        raw reply. Raises Ruling when the candidate fails in any way.
+        Raises Ruling when the candidate fails in any way.
         """
         try:
             self._refuse_unasked()
             self.orders.sendall(order)
             begin = time.perf_counter_ns()
+            window.open()
             self.process.thaw()
             frame = self._await_frame(deadline)
-            settle(frame)
+            window.close(frame)
             end = time.perf_counter_ns()
             reply = Reply.model_validate_json(frame)
         except ProcessGoneError as gone:
@@ -190,6 +202,8 @@ class Handle:
             raise Ruling(verdict, reply.message)
 
     def _ruling_of_hang_up(self) -> Ruling:
+        # A dying process closes its sockets a moment before it can be waited for.
+        select.select([self.process.pidfd], [], [], 1.0)
         try:
             self.process.check()
         except ProcessGoneError as gone:

@@ -5,7 +5,7 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, lay_out, view
 from runners.harness.ruling import Ruling
-from runners.harness.values import leaves, tensors
+from runners.harness.values import Node, leaves, tensors
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
@@ -18,19 +18,21 @@ def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
     return torch.equal(_bytes(left), _bytes(right))
 
 
-def refuse_changed_inputs(arena: Arena, data: object, output: object) -> None:
+def refuse_changed_inputs(arena: Arena, base: int, data: object, output: Node) -> None:
     """Refuse a kernel that wrote into an input, save where that input is what it gave back.
 
-    `data` is the judge's private copy; the arena holds what the kernel left.
+    `data` is the judge's private copy; the arena, which the candidate has mapped at address
+    `base`, holds what the kernel left; `output` is the candidate's description of its answer.
     """
-    given = leaves(output)
-    for node, private in zip(tensors(lay_out(data)[0]), leaves(data), strict=True):
-        left = view(arena.buffer, node)
-        if _same(left, private) or any(_same(left, tensor) for tensor in given):
-            continue
-        raise Ruling(
-            Verdict.WRONG_ANSWER, "the kernel changed its input, which this task does not allow"
-        )
+    given = [(node.address - base, node.address - base + node.reach) for node in tensors(output)]
+    for node, private in zip(tensors(lay_out(data).node), leaves(data), strict=True):
+        begin = node.offset or 0
+        end = begin + node.reach
+        returned = any(low < end and begin < high for low, high in given)
+        if not returned and not _same(view(arena.buffer, node), private):
+            raise Ruling(
+                Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
+            )
 
 
 def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:

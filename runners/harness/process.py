@@ -114,12 +114,27 @@ class Subject:
             except ProcessLookupError:
                 continue
 
+    def alive(self) -> bool:
+        """Whether the process has not ended yet."""
+        try:
+            self.check()
+        except ProcessGoneError:
+            return False
+        return True
+
     def check(self) -> None:
         """Raise ProcessGoneError when the process has ended."""
         found = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if found is not None:
             exited = found.si_code == os.CLD_EXITED
             raise ProcessGoneError(found.si_status if exited else -found.si_status)
+
+    def address_of(self, name: str) -> int:
+        """Where the process has mapped the memory file `name`; 0 when it has not."""
+        for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines():
+            if f"/memfd:{name} " in f"{line} ":
+                return int(line.split("-", 1)[0], 16)
+        return 0
 
     def read(self, node: TensorNode, most: int) -> torch.Tensor:
         """Copy a tensor out of the process, which must be frozen; at most `most` bytes.

@@ -12,8 +12,8 @@ import traceback
 
 from runners.harness.channel import FRAME_MAX, Enlistment, encode, pair
 
-FDS = 4
-"""Sent with each request: the order socket, the output pipe, the files and the arena."""
+FDS = 6
+"""Sent with a request: order socket, output pipe, files, arena, and perhaps device buffers."""
 
 
 def serve(link: socket.socket) -> None:

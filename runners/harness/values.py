@@ -50,6 +50,11 @@ class TensorNode(Wire):
         return 1 + sum(reach)
 
     @property
+    def reach(self) -> int:
+        """Bytes from the first element to the end of the last one."""
+        return self.span * self.itemsize
+
+    @property
     def numel(self) -> int:
         """How many elements the tensor shows."""
         return math.prod(self.shape)
@@ -85,7 +90,7 @@ class ScalarNode(Wire):
     """An integer, a truth value, a text or None."""
 
     kind: Literal["scalar"] = "scalar"
-    value: bool | int | str | None
+    value: bool | int | str | None = None
 
 
 Node = Annotated[

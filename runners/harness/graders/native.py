@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
 from runners.contract.task import Mode, RankingBy, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
+from runners.harness.arena import Plan, lay_out
 from runners.harness.channel import Operation
 from runners.harness.correctness import PUBLIC_NONCE, seed_of
 from runners.harness.deadline import Deadline
 from runners.harness.ruling import Ruling
-from runners.harness.session import Seat, Session
+from runners.harness.seat import Seat
+from runners.harness.seating import take_seat
+from runners.harness.session import Session
 from runners.harness.timing import Stopwatch, verify
+from runners.harness.values import ScalarNode
 
 STAGES = {CaseKind.TEST: Stage.TEST, CaseKind.BENCHMARK: Stage.TIMING}
 """The stage in which a case of each kind can fail."""
@@ -57,7 +61,7 @@ def timed_workloads(task: TaskDefinition, mode: Mode) -> tuple[Workload, ...]:
 def _run_tests(session: Session, result: Grade) -> None:
     tests = session.request.task.tests
     deadline = Deadline.after(session.request.task.test_timeout)
-    with session.seat() as seat:
+    with take_seat(session, _room(session, tests), None) as seat:
         if _build(session, seat, result, deadline):
             for number, workload in enumerate(tests, 1):
                 step = _test(session, seat, workload, deadline)
@@ -65,6 +69,21 @@ def _run_tests(session: Session, result: Grade) -> None:
                 session.tell(Stage.TEST, number, len(tests))
         else:
             result.cases += [_skipped(CaseKind.TEST, workload) for workload in tests]
+
+
+def public_seed(workload: Workload) -> int:
+    """The seed of a test: the one that the task wrote, or else one that anybody may compute."""
+    seed = workload.args.get("seed")
+    return seed if isinstance(seed, int) else seed_of(PUBLIC_NONCE, workload, 0)
+
+
+def _room(session: Session, tests: tuple[Workload, ...]) -> Plan:
+    """Room for the largest test; on the CPU, where an arena is sparse, none need be measured."""
+    none = Plan(ScalarNode(), 0, 0)
+    if not session.on_gpu:
+        return none
+    plans = (lay_out(session.code.generate(each, public_seed(each))) for each in tests)
+    return max(plans, key=lambda plan: plan.device_size, default=none)
 
 
 def _build(session: Session, seat: Seat, result: Grade, deadline: Deadline) -> bool:
@@ -81,13 +100,11 @@ def _test(
     session: Session, seat: Seat, workload: Workload, deadline: Deadline
 ) -> Callable[[], None]:
     def step() -> None:
-        seed = workload.args.get("seed")
-        known = seed if isinstance(seed, int) else seed_of(PUBLIC_NONCE, workload, 0)
         with session.lasting("inputs"):
-            data = session.code.generate(workload, known)
+            data = session.code.generate(workload, public_seed(workload))
             expected = session.code.expected(data)
         with session.lasting("run"):
-            exchange = seat.call(Operation.RUN, data, deadline)
+            exchange = seat.call(Operation.RUN, data, expected, deadline)
         verify(seat, data, exchange.reply, expected)
 
     return step

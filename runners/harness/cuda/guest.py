@@ -1,0 +1,66 @@
+"""The candidate's side of a call on the GPU: judge-owned buffers in, judge-owned buffers out."""
+
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from runners.harness.arena import view
+from runners.harness.channel import DeviceFds, Order
+from runners.harness.cuda.vmm import DeviceBuffer
+from runners.harness.values import Node, TensorNode, leaves, restore, tensors
+
+
+class Guest:
+    """A candidate's CUDA context with the judge's input and output buffers mapped into it."""
+
+    def __init__(self, host: mmap.mmap, shared: DeviceFds, fds: list[int]) -> None:
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+        self.host = host
+        self.input = DeviceBuffer.adopt(fds[0], shared.input_size)
+        self.output = DeviceBuffer.adopt(fds[1], shared.output_size)
+        self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+    def fetch(self, node: TensorNode) -> torch.Tensor:
+        """The input tensor that a node describes, on the device that it names."""
+        return self.input.view(node) if node.device == "cuda" else view(self.host, node)
+
+    def call(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, float]:
+        """Run the kernel between two events; gives its output and the claimed nanoseconds."""
+        if order.value is None:
+            raise ValueError("an order without an input")
+        data = restore(order.value, self.fetch)
+        self.begin.record()
+        output = kernel(data)
+        self.end.record()
+        torch.cuda.synchronize()
+        deliver(output, order.output, self.output)
+        torch.cuda.synchronize()
+        return output, self.begin.elapsed_time(self.end) * 1e6
+
+
+def deliver(output: object, wanted: Node | None, buffer: DeviceBuffer) -> None:
+    """Copy the output's GPU tensors to where the judge wants them, if they are of that shape."""
+    if wanted is None:
+        return
+    nodes, found = tensors(wanted), leaves(output)
+    if len(nodes) != len(found):
+        return
+    for node, tensor in zip(nodes, found, strict=True):
+        fits = tuple(tensor.shape) == node.shape and str(tensor.dtype) == f"torch.{node.dtype}"
+        if node.device == "cuda" and tensor.device.type == "cuda" and fits:
+            buffer.view(node).copy_(tensor)
+
+
+def stand_in(wanted: Node | None) -> Callable[[Any], Any]:
+    """The trusted no-op for calibration: gives a ready output of the wanted structure."""
+    ready = None if wanted is None else restore(wanted, _blank)
+    return lambda _: ready
+
+
+def _blank(node: TensorNode) -> torch.Tensor:
+    return torch.empty_strided(
+        node.shape, node.stride, dtype=getattr(torch, node.dtype), device=node.device
+    )

@@ -1,0 +1,184 @@
+"""A candidate at work on the GPU: judge-owned device buffers, flushed and poisoned by the judge."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from typing_extensions import override
+
+from runners.contract.verdict import Verdict
+from runners.harness.arena import Arena, Layout, Plan, lay_out
+from runners.harness.channel import DeviceFds, Operation, Order, Reply, encode
+from runners.harness.cuda.vmm import DeviceBuffer
+from runners.harness.deadline import Deadline
+from runners.harness.handle import Exchange, Handle, Window
+from runners.harness.process import UnreadableError
+from runners.harness.ruling import Ruling
+from runners.harness.seat import Seat, enlisted, host_arena
+from runners.harness.session import Session
+from runners.harness.values import Node, TensorNode, describe, leaves, restore, tensors
+
+POISON = 0xFF
+"""Fills every output byte before a call: NaN in floating types, never a right answer by luck."""
+SPARE = 64 << 20
+"""Bytes of output room beyond twice the input, where no reference tells the output's size."""
+
+
+@dataclass(slots=True)
+class Buffers:
+    """What judge and candidate share on the device, and what the judge keeps to itself."""
+
+    input: DeviceBuffer
+    output: DeviceBuffer
+    flush: torch.Tensor
+
+    @classmethod
+    def create(cls, room: Plan, expected: Node | None) -> Self:
+        """Buffers for inputs like `room`; the flush is twice as large as the L2 cache."""
+        wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
+        cache = torch.cuda.get_device_properties(0).L2_cache_size
+        return cls(
+            input=DeviceBuffer.create(max(1, room.device_size)),
+            output=DeviceBuffer.create(max(1, wanted)),
+            flush=torch.empty(2 * cache, dtype=torch.uint8, device="cuda"),
+        )
+
+    def close(self) -> None:
+        """Free the shared memory."""
+        self.input.close()
+        self.output.close()
+
+
+def device_bytes(node: Node) -> int:
+    """Bytes of device memory up to the end of a laid out structure."""
+    ends = [each.reach + (each.offset or 0) for each in tensors(node) if each.device == "cuda"]
+    return max(ends, default=0)
+
+
+class DeviceSeat(Seat):
+    """A candidate whose inputs and outputs lie in buffers that the judge owns."""
+
+    def __init__(self, session: Session, handle: Handle, arena: Arena, buffers: Buffers) -> None:
+        super().__init__(session, handle, arena)
+        self.buffers = buffers
+        self.snapshot: dict[int, torch.Tensor] = {}
+        self.wanted: Node | None = None
+
+    @override
+    def call(
+        self, operation: Operation, value: object, expected: Node | None, deadline: Deadline
+    ) -> Exchange:
+        plan = lay_out(value)
+        if plan.device_size > self.buffers.input.size:
+            raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
+        self.arena.write(plan.node, value)
+        self.wanted = expected or self._discover(plan, value, deadline)
+        self._poison()
+        order = Order(operation=operation, value=plan.node, output=self.wanted)
+        window = Window(open=lambda: self._reveal(plan.node, value), close=self._capture)
+        try:
+            return self.handle.ask(encode(order), deadline, window)
+        finally:
+            self._still()
+
+    def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
+        """Without a reference output, one untimed call tells the structure of this one."""
+        order = Order(operation=Operation.RUN, value=plan.node)
+        window = Window(open=lambda: self._reveal(plan.node, value), close=lambda _: None)
+        exchange = self.handle.ask(encode(order), deadline, window)
+        self._still()
+        if exchange.reply.output is None:
+            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        try:
+            wanted = replan(exchange.reply.output)
+        except (UnreadableError, ValueError, RuntimeError) as error:
+            raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
+        if device_bytes(wanted) > self.buffers.output.size:
+            raise Ruling(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
+        return wanted
+
+    def _still(self) -> None:
+        # Outside the window: a candidate that stands still launches nothing beside the judge.
+        if not self.handle.process.reaped and self.handle.process.alive():
+            self.handle.process.freeze()
+
+    def _poison(self) -> None:
+        self.buffers.output.bytes.fill_(POISON)
+        torch.cuda.synchronize()
+
+    def _reveal(self, node: Node, value: object) -> None:
+        for place, tensor in zip(tensors(node), leaves(value), strict=True):
+            if place.device == "cuda":
+                self.buffers.input.view(place).copy_(tensor)
+        self.buffers.flush.add_(1)
+        torch.cuda.synchronize()
+
+    def _capture(self, _: bytes) -> None:
+        if self.wanted is None:
+            return
+        places = [each for each in tensors(self.wanted) if each.device == "cuda"]
+        self.snapshot = {
+            each.offset or 0: self.buffers.output.view(each).clone() for each in places
+        }
+        torch.cuda.synchronize()
+
+    @override
+    def fetch(self, reply: Reply) -> Any:
+        if reply.output is None or self.wanted is None:
+            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        self._places = iter(tensors(self.wanted))
+        return super().fetch(reply)
+
+    @override
+    def _read(self, node: TensorNode) -> Any:
+        place = next(self._places, None)
+        if node.device == "cpu":
+            return self.handle.process.read(node, self.session.request.limits.memory)
+        same = place and (place.shape, place.dtype, place.device)
+        if place is None or same != (node.shape, node.dtype, node.device):
+            # Described, not delivered: enough to say how its structure differs.
+            return blank(node)
+        return self.snapshot[place.offset or 0]
+
+    @override
+    def overhead(self, exchange: Exchange) -> float:
+        return float(exchange.window_ns)
+
+    @override
+    def refuse_changes(self, data: object, reply: Reply) -> None:
+        """Nothing to refuse yet: outputs are compared with private inputs alone."""
+
+
+def blank(node: TensorNode) -> torch.Tensor:
+    """An empty tensor of the described shape, held in no more than one element of memory."""
+    dtype = getattr(torch, node.dtype, None)
+    if not isinstance(dtype, torch.dtype) or node.device != "cuda":
+        raise UnreadableError(f"the output is a {node.dtype} tensor on device {node.device}")
+    return torch.zeros(1, dtype=dtype, device="cuda").expand(node.shape)
+
+
+def replan(node: Node) -> Node:
+    """Lay a described output out anew, contiguous, in a buffer of the judge's."""
+    layout = Layout()
+
+    def shape_of(place: TensorNode) -> torch.Tensor:
+        if place.device != "cuda":
+            raise UnreadableError(f"the output is on device {place.device}, cuda is expected")
+        return torch.empty(place.shape, dtype=blank(place).dtype, device="meta")
+
+    return describe(restore(node, shape_of), lambda tensor: layout.place(tensor, "cuda"))
+
+
+@contextmanager
+def device_seat(session: Session, room: Plan, expected: Node | None) -> Iterator[DeviceSeat]:
+    """A fresh candidate on the GPU."""
+    buffers = Buffers.create(room, expected)
+    fds = [buffers.input.fd, buffers.output.fd]
+    shared = DeviceFds(input_size=buffers.input.size, output_size=buffers.output.size)
+    try:
+        with host_arena(session, room) as arena, enlisted(session, arena, fds, shared) as handle:
+            yield DeviceSeat(session, handle, arena, buffers)
+    finally:
+        buffers.close()

@@ -1,0 +1,120 @@
+"""A candidate at work on the CPU: orders in, the judge's own copies of outputs out."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from runners.contract.verdict import Verdict
+from runners.harness.arena import Arena, Plan, lay_out
+from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
+from runners.harness.deadline import Deadline
+from runners.harness.handle import Exchange, Handle, Window
+from runners.harness.integrity import refuse_changed_inputs
+from runners.harness.process import UnreadableError
+from runners.harness.ruling import Ruling
+from runners.harness.session import Session
+from runners.harness.values import Node, TensorNode, restore
+
+THREADS = len(os.sched_getaffinity(0))
+"""How many threads a kernel on the CPU may use: every core of the machine."""
+
+
+class Seat:
+    """A candidate with an arena of its own, frozen whenever it is not asked something."""
+
+    def __init__(self, session: Session, handle: Handle, arena: Arena) -> None:
+        self.session = session
+        self.handle = handle
+        self.arena = arena
+        handle.process.freeze()
+        self.base = handle.process.address_of("arena")  # no submitted code has run yet
+
+    def build(self, deadline: Deadline) -> None:
+        """Import the submission; Ruling when it does not."""
+        self.handle.ask(
+            encode(Order(operation=Operation.BUILD)), deadline, Window(close=self._freeze)
+        )
+
+    def call(
+        self,
+        operation: Operation,
+        value: object,
+        expected: Node | None,  # noqa: ARG002 - a seat on the GPU needs it
+        deadline: Deadline,
+    ) -> Exchange:
+        """Make one input visible, have the kernel called on it, and freeze the candidate.
+
+        `expected` tells where on a GPU the output is wanted; on the CPU it is fetched.
+        """
+        plan = lay_out(value)
+        self.arena.write(plan.node, value)
+        order = Order(operation=operation, value=plan.node)
+        return self.handle.ask(encode(order), deadline, Window(close=self._freeze))
+
+    def _freeze(self, _: bytes) -> None:
+        self.handle.process.freeze()
+
+    def fetch(self, reply: Reply) -> Any:  # noqa: ANN401 - whatever the kernel gave
+        """The judge's own copy of the output, read while the candidate stands still."""
+        if reply.output is None:
+            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        try:
+            return restore(reply.output, self._read)
+        except (UnreadableError, ValueError, OverflowError) as error:
+            raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
+
+    def _read(self, node: TensorNode) -> Any:  # noqa: ANN401 - a tensor
+        if node.device != "cpu":
+            raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
+        return self.handle.process.read(node, self.session.request.limits.memory)
+
+    def overhead(self, exchange: Exchange) -> float:
+        """What a calibrating window cost in nanoseconds beyond the trusted reader's own time."""
+        return exchange.window_ns - exchange.reply.claimed_ns
+
+    def refuse_changes(self, data: object, reply: Reply) -> None:
+        """Refuse a kernel that wrote into an input which it did not give back."""
+        if reply.output is not None:
+            refuse_changed_inputs(self.arena, self.base, data, reply.output)
+
+
+@contextmanager
+def enlisted(
+    session: Session, arena: Arena, device_fds: list[int], shared: DeviceFds | None
+) -> Iterator[Handle]:
+    """A fresh candidate process with its memory, killed at the end; its log is kept."""
+    enlistment = Enlistment(
+        limits=session.request.limits,
+        threads=THREADS,
+        language="python",
+        submission_file=session.request.task.submission_file,
+        arena_size=arena.size,
+        shared=shared,
+    )
+    with session.lasting("start"):
+        handle = Handle(session.template, enlistment, [session.files_fd, arena.fd, *device_fds])
+    try:
+        session.greet(handle.welcome)
+        yield handle
+    finally:
+        with session.lasting("kill"):
+            handle.close()
+        session.keep_log(bytes(handle.log))
+
+
+@contextmanager
+def host_arena(session: Session, room: Plan) -> Iterator[Arena]:
+    """Shared host memory with room for a task's inputs, as far as the limits allow."""
+    size = session.request.limits.memory
+    if room.host_size > size:
+        raise Ruling(Verdict.TASK_ERROR, "an input of the task exceeds the memory limit")
+    with Arena(size) as arena:
+        yield arena
+
+
+@contextmanager
+def host_seat(session: Session, room: Plan) -> Iterator[Seat]:
+    """A fresh candidate on the CPU."""
+    with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
+        yield Seat(session, handle, arena)
