@@ -1,8 +1,11 @@
 """The report of one evaluation: verdict, cases with their times, log, machine."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
 from bot.domain.durations import show_time
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
-from runners.contract.evaluation import CaseResult, Environment, Evaluation, Isolation
+from runners.contract.evaluation import CaseKind, CaseResult, Environment, Evaluation, Isolation
 from runners.contract.verdict import Verdict
 
 VERDICT_WORDS = {
@@ -36,8 +39,7 @@ def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Repor
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
     if evaluation.cases:
-        rows = tuple(_row(number, case) for number, case in enumerate(evaluation.cases, start=1))
-        blocks.append(Table("cases", _CASE_COLUMNS, rows))
+        blocks.append(Table("cases", _CASE_COLUMNS, tuple(_rows(evaluation.cases))))
     blocks += [
         Text(f"{case.spec}: {case.message}", Tone.BAD)
         for case in evaluation.cases
@@ -62,6 +64,14 @@ def verdict_line(evaluation: Evaluation) -> Text:
 
 def _tone(verdict: Verdict) -> Tone:
     return Tone.GOOD if verdict is Verdict.PASSED else Tone.BAD
+
+
+def _rows(cases: Sequence[CaseResult]) -> Iterator[tuple[str, ...]]:
+    """One row per case, numbered from 1 within its kind."""
+    numbers: Counter[CaseKind] = Counter()
+    for case in cases:
+        numbers[case.kind] += 1
+        yield _row(numbers[case.kind], case)
 
 
 def _row(number: int, case: CaseResult) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 
-import click
 import typer
 from rich.console import Console
 
@@ -37,7 +36,7 @@ def run(installation: Installation, arguments: Sequence[str]) -> int:
         result = typer.main.get_command(build()).main(
             args=list(arguments), prog_name="podium", standalone_mode=False, obj=line
         )
-    except click.exceptions.Exit as ended:
+    except typer.Exit as ended:
         return ended.exit_code
     except BaseException as error:  # noqa: BLE001  the outermost handler: every error ends here
         return _tell(failure_of(error), line, arguments)

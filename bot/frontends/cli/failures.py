@@ -4,8 +4,8 @@ import secrets
 from dataclasses import dataclass
 from enum import IntEnum
 
-import click
 import structlog
+import typer
 
 from bot.domain.errors import SetupError, StoreError, UserError
 from runners.contract.runner import RunnerError
@@ -43,9 +43,9 @@ def failure_of(error: BaseException) -> Failure:
     match leaf:
         case UserError():
             return Failure(ExitCode.USAGE, leaf.code, leaf.message)
-        case click.ClickException():
+        case typer.TyperException():
             return Failure(ExitCode.USAGE, "usage", leaf.format_message())
-        case KeyboardInterrupt() | click.Abort():
+        case KeyboardInterrupt() | typer.Abort():
             return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")
         case StoreError() | RunnerError():
             return _ours(leaf)

@@ -1,0 +1,77 @@
+"""Tests of the report of one evaluation."""
+
+import pytest
+
+from bot.reports.blocks import Log, Report, Table, Text, Tone
+from bot.reports.evaluation import VERDICT_WORDS, evaluation_report, isolation_line, machine_line
+from runners.contract.evaluation import CaseKind, CaseStatus, Isolation
+from runners.contract.verdict import Stage, Verdict
+from tests.doubles.factories import make_case, make_environment, make_evaluation, make_measurement
+
+
+def _table(report: Report) -> Table:
+    return next(block for block in report.blocks if isinstance(block, Table))
+
+
+def _texts(report: Report) -> list[str]:
+    return [block.text for block in report.blocks if isinstance(block, Text)]
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_has_its_words(verdict: Verdict) -> None:
+    assert VERDICT_WORDS[verdict]
+
+
+def test_a_passed_evaluation_is_shown_well_with_its_time_and_interval() -> None:
+    timed = make_case(CaseKind.BENCHMARK, measurement=make_measurement(29_140.0, 60.0))
+    report = evaluation_report(make_evaluation(cases=(make_case(), timed)))
+    first = report.blocks[0]
+    assert isinstance(first, Text)
+    assert first.tone is Tone.GOOD
+    assert first.text.startswith("passed, ranked on CPU")
+    assert _table(report).rows[1][3] == "29.14 us ± 0.06"
+
+
+def test_cases_are_numbered_within_their_kind() -> None:
+    cases = (make_case(), make_case(), make_case(CaseKind.BENCHMARK))
+    rows = _table(evaluation_report(make_evaluation(cases=cases))).rows
+    assert [row[0] for row in rows] == ["test 1", "test 2", "benchmark 1"]
+
+
+def test_a_failed_evaluation_names_stage_message_and_case() -> None:
+    failed = make_case(status=CaseStatus.FAILED, message="1 of 16 values differ")
+    report = evaluation_report(
+        make_evaluation(
+            verdict=Verdict.WRONG_ANSWER, stage=Stage.TEST, message="no", cases=(failed,)
+        )
+    )
+    assert "wrong answer (stage: test)" in _texts(report)[0]
+    assert "no" in _texts(report)
+    assert "size: 16: 1 of 16 values differ" in _texts(report)
+
+
+def test_a_bound_that_says_nothing_is_shown_as_none() -> None:
+    measurement = make_measurement().model_copy(update={"bound_ns": -5.0})
+    timed = make_case(CaseKind.BENCHMARK, measurement=measurement)
+    assert _table(evaluation_report(make_evaluation(cases=(timed,)))).rows[0][4] == "none"
+
+
+def test_what_the_candidate_printed_is_a_log() -> None:
+    report = evaluation_report(make_evaluation(log="hello"))
+    assert [block.text for block in report.blocks if isinstance(block, Log)] == ["hello"]
+
+
+def test_a_machine_without_a_gpu_is_named_by_its_processor() -> None:
+    assert machine_line(make_environment()).startswith("machine: test, 2 cores")
+
+
+def test_a_machine_with_a_gpu_begins_with_it() -> None:
+    environment = make_environment("H200").model_copy(update={"torch": "2.13", "driver": "580"})
+    assert machine_line(environment).startswith("machine: H200, test")
+    assert "torch 2.13, driver 580" in machine_line(environment)
+
+
+def test_missing_layers_are_said_with_their_reasons() -> None:
+    isolation = Isolation(outer="unshare", layers=("limits",), missing={"landlock": "old kernel"})
+    assert isolation_line(isolation) == "sandbox: unshare; limits; missing: landlock: old kernel"
+    assert isolation_line(Isolation(outer="none")) == "sandbox: none; no layer"

@@ -1,0 +1,69 @@
+"""Tests of the report of a leaderboard."""
+
+from dataclasses import dataclass, field
+
+from bot.domain.board import Board
+from bot.domain.ids import SubmissionId
+from bot.domain.ranking import rank
+from bot.domain.score import Standing
+from bot.ports import Refusal
+from bot.reports.blocks import Table, Text, Tone
+from bot.reports.standings import standings_report
+from tests.doubles.factories import NOON, make_board, make_score
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaderboard:
+    board: Board = field(default_factory=make_board)
+    version: int = 1
+    gpu: str = "CPU"
+    entries: tuple[Standing, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+def _refusal(message: str) -> Refusal:
+    return Refusal(SubmissionId(9), "mallory", "CPU", "wrong_answer", message, NOON)
+
+
+def _tables(leaderboard: _Leaderboard) -> dict[str, Table]:
+    report = standings_report(leaderboard)
+    return {block.title: block for block in report.blocks if isinstance(block, Table)}
+
+
+def test_people_are_ranked_by_time_with_interval_and_distance() -> None:
+    entries = rank([make_score(1, 20_000.0, 40.0), make_score(2, 10_000.0, 10.0)])
+    rows = _tables(_Leaderboard(entries=entries))["standings"].rows
+    assert [row[:5] for row in rows] == [
+        ("1", "person 2", "10.00 us ± 0.01", "1.00x", "1"),
+        ("2", "person 1", "20.00 us ± 0.04", "2.00x", "1"),
+    ]
+
+
+def test_a_shared_rank_is_marked() -> None:
+    entries = rank([make_score(1, 10_000.0), make_score(2, 10_001.0), make_score(3, 30_000.0)])
+    rows = _tables(_Leaderboard(entries=entries))["standings"].rows
+    assert [row[0] for row in rows] == ["1=", "1=", "3"]
+
+
+def test_absent_people_are_listed_with_verdict_and_one_line_of_reason() -> None:
+    leaderboard = _Leaderboard(refused=(_refusal("1 of 16 differ\nsecond line"),))
+    assert _tables(leaderboard)["not ranked"].rows == (
+        ("mallory", "wrong answer", "1 of 16 differ", "#9"),
+    )
+
+
+def test_a_long_reason_is_shortened_visibly() -> None:
+    reason = _tables(_Leaderboard(refused=(_refusal("x" * 300),)))["not ranked"].rows[0][2]
+    assert len(reason) == 100
+    assert reason.endswith("…")
+
+
+def test_an_empty_board_says_so() -> None:
+    assert standings_report(_Leaderboard()).blocks == (Text("nobody is ranked yet", Tone.QUIET),)
+
+
+def test_the_deadline_and_a_later_task_version_are_named() -> None:
+    report = standings_report(_Leaderboard(board=make_board(deadline=NOON), version=3))
+    assert report.title == "vectoradd on CPU (task version 3)"
+    assert isinstance(report.blocks[0], Text)
+    assert report.blocks[0].text == "open until 2026-11-01 12:00 UTC"
