@@ -1,0 +1,101 @@
+"""Runs a dispatcher for the length of a test, with short waits, and stops it again."""
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.errors import StoreError
+from bot.ports import Notice, Store, Topic
+from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.store.memory import MemoryStore
+from runners.contract.runner import Runner
+from tests.doubles.clock import ManualClock
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A dispatcher under way."""
+
+    stop: asyncio.Event
+    task: asyncio.Task[None]
+
+    async def end(self) -> None:
+        """Ask it to stop, and wait until it has drained."""
+        self.stop.set()
+        await asyncio.wait_for(self.task, 10)
+
+
+@asynccontextmanager
+async def dispatching(
+    store: Store, clock: ManualClock, runners: Sequence[Runner], **config: object
+) -> AsyncIterator[Running]:
+    """A dispatcher with short waits; `config` has other values of DispatchConfig."""
+    values: dict[str, Any] = {
+        "worker": "w",
+        "beat_s": 0.01,
+        "poll_s": 0.01,
+        "retry_s": 0.01,
+        "call_s": 1.0,
+        "drain_s": 0.05,
+        "progress_s": 0.0,
+    }
+    dispatcher = Dispatcher(store, runners, clock, DispatchConfig(**(values | config)))
+    stop = asyncio.Event()
+    running = Running(stop, asyncio.create_task(dispatcher.run(stop)))
+    try:
+        yield running
+    finally:
+        await running.end()
+        for runner in runners:
+            await runner.aclose()
+
+
+async def until(true: Callable[[], Awaitable[bool]], within_s: float = 5.0) -> None:
+    """Wait until something has come true; TimeoutError when it does not."""
+    async with asyncio.timeout(within_s):
+        while not await true():  # noqa: ASYNC110  what is waited for has no event of its own
+            await asyncio.sleep(0.005)
+
+
+def failing(store: MemoryStore, failures: dict[str, int]) -> MemoryStore:
+    """The same store, whose named queue operations fail so many times first."""
+    altered = copy.copy(store)
+    vars(altered)["jobs"] = _FailingJobs(store.jobs, failures)
+    return altered
+
+
+class _FailingJobs:
+    """Passes every operation on, unless it is to fail."""
+
+    def __init__(self, jobs: object, failures: dict[str, int]) -> None:
+        self._jobs = jobs
+        self._failures = failures
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  a proxy of every operation
+        if self._failures.get(name, 0) > 0:
+            self._failures[name] -= 1
+            raise StoreError("the database is away")
+        return getattr(self._jobs, name)
+
+
+def silent(store: MemoryStore) -> MemoryStore:
+    """The same store, whose notices never come."""
+    altered = copy.copy(store)
+    vars(altered)["events"] = _Silence()
+    return altered
+
+
+class _Silence:
+    @asynccontextmanager
+    async def subscribe(
+        self, topics: frozenset[Topic]
+    ) -> AsyncIterator[AsyncIterator[Notice | None]]:
+        async def ticks() -> AsyncIterator[Notice | None]:
+            while True:
+                await asyncio.sleep(0.05)
+                yield None
+
+        yield ticks()
