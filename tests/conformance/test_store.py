@@ -20,7 +20,7 @@ from tests.doubles.stored import LEASE, Scene, make_evaluation, make_task
 SCORE = ScoreValue(1500.0, 3.5)
 
 
-async def test_a_person_is_made_once_and_takes_over_a_changed_name(store: Store):
+async def test_a_person_is_made_once_and_takes_over_a_changed_name(store: Store) -> None:
     first = await store.people.ensure("local:ada", "Ada")
     again = await store.people.ensure("local:ada", "Ada L.")
     assert again.id == first.id
@@ -30,14 +30,14 @@ async def test_a_person_is_made_once_and_takes_over_a_changed_name(store: Store)
     assert await store.people.find("local:bob") is None
 
 
-async def test_a_taken_board_name_is_refused(scene: Scene):
+async def test_a_taken_board_name_is_refused(scene: Scene) -> None:
     new = NewBoard("vectoradd", ("CPU",), None, scene.ada.id)
     with pytest.raises(UserError, match="vectoradd") as refusal:
         await scene.store.boards.publish(new, make_task(), "other")
     assert refusal.value.code == "board-exists"
 
 
-async def test_boards_keep_their_deadline_and_gpus_and_are_listed_by_name(scene: Scene):
+async def test_boards_keep_their_deadline_and_gpus_and_are_listed_by_name(scene: Scene) -> None:
     boards = scene.store.boards
     deadline = datetime(2027, 1, 1, 18, tzinfo=UTC)
     other = await boards.publish(
@@ -53,7 +53,7 @@ async def test_boards_keep_their_deadline_and_gpus_and_are_listed_by_name(scene:
         await boards.configure(BoardId(999), (), None)
 
 
-async def test_a_new_digest_makes_the_next_version_and_a_known_one_does_not(scene: Scene):
+async def test_a_new_digest_makes_the_next_version_and_a_known_one_does_not(scene: Scene) -> None:
     boards, board = scene.store.boards, scene.board
     task = make_task(description="adds \x00 two", files={"a.py": "x = '\x00\u00e9'"})
     second = await boards.add_version(board.id, task, "digest-2")
@@ -69,7 +69,7 @@ async def test_a_new_digest_makes_the_next_version_and_a_known_one_does_not(scen
     assert [version.number for version in await boards.versions(board.id)] == [1, 2]
 
 
-async def test_a_submission_gets_one_queued_job_per_gpu(scene: Scene, clock: ManualClock):
+async def test_a_submission_gets_one_queued_job_per_gpu(scene: Scene, clock: ManualClock) -> None:
     submission = await scene.submit(gpus=("T4", "CPU"))
     assert submission.state is SubmissionState.QUEUED
     assert submission.gpus == ("T4", "CPU")
@@ -84,14 +84,14 @@ async def test_a_submission_gets_one_queued_job_per_gpu(scene: Scene, clock: Man
 
 
 @pytest.mark.parametrize("source", ["x = 1\n", "nul \x00 inside", "lone \udc80", "é" * 50_000])
-async def test_a_source_comes_back_as_it_was_submitted(scene: Scene, source: str):
+async def test_a_source_comes_back_as_it_was_submitted(scene: Scene, source: str) -> None:
     first = await scene.submit(source=source)
     second = await scene.submit(source=source)
     assert first.source_hash == second.source_hash
     assert await scene.store.submissions.source(second.id) == source
 
 
-async def test_history_is_newest_first_and_pages(scene: Scene):
+async def test_history_is_newest_first_and_pages(scene: Scene) -> None:
     made = [await scene.submit() for _ in range(3)]
     bob = await scene.store.people.ensure("local:bob", "Bob")
     await scene.submit(bob)
@@ -102,7 +102,7 @@ async def test_history_is_newest_first_and_pages(scene: Scene):
     assert await history(scene.ada.id, board=BoardId(999)) == ()
 
 
-async def test_unknown_ids_are_none_or_store_errors(store: Store):
+async def test_unknown_ids_are_none_or_store_errors(store: Store) -> None:
     assert await store.submissions.get(SubmissionId(9)) is None
     assert await store.people.get(PersonId(9)) is None
     assert await store.jobs.of(SubmissionId(9)) == ()
@@ -112,7 +112,9 @@ async def test_unknown_ids_are_none_or_store_errors(store: Store):
         await store.jobs.ahead(JobId(9))
 
 
-async def test_a_claim_leases_the_job_and_raises_its_fence(scene: Scene, clock: ManualClock):
+async def test_a_claim_leases_the_job_and_raises_its_fence(
+    scene: Scene, clock: ManualClock
+) -> None:
     submission = await scene.submit()
     clock.advance(5)
     job = await scene.claim_one()
@@ -122,14 +124,14 @@ async def test_a_claim_leases_the_job_and_raises_its_fence(scene: Scene, clock: 
     assert await scene.job(submission.id) == job
 
 
-async def test_a_test_is_claimed_before_an_older_ranked_run(scene: Scene):
+async def test_a_test_is_claimed_before_an_older_ranked_run(scene: Scene) -> None:
     await scene.submit(mode=Mode.RANKED)
     await scene.submit(mode=Mode.BENCHMARK)
     await scene.submit(mode=Mode.TEST)
     assert [job.mode for job in await scene.claim(3)] == [Mode.TEST, Mode.BENCHMARK, Mode.RANKED]
 
 
-async def test_everyones_kth_job_comes_before_anyones_next(scene: Scene):
+async def test_everyones_kth_job_comes_before_anyones_next(scene: Scene) -> None:
     bob = await scene.store.people.ensure("local:bob", "Bob")
     for person in (scene.ada, scene.ada, scene.ada, bob, bob):
         await scene.submit(person)
@@ -137,7 +139,7 @@ async def test_everyones_kth_job_comes_before_anyones_next(scene: Scene):
     assert [job.person for job in await scene.claim(5)] == [ada, bobs, ada, bobs, ada]
 
 
-async def test_running_jobs_count_as_turns(scene: Scene):
+async def test_running_jobs_count_as_turns(scene: Scene) -> None:
     await scene.submit()
     await scene.submit()
     await scene.claim(1)
@@ -146,7 +148,7 @@ async def test_running_jobs_count_as_turns(scene: Scene):
     assert (await scene.claim_one()).person == bob.id
 
 
-async def test_a_pools_limit_holds_over_all_workers(scene: Scene):
+async def test_a_pools_limit_holds_over_all_workers(scene: Scene) -> None:
     for _ in range(5):
         await scene.submit()
     await scene.store.jobs.limit("CPU", 3)
@@ -158,14 +160,14 @@ async def test_a_pools_limit_holds_over_all_workers(scene: Scene):
     assert len(await scene.claim(9)) == 2
 
 
-async def test_a_paused_pool_gives_nothing(scene: Scene):
+async def test_a_paused_pool_gives_nothing(scene: Scene) -> None:
     await scene.submit()
     await scene.store.jobs.limit("CPU", None, paused=True)
     assert await scene.claim() == ()
     assert await scene.claim(gpu="unheard-of") == ()
 
 
-async def test_a_stale_fence_is_refused_by_every_write(scene: Scene, clock: ManualClock):
+async def test_a_stale_fence_is_refused_by_every_write(scene: Scene, clock: ManualClock) -> None:
     submission = await scene.submit()
     lost = await scene.claim_one()
     clock.advance(31)
@@ -185,7 +187,7 @@ async def test_a_stale_fence_is_refused_by_every_write(scene: Scene, clock: Manu
     assert await scene.store.results.evaluations(submission.id) == ()
 
 
-async def test_a_heartbeat_keeps_the_lease(scene: Scene, clock: ManualClock):
+async def test_a_heartbeat_keeps_the_lease(scene: Scene, clock: ManualClock) -> None:
     await scene.submit()
     job = await scene.claim_one()
     clock.advance(20)
@@ -200,7 +202,7 @@ async def test_a_heartbeat_keeps_the_lease(scene: Scene, clock: ManualClock):
 
 async def test_a_reaped_job_keeps_its_call_and_waits_out_its_backoff(
     scene: Scene, clock: ManualClock
-):
+) -> None:
     submission = await scene.submit()
     job = await scene.claim_one()
     assert await scene.store.jobs.attach(job.id, job.fence, "call-1")
@@ -218,7 +220,7 @@ async def test_a_reaped_job_keeps_its_call_and_waits_out_its_backoff(
 
 async def test_a_job_fails_after_its_last_attempt_with_growing_backoff(
     scene: Scene, clock: ManualClock
-):
+) -> None:
     submission = await scene.submit()
     for backoff_s in (2, 4):
         job = await scene.claim_one()
@@ -238,7 +240,7 @@ async def test_a_job_fails_after_its_last_attempt_with_growing_backoff(
     assert stored.state is SubmissionState.FAILED
 
 
-async def test_a_lost_last_attempt_fails_the_job(scene: Scene, clock: ManualClock):
+async def test_a_lost_last_attempt_fails_the_job(scene: Scene, clock: ManualClock) -> None:
     submission = await scene.submit()
     for _ in range(3):
         await scene.claim_one()
@@ -248,14 +250,14 @@ async def test_a_lost_last_attempt_fails_the_job(scene: Scene, clock: ManualCloc
     assert (await scene.job(submission.id)).state is JobState.FAILED
 
 
-async def test_a_final_release_ends_the_job_at_once(scene: Scene):
+async def test_a_final_release_ends_the_job_at_once(scene: Scene) -> None:
     submission = await scene.submit()
     job = await scene.claim_one()
     assert await scene.store.jobs.release(job.id, job.fence, "no such GPU", final=True)
     assert (await scene.job(submission.id)).state is JobState.FAILED
 
 
-async def test_a_job_given_back_is_claimable_at_once_without_a_lost_attempt(scene: Scene):
+async def test_a_job_given_back_is_claimable_at_once_without_a_lost_attempt(scene: Scene) -> None:
     submission = await scene.submit()
     job = await scene.claim_one()
     assert await scene.store.jobs.give_back(job.id, job.fence)
@@ -266,7 +268,7 @@ async def test_a_job_given_back_is_claimable_at_once_without_a_lost_attempt(scen
 
 async def test_an_accepted_evaluation_is_kept_whole_and_ends_the_job(
     scene: Scene, clock: ManualClock
-):
+) -> None:
     submission = await scene.submit()
     job = await scene.claim_one()
     evaluation = make_evaluation(message="nul \x00 kept")
@@ -286,7 +288,7 @@ async def test_an_accepted_evaluation_is_kept_whole_and_ends_the_job(
     assert stored_submission.state is SubmissionState.FINISHED
 
 
-async def test_only_ranked_runs_that_did_not_pass_are_refusals(scene: Scene):
+async def test_only_ranked_runs_that_did_not_pass_are_refusals(scene: Scene) -> None:
     made = []
     for mode, verdict in (
         (Mode.RANKED, Verdict.WRONG_ANSWER),
@@ -307,7 +309,7 @@ async def test_only_ranked_runs_that_did_not_pass_are_refusals(scene: Scene):
     assert await scene.store.results.scores(scene.board.task_version, "CPU") == ()
 
 
-async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene):
+async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene) -> None:
     submission = await scene.submit(gpus=("CPU", "T4"))
     running = await scene.claim_one("CPU")
     assert await scene.store.jobs.request_cancel(submission.id) == 2
@@ -326,7 +328,7 @@ async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene)
 @pytest.mark.parametrize("ending", ["release", "give_back", "reap"])
 async def test_a_job_that_should_stop_is_never_queued_again(
     scene: Scene, clock: ManualClock, ending: str
-):
+) -> None:
     submission = await scene.submit()
     job = await scene.claim_one()
     await scene.store.jobs.request_cancel(submission.id)
@@ -341,7 +343,7 @@ async def test_a_job_that_should_stop_is_never_queued_again(
     assert (await scene.job(submission.id)).state is JobState.CANCELLED
 
 
-async def test_events_tell_every_step_in_order(scene: Scene, clock: ManualClock):
+async def test_events_tell_every_step_in_order(scene: Scene, clock: ManualClock) -> None:
     submission = await scene.submit()
     job = await scene.claim_one()
     clock.advance(1)
@@ -359,20 +361,19 @@ async def test_events_tell_every_step_in_order(scene: Scene, clock: ManualClock)
     assert {event.job for event in events} == {job.id}
 
 
-async def test_ahead_counts_the_jobs_that_are_claimed_first(scene: Scene):
-    for _ in range(3):
-        last = await scene.submit()
+async def test_ahead_counts_the_jobs_that_are_claimed_first(scene: Scene) -> None:
+    made = [await scene.submit() for _ in range(3)]
     bob = await scene.store.people.ensure("local:bob", "Bob")
     bobs = await scene.submit(bob)
     await scene.submit(bob, mode=Mode.TEST)
     ahead = scene.store.jobs.ahead
-    assert await ahead((await scene.job(last.id)).id) == 4
+    assert await ahead((await scene.job(made[-1].id)).id) == 4
     assert await ahead((await scene.job(bobs.id)).id) in {2, 3}
     (claimed,) = await scene.claim(1)
     assert await ahead(claimed.id) == 0
 
 
-async def test_notices_reach_those_who_wait_for_their_topic(scene: Scene):
+async def test_notices_reach_those_who_wait_for_their_topic(scene: Scene) -> None:
     async with scene.store.events.subscribe(frozenset(Topic)) as notices:
         submission = await scene.submit()
         heard = {await anext(notices) for _ in range(2)}
@@ -386,14 +387,14 @@ async def test_notices_reach_those_who_wait_for_their_topic(scene: Scene):
         assert {await anext(notices) for _ in range(2)} == heard
 
 
-async def test_a_subscriber_is_told_to_look_when_nothing_is_heard(store: Store):
+async def test_a_subscriber_is_told_to_look_when_nothing_is_heard(store: Store) -> None:
     async with store.events.subscribe(frozenset({Topic.CANCEL})) as notices:
         await store.jobs.limit("CPU", 1)
         async with asyncio.timeout(5):
             assert await anext(notices) is None
 
 
-async def test_audit_rows_come_back_newest_first(scene: Scene, clock: ManualClock):
+async def test_audit_rows_come_back_newest_first(scene: Scene, clock: ManualClock) -> None:
     await scene.store.audit.record(scene.ada.id, "close", "board 1", "season \x00 over")
     await scene.store.audit.record(None, "reap", "job 2", "")
     newest, oldest = await scene.store.audit.rows()
@@ -403,7 +404,7 @@ async def test_audit_rows_come_back_newest_first(scene: Scene, clock: ManualCloc
     assert await scene.store.audit.rows(limit=1) == (newest,)
 
 
-async def test_a_big_backlog_does_not_hold_up_others(scene: Scene):
+async def test_a_big_backlog_does_not_hold_up_others(scene: Scene) -> None:
     for _ in range(300):
         await scene.submit()
     bob = await scene.store.people.ensure("local:bob", "Bob")

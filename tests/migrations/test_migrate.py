@@ -1,0 +1,148 @@
+"""The migrations, on databases that nobody has migrated yet."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from bot.domain.errors import SetupError
+from bot.store import migrate as module
+from bot.store.embedded.binaries import INSTALLATION, packaged
+from bot.store.migrate import check, migrate, migrations_folder, read_migrations
+from tests.conftest import database_url
+
+pytestmark = pytest.mark.postgres
+_numbers = itertools.count(1)
+DUMP = packaged() / INSTALLATION / "bin" / "pg_dump"
+
+
+async def execute(dsn: str, statement: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def empty_dsn(postgres_server: str) -> AsyncIterator[str]:
+    name = f"empty_{next(_numbers)}"
+    await execute(postgres_server, f"create database {name} template template0")
+    yield database_url(postgres_server, name)
+    await execute(postgres_server, f"drop database {name} with (force)")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "0001_first.sql").write_text("create table first (id int);")
+    (tmp_path / "0002_second.sql").write_text("create table second (id int);")
+    return tmp_path
+
+
+async def dump(dsn: str) -> list[str]:
+    """The schema as pg_dump writes it, without the migrations' own table."""
+    process = await asyncio.create_subprocess_exec(
+        str(DUMP), "--schema-only", "--exclude-table=schema_migrations", dsn,
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    printed, _ = await process.communicate()
+    assert process.returncode == 0
+    lines = printed.decode().splitlines()
+    return [line for line in lines if not line.startswith(("\\", "--"))]
+
+
+async def test_the_sum_of_the_migrations_is_schema_sql(postgres_dsn: str, empty_dsn: str) -> None:
+    await execute(empty_dsn, (migrations_folder() / "schema.sql").read_text())
+    migrated = await dump(postgres_dsn)
+    assert migrated == await dump(empty_dsn)
+    assert any("CREATE TABLE public.jobs" in line for line in migrated)
+
+
+async def test_each_migration_is_applied_once(empty_dsn: str, folder: Path) -> None:
+    assert await migrate(empty_dsn, folder) == (1, 2)
+    assert await migrate(empty_dsn, folder) == ()
+    (folder / "0003_third.sql").write_text("create table third (id int);")
+    with pytest.raises(SetupError, match="podium migrate"):
+        await check(empty_dsn, folder)
+    assert await migrate(empty_dsn, folder) == (3,)
+    await check(empty_dsn, folder)
+
+
+async def test_two_that_migrate_at_once_do_it_once(empty_dsn: str, folder: Path) -> None:
+    applied = await asyncio.gather(*(migrate(empty_dsn, folder) for _ in range(3)))
+    assert sorted(applied) == [(), (), (1, 2)]
+
+
+async def test_an_edited_file_is_refused(empty_dsn: str, folder: Path) -> None:
+    await migrate(empty_dsn, folder)
+    (folder / "0001_first.sql").write_text("create table other (id int);")
+    with pytest.raises(SetupError, match=r"0001_first\.sql was edited"):
+        await migrate(empty_dsn, folder)
+
+
+async def test_a_database_newer_than_the_code_is_refused(empty_dsn: str, folder: Path) -> None:
+    await migrate(empty_dsn, folder)
+    (folder / "0002_second.sql").unlink()
+    for operation in (migrate, check):
+        with pytest.raises(SetupError, match="newer than this Podium"):
+            await operation(empty_dsn, folder)
+
+
+async def test_a_file_that_fails_leaves_nothing_behind(empty_dsn: str, folder: Path) -> None:
+    broken = folder / "0003_third.sql"
+    broken.write_text("create table third (id int); select no_such_function();")
+    with pytest.raises(SetupError, match=r"0003_third\.sql failed.*no_such_function"):
+        await migrate(empty_dsn, folder)
+    broken.write_text("create table third (id int);")
+    assert await migrate(empty_dsn, folder) == (3,)
+
+
+async def test_a_migration_that_never_ends_elsewhere_is_waited_for_only_so_long(
+    empty_dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOCK_DEADLINE_S", 0.3)
+    other = await asyncpg.connect(empty_dsn)
+    await other.execute(f"select pg_advisory_lock({module.LOCK})")
+    with pytest.raises(SetupError, match="another Podium has been migrating"):
+        await migrate(empty_dsn, folder)
+    await other.close()
+    assert await migrate(empty_dsn, folder) == (1, 2)
+
+
+def test_a_gap_in_the_numbers_is_refused(folder: Path) -> None:
+    (folder / "0004_fourth.sql").write_text("select 1;")
+    with pytest.raises(SetupError, match="without gaps"):
+        read_migrations(folder)
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://ada:hunter2@127.0.0.1:1/scores",
+        "postgresql://ada:hunter2@/scores?host=/nowhere&port=1",
+    ],
+)
+async def test_an_unreachable_database_is_named_without_its_password(dsn: str) -> None:
+    with pytest.raises(SetupError, match=r":1/scores") as refusal:
+        await migrate(dsn)
+    assert "hunter2" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("dsn", ["postgresql://ada:hun/ter2@host:12/x", "mysql://a:ter2@h/x"])
+async def test_a_url_that_cannot_be_read_is_refused_without_its_password(dsn: str) -> None:
+    with pytest.raises(SetupError, match="DATABASE_URL") as refusal:
+        await migrate(dsn)
+    assert "ter2" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("change", ["update audit set reason = 'x'", "delete from audit"])
+async def test_audit_rows_refuse_every_change(postgres_dsn: str, change: str) -> None:
+    await execute(
+        postgres_dsn,
+        "insert into audit (action, subject, reason, at) values ('a', 'b', 'c', now())",
+    )
+    with pytest.raises(asyncpg.RestrictViolationError, match="never changed"):
+        await execute(postgres_dsn, change)
