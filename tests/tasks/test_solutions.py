@@ -1,0 +1,55 @@
+"""Every shipped solution gets its verdict from the real judge on this machine."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.domain.scaffold import scaffold
+from bot.domain.task_bundle import TaskBundle
+from bot.domain.task_file import parse_task
+from bot.domain.task_report import Level, TaskReport
+from bot.services.check_task import check_task
+from bot.store.folders import read_folder, task_folders
+from runners.backends.local_process import create
+
+FOLDERS = task_folders(Path(__file__).parents[2] / "tasks" / "examples")
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+async def check(bundle: TaskBundle) -> TaskReport:
+    runner = create()
+    try:
+        gpu = next(iter((await runner.capabilities()).gpus))
+        return await check_task(runner, bundle, parse_task(bundle), gpu)
+    finally:
+        await runner.aclose()
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+async def test_an_example_passes_its_own_check(folder: Path) -> None:
+    report = await check(read_folder(folder))
+    assert report.dry_run
+    assert [each for each in report.findings if each.level is not Level.INFO] == []
+    skipped = [each.message for each in report.findings if "skipped" in each.message]
+    assert all("needs triton" in message or "needs cuda" in message for message in skipped)
+
+
+async def test_a_scaffolded_task_passes_its_own_check() -> None:
+    files = {f"double/{path}": text.encode() for path, text in scaffold("double").items()}
+    report = await check(TaskBundle(files, "double"))
+    assert [each for each in report.findings if each.level is not Level.INFO] == []
+
+
+async def test_a_task_whose_tolerance_lets_zeros_pass_is_refused() -> None:
+    files = {f"double/{path}": text.encode() for path, text in scaffold("double").items()}
+    reference = files["double/reference.py"]
+    files["double/reference.py"] = reference.replace(b"<= 1e-6 * data.abs()", b"<= 100")
+    assert files["double/reference.py"] != reference
+    errors = [
+        each.message
+        for each in (await check(TaskBundle(files, "double"))).findings
+        if each.level is Level.ERROR
+    ]
+    assert any("an answer of zeros passes every test" in message for message in errors)
+    assert any("wrong_answer is expected" in message for message in errors)

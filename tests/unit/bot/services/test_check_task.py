@@ -1,0 +1,148 @@
+"""A task is published only when what it ships behaves as it says."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from bot.domain.scaffold import scaffold
+from bot.domain.task_bundle import TaskBundle
+from bot.domain.task_file import parse_task
+from bot.domain.task_report import Level, TaskReport
+from bot.services.check_task import check_task
+from runners.backends.fake import FakeRunner, create
+from runners.contract.evaluation import EvaluationRequest
+from runners.contract.runner import CallId, RunnerError
+
+WRONG = "#!PODIUM expect wrong_answer\n# fake: verdict=wrong_answer\n"
+
+
+class DiscerningRunner:
+    """The fake runner, which refuses overwritten answers as a sharp task's judge would."""
+
+    def __init__(self, fake: FakeRunner, *, passes: str = "nothing") -> None:
+        self._fake = fake
+        self._passes = passes
+        self.modes: list[tuple[str, str]] = []
+        self.name = fake.name
+        self.capabilities = fake.capabilities
+        self.wait = fake.wait
+        self.cancel = fake.cancel
+        self.aclose = fake.aclose
+
+    async def start(self, request: EvaluationRequest) -> CallId:
+        self.modes.append((request.mode.value, request.source))
+        if "_overwrite" in request.source and f"number = {self._passes}\n" not in request.source:
+            refused = "# fake: verdict=wrong_answer\n" + request.source
+            request = request.model_copy(update={"source": refused})
+        return await self._fake.start(request)
+
+
+async def report_on(
+    changes: Mapping[str, str] | None = None,
+    *,
+    runner: DiscerningRunner | None = None,
+    gpu: str = "CPU",
+) -> TaskReport:
+    files = {**scaffold("double"), "solutions/wrong/almost_two.py": WRONG, **(changes or {})}
+    bundle = TaskBundle({f"double/{path}": text.encode() for path, text in files.items()}, "double")
+    runner = runner or DiscerningRunner(create())
+    try:
+        return await check_task(runner, bundle, parse_task(bundle), gpu)
+    finally:
+        await runner.aclose()
+
+
+def errors(report: TaskReport) -> list[tuple[str, str]]:
+    return [(each.file, each.message) for each in report.findings if each.level is Level.ERROR]
+
+
+async def test_a_sound_task_is_ok_and_everything_of_it_was_run() -> None:
+    runner = DiscerningRunner(create())
+    report = await report_on(runner=runner)
+    assert report.ok
+    assert report.dry_run
+    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 2 + ["test"] * 5
+
+
+async def test_a_correct_solution_that_fails_is_an_error_with_its_reason() -> None:
+    source = "# fake: verdict=crashed message=out_of_luck\n"
+    report = await report_on({"solutions/correct/bad.py": source})
+    assert not report.ok
+    assert errors(report) == [
+        ("solutions/correct/bad.py", "got crashed (out of luck); passed is expected")
+    ]
+
+
+async def test_a_wrong_solution_that_passes_is_an_error() -> None:
+    report = await report_on({"solutions/wrong/lucky.py": "x = 1\n"})
+    assert errors(report) == [("solutions/wrong/lucky.py", "got passed; wrong_answer is expected")]
+
+
+async def test_a_wrong_solution_with_another_verdict_is_an_error() -> None:
+    source = "#!PODIUM expect timed_out\n# fake: verdict=crashed\n"
+    report = await report_on({"solutions/wrong/slow.py": source})
+    assert errors(report) == [("solutions/wrong/slow.py", "got crashed; timed_out is expected")]
+
+
+@pytest.mark.parametrize("need", ["cuda", "triton", "mojo"])
+async def test_a_solution_that_needs_what_is_not_there_is_skipped_with_the_reason(
+    need: str,
+) -> None:
+    source = f"#!PODIUM needs {need}\n# fake: verdict=crashed\n"
+    report = await report_on({"solutions/correct/fast.py": source})
+    assert report.ok
+    (finding,) = [each for each in report.findings if each.file == "solutions/correct/fast.py"]
+    assert finding.level is Level.INFO
+    assert f"skipped: it needs {need}" in finding.message
+
+
+async def test_a_template_that_does_not_run_is_an_error() -> None:
+    report = await report_on({"template.py": "# fake: verdict=build_failed\n"})
+    assert errors(report) == [("template.py", "the template does not run: build_failed")]
+
+
+async def test_a_template_may_be_incomplete() -> None:
+    assert (await report_on({"template.py": "# fake: verdict=wrong_answer\n"})).ok
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"),
+    [("0", "zeros"), ("1", "ones"), ("7", "a constant"), ('float("nan")', "NaN")],
+)
+async def test_a_degenerate_answer_that_passes_is_an_error(number: str, answer: str) -> None:
+    report = await report_on(runner=DiscerningRunner(create(), passes=number))
+    ((file, message),) = errors(report)
+    assert file == "task.yml"
+    assert message.startswith(f"an answer of {answer} passes every test")
+
+
+@pytest.mark.parametrize(
+    ("change", "gpu", "reason"),
+    [
+        ("", "H100", "the runner has no H100"),
+        ("device: cuda\n", "CPU", "the task wants the device 'cuda'"),
+        ("libraries: [mojo]\n", "CPU", "the runner lacks mojo"),
+    ],
+)
+async def test_without_a_fitting_runner_the_dry_run_is_marked_as_not_done(
+    change: str, gpu: str, reason: str
+) -> None:
+    runner = DiscerningRunner(create())
+    report = await report_on(
+        {"task.yml": scaffold("double")["task.yml"] + change}, runner=runner, gpu=gpu
+    )
+    assert not report.dry_run
+    assert runner.modes == []
+    assert any(reason in each.message for each in report.findings)
+
+
+async def test_a_failing_runner_is_no_finding_on_the_task() -> None:
+    with pytest.raises(RunnerError, match="boom"):
+        await report_on({"solutions/correct/a.py": "# fake: error=boom\n"})
+
+
+async def test_static_findings_are_part_of_the_report() -> None:
+    text = scaffold("double")["task.yml"].replace("# double", "double")
+    report = await report_on({"task.yml": text})
+    assert report.ok
+    assert any("no heading" in each.message for each in report.findings)
