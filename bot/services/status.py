@@ -19,6 +19,8 @@ from runners.contract.verdict import Stage
 
 _SAMPLE = 5
 """How many recent evaluations an estimate is made from."""
+_RETRY_S = 0.5
+"""Between tries to read from a database that is away."""
 _STAGES = frozenset(str(stage) for stage in Stage)
 
 
@@ -157,7 +159,7 @@ async def watch(
             away_since = loop.time() if away_since is None else away_since
             if loop.time() - away_since >= patience_s:
                 raise
-            await asyncio.sleep(min(1.0, patience_s))
+            await asyncio.sleep(min(_RETRY_S, patience_s))
 
 
 async def _readings(

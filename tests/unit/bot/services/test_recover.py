@@ -1,7 +1,9 @@
 import asyncio
+from dataclasses import replace
 
 from bot.domain.job import JobState
 from bot.services.recover import recover
+from tests.doubles.dispatching import failing
 from tests.doubles.place import Place
 
 
@@ -29,3 +31,13 @@ async def test_the_reaper_ends_at_once_when_it_is_told_to(place: Place) -> None:
     await asyncio.sleep(0)
     stop.set()
     await asyncio.wait_for(reaper, 1)
+
+
+async def test_the_reaper_outlives_a_database_that_is_away(place: Place) -> None:
+    submission = await place.submit()
+    await place.claim()
+    place.clock.advance(31)
+    away = {"reap": 1}
+    await run_for(replace(place, store=failing(place.store, away)), 0.05)
+    assert away == {"reap": 0}
+    assert (await place.jobs(submission))[0].state is JobState.QUEUED

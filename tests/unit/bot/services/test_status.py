@@ -3,11 +3,12 @@ from itertools import pairwise
 
 import pytest
 
-from bot.domain.errors import UserError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import SubmissionState
 from bot.services.status import SubmissionStatus, status, waiting_time, watch
 from runners.contract.verdict import Stage, Verdict
+from tests.doubles.dispatching import failing
 from tests.doubles.place import Place
 
 
@@ -92,3 +93,18 @@ async def test_watching_what_has_ended_gives_one_status(place: Place) -> None:
     submission = await place.submit()
     await place.judged(submission)
     assert len(await asyncio.wait_for(collect(place, submission.id), 5)) == 1
+
+
+async def test_watching_outlives_a_database_that_is_away_for_a_moment(place: Place) -> None:
+    submission = await place.submit()
+    await place.judged(submission)
+    store = failing(place.store, {"of": 1})
+    seen = [each async for each in watch(store, submission.id, patience_s=5)]
+    assert [each.state for each in seen] == [SubmissionState.FINISHED]
+
+
+async def test_watching_gives_up_on_a_database_that_stays_away(place: Place) -> None:
+    submission = await place.submit()
+    store = failing(place.store, {"of": 1_000})
+    with pytest.raises(StoreError):
+        _ = [each async for each in watch(store, submission.id, patience_s=0.05)]
