@@ -1,0 +1,60 @@
+"""The author's guide shows a task that is one, and names every key."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.domain.solutions import solutions
+from bot.domain.task_bundle import TaskBundle
+from bot.domain.task_file import parse_task
+from bot.domain.task_lint import lint
+from bot.domain.task_report import Level
+from bot.domain.task_schema import TaskFile
+from bot.services.check_task import check_task
+from runners.backends.local_process import create
+
+GUIDE = Path(__file__).parents[2] / "tasks" / "README.md"
+BLOCK = re.compile(
+    r"^```(?:yaml|python)\n# (?P<name>\S+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+def make_bundle() -> TaskBundle:
+    found = {each["name"]: each["text"].encode() for each in BLOCK.finditer(GUIDE.read_text())}
+    return TaskBundle({f"scale/{name}": text for name, text in found.items()}, "scale")
+
+
+def test_the_example_of_the_guide_is_a_task_without_a_remark() -> None:
+    bundle = make_bundle()
+    task = parse_task(bundle)
+    shipped = solutions(bundle)
+    assert [each.name for each in shipped] == [
+        "solutions/correct/torch_mul.py",
+        "solutions/wrong/doubles.py",
+    ]
+    assert lint(task, shipped) == ()
+
+
+def test_the_guide_names_every_key_and_no_other() -> None:
+    table = GUIDE.read_text().split("## The keys of task.yml")[1].split("## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert named == set(TaskFile.model_fields)
+
+
+def test_the_guide_draws_files_that_exist() -> None:
+    for path in ("examples.yaml", "examples/utils.py", "examples/vectoradd/reference.py"):
+        assert (GUIDE.parent / path).is_file()
+
+
+@pytest.mark.slow
+async def test_the_example_of_the_guide_passes_its_check() -> None:
+    bundle = make_bundle()
+    runner = create()
+    try:
+        gpu = next(iter((await runner.capabilities()).gpus))
+        report = await check_task(runner, bundle, parse_task(bundle), gpu)
+    finally:
+        await runner.aclose()
+    assert [each for each in report.findings if each.level is not Level.INFO] == []
