@@ -22,6 +22,7 @@ from runners.harness.sandbox.layers import Layers
 NOBODY = 65534
 CAPABILITIES = "capabilities"
 NESTED = "no nested namespaces"
+OWN_USER = "own user"
 PROC = "own /proc"
 _KEPT = ("LANG", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST")
 SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
@@ -43,7 +44,7 @@ def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: 
     as_root = os.getuid() == 0
     if as_root:
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: build_view(limits.disk, gpu=gpu))
-        drop_root()
+        layers.attempt(OWN_USER, lambda: leave_root(layers))
     make_namespaces(layers)
     _become_first(announce)
     os.setsid()
@@ -65,8 +66,10 @@ def build_view(scratch_bytes: int, *, gpu: bool) -> None:
     view.build(scratch_bytes, gpu=gpu)
 
 
-def drop_root() -> None:
-    """Become nobody for good."""
+def leave_root(layers: Layers) -> None:
+    """Become nobody for good, unless nobody could not read the interpreter (then OSError)."""
+    if IsolationLayer.FILESYSTEM in layers.missing and (path := view.unreadable_by_others()):
+        raise OSError(f"only root can read {path}")
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)

@@ -80,7 +80,7 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
         layers.attempt(
             IsolationLayer.FILESYSTEM, lambda: isolate.build_view(_SCRATCH_BYTES, gpu=gpu)
         )
-        isolate.drop_root()
+        layers.attempt(isolate.OWN_USER, lambda: isolate.leave_root(layers))
     isolate.make_namespaces(layers)
     intermediate = os.pidfd_open(os.getpid())
     if os.fork():

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,6 +31,15 @@ def interpreter() -> tuple[str, ...]:
     paths |= {os.path.realpath(path) for path in paths}
     found = sorted(path for path in paths if Path(path).is_absolute() and Path(path).is_dir())
     return _outermost(found)
+
+
+def unreadable_by_others() -> str | None:
+    """A folder on the way to the interpreter that only its owner may pass, if there is one."""
+    for path in interpreter():
+        for folder in (Path(path), *Path(path).parents):
+            if not folder.stat().st_mode & stat.S_IXOTH:
+                return str(folder)
+    return None
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,25 @@
+"""The fixture that confines a script."""
+
+import os
+
+import pytest
+
+from runners.contract.evaluation import Limits
+from runners.harness.sandbox import bubblewrap
+from tests.unit.runners.harness.sandbox.confinement import Confined, Outcome, run
+
+
+@pytest.fixture(params=["bare", "nested"])
+def confined(request: pytest.FixtureRequest) -> Confined:
+    """Run a script bare, and inside the harness's own sandbox."""
+    nested = request.param == "nested"
+    if nested and os.getuid() != 0 and bubblewrap.installed():
+        pytest.skip("bubblewrap starts the harness program itself, not a test's driver")
+
+    def confine(script: str, limits: Limits | None = None) -> Outcome:
+        outcome = run(script, nested=nested, limits=limits)
+        if "namespaces" in outcome.missing:
+            pytest.skip(f"no namespaces here: {outcome.missing['namespaces']}")
+        return outcome
+
+    return confine

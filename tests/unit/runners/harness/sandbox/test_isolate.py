@@ -1,0 +1,242 @@
+"""What submitted code meets inside the sandbox, bare and within the harness's own sandbox."""
+
+import errno
+import json
+import signal
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.contract.evaluation import Limits
+from runners.contract.task import IsolationLayer
+from runners.harness.sandbox import view
+from tests.unit.runners.harness.sandbox.confinement import Confined, start
+
+LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+MIB = 1 << 20
+
+
+def test_every_layer_of_the_contract_is_active(confined: Confined) -> None:
+    outcome = confined("said = os.getpid() if (os := __import__('os')) else None")
+    assert set(IsolationLayer) <= set(outcome.layers)
+    assert outcome.missing == {}
+    assert outcome.said == 1
+
+
+def test_the_network_of_the_machine_is_not_there(confined: Confined) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"""
+import socket
+try:
+    socket.create_connection(("127.0.0.1", {port}), timeout=2)
+    said = "connected"
+except OSError as error:
+    said = error.errno
+"""
+        assert confined(script).said in {errno.ENETUNREACH, errno.EACCES, errno.ECONNREFUSED}
+
+
+def test_sockets_that_no_network_namespace_holds_are_refused(confined: Confined) -> None:
+    script = """
+import socket
+try:
+    socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)
+    said = "made"
+except OSError as error:
+    said = error.errno
+"""
+    assert confined(script).said == errno.EAFNOSUPPORT
+
+
+def test_nothing_outside_the_scratch_folders_can_be_written(confined: Confined) -> None:
+    script = """
+import os, sys
+said = []
+places = ["/", "/usr", "/etc", "/root", "/home", "/run", "/var", "/dev", "/sys", "/proc/sys/kernel"]
+for place in [*places, sys.prefix, sys.base_prefix, *filter(os.path.isdir, sys.path)]:
+    try:
+        open(place + "/written", "w")
+        said.append(place)
+    except OSError:
+        pass
+open("/tmp/job/a", "w").write("x"); open("/dev/shm/b", "w").write("x")
+open("/var/tmp/c", "w").write("x")
+"""
+    assert confined(script).said == []
+
+
+def test_files_of_the_machine_are_hidden(confined: Confined, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2")
+    secret.chmod(0o644)
+    checkout = Path(__file__).resolve().parents[5]
+    script = f"""
+import os
+said = [path for path in ({str(secret)!r}, {str(checkout / "bot")!r}, {str(checkout / ".git")!r},
+        "/var/lib", "/work/nothing", "/etc/shadow") if os.access(path, os.R_OK)]
+"""
+    assert confined(script).said == []
+
+
+def test_the_environment_holds_only_what_is_allowed(confined: Confined) -> None:
+    said = confined("import os; said = dict(os.environ)").said
+    assert set(said) <= {"HOME", "LANG", "PATH", "TMPDIR", "USER", "OMP_NUM_THREADS"}
+    assert said["HOME"] == view.JOB
+
+
+def test_only_its_own_processes_can_be_seen(confined: Confined) -> None:
+    script = "import os; said = [name for name in os.listdir('/proc') if name.isdigit()]"
+    assert confined(script).said == ["1"]
+
+
+def test_a_fork_bomb_ends_at_the_limit(confined: Confined) -> None:
+    script = """
+import os, select
+said = 0
+while said < 1000:
+    try:
+        if os.fork() == 0:
+            select.select([], [], [])
+    except OSError:
+        break
+    said += 1
+"""
+    assert 4 <= confined(script, Limits(processes=20)).said < 20
+
+
+def test_the_disk_ends_at_one_limit_for_all_folders(confined: Confined) -> None:
+    script = """
+said = 0
+for number in range(40):
+    folder = ("/tmp/job", "/dev/shm", "/var/tmp", "/tmp")[number % 4]
+    try:
+        with open(f"{folder}/{number}", "wb", buffering=0) as file:
+            said += file.write(bytes(1 << 20))
+    except OSError:
+        pass
+"""
+    assert 6 * MIB < confined(script, Limits(disk=8 * MIB)).said <= 8 * MIB
+
+
+def test_the_number_of_files_ends_too(confined: Confined) -> None:
+    script = """
+said = 0
+try:
+    for said in range(100_000):
+        open(f"/tmp/job/{said}", "w").close()
+except OSError:
+    pass
+"""
+    assert confined(script).said < 20_000
+
+
+def test_memory_ends_at_the_limit(confined: Confined) -> None:
+    script = """
+try:
+    said = len(bytearray(512 << 20))
+except MemoryError:
+    said = "refused"
+"""
+    assert confined(script, Limits(memory=128 * MIB)).said == "refused"
+    assert confined(script, Limits(memory=2048 * MIB)).said == 512 * MIB
+
+
+def test_memory_that_belongs_to_no_process_is_refused(confined: Confined) -> None:
+    script = """
+import os
+try:
+    said = os.memfd_create("hidden")
+except OSError as error:
+    said = error.errno
+"""
+    assert confined(script).said == errno.ENOSYS
+
+
+def test_only_the_kept_descriptors_stay_open(confined: Confined) -> None:
+    script = """
+import os
+said = sorted(int(fd) for fd in os.listdir("/proc/self/fd"))
+said = [fd for fd in said if os.path.exists(f"/proc/self/fd/{fd}") or fd == kept.fileno()]
+said.remove(kept.fileno())
+"""
+    assert confined(script).said == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "libc.ptrace(0, 0, 0, 0)",
+        "libc.unshare(0x10000000)",
+        "libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)",
+        "libc.syscall(56 if os.uname().machine == 'x86_64' else 220, 0x10000011, 0, 0, 0, 0)",
+        "libc.syscall(438, 0, 0, 0)",
+        "libc.syscall(425, 8, bytes(256))",
+        "libc.syscall(321 if os.uname().machine == 'x86_64' else 280, 0, bytes(128), 128)",
+        "libc.shmget(0, 4096, 0o1600)",
+        "libc.sethostname(b'mine', 4)",
+    ],
+)
+def test_a_dangerous_system_call_is_refused(confined: Confined, call: str) -> None:
+    outcome = confined(f"{LIBC}said = [{call}, ctypes.get_errno()]")
+    assert outcome.said == [-1, errno.EPERM]
+
+
+def test_it_holds_no_capability_and_gains_none(confined: Confined) -> None:
+    status = confined("said = open('/proc/self/status').read()").said
+    facts = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
+    kinds = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+    assert {int(facts[kind], 16) for kind in kinds} == {0}
+    assert (facts["NoNewPrivs"], facts["Seccomp"]) == ("1", "2")
+    assert facts["Uid"].split()[0] != "0"
+
+
+def test_the_judge_can_read_its_memory(confined: Confined) -> None:
+    script = """
+import ctypes
+held = ctypes.create_string_buffer(b"the output", 10)
+kept.sendall(f"{ctypes.addressof(held)} 10".encode())
+said = kept.recv(100).decode()
+"""
+    assert confined(script).said == "the output"
+
+
+def test_threads_and_child_processes_still_work(confined: Confined) -> None:
+    script = """
+import subprocess, threading
+said = []
+thread = threading.Thread(target=lambda: said.append("thread"))
+thread.start(); thread.join()
+said.append(subprocess.run(["/bin/sh", "-c", "echo child"], capture_output=True).stdout.decode())
+"""
+    assert confined(script).said == ["thread", "child\n"]
+
+
+@pytest.mark.slow
+def test_torch_computes_with_two_threads(confined: Confined) -> None:
+    script = """
+import torch
+torch.set_num_threads(2)
+said = float((torch.ones(512, 512) @ torch.ones(512, 512)).sum())
+"""
+    assert confined(script).said == 512.0**3
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_it_dies_with_the_judge(*, nested: bool) -> None:
+    script = "import os, select\nos.fork()\nos.setsid() if os.getpid() > 1 else 0\n"
+    ready = 'os.write(1, b\'{"said": "ready"}\\n\')\nselect.select([], [], [])'
+    with start(script + ready, nested=nested) as process:
+        assert process.stdout is not None
+        layers = json.loads(process.stdout.readline())
+        if "namespaces" in layers["missing"]:
+            pytest.skip("no namespaces here")
+        assert process.stdout.readline() == '{"said": "ready"}\n'
+        beneath = psutil.Process(process.pid).children(recursive=True)
+        assert len(beneath) >= 2
+        process.send_signal(signal.SIGKILL)
+        _, alive = psutil.wait_procs(beneath, timeout=5)
+        assert alive == []
+        process.communicate(timeout=10)

@@ -1,0 +1,15 @@
+"""What is asked of each version of Landlock."""
+
+import pytest
+
+from runners.harness.sandbox import landlock
+
+
+@pytest.mark.parametrize(
+    ("version", "fields", "rights"),
+    [(1, 1, 13), (2, 1, 14), (3, 1, 15), (4, 2, 15), (5, 2, 16), (6, 3, 16), (9, 3, 16)],
+)
+def test_a_version_is_asked_only_for_what_it_knows(version: int, fields: int, rights: int) -> None:
+    attributes = landlock.attributes(version)
+    assert len(attributes) == 8 * fields
+    assert int.from_bytes(attributes[:8], "little") == (1 << rights) - 1
