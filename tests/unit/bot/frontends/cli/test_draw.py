@@ -1,0 +1,77 @@
+"""Tests of drawing blocks."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from bot.frontends.cli.draw import clean, draw, one_line, plain_lines
+from bot.reports.blocks import Attachment, Column, Link, Log, Report, Table, Text, Tone
+
+EVERYTHING = Report(
+    "vectoradd",
+    (
+        Text("[bold]not markup[/bold] \x1b[2Jgone", Tone.BAD),
+        Table("cases", (Column("who"), Column("time", numeric=True)), (("a\nda", "2 us"),)),
+        Log("printed", "line 1\r\nline 2\x07"),
+        Link("more", "https://example.org"),
+        Attachment("kernel.py", b"12345"),
+    ),
+)
+
+
+def _drawn(*, terminal: bool) -> str:
+    stream = io.StringIO()
+    draw(EVERYTHING, Console(file=stream, force_terminal=terminal, color_system=None, width=100))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_every_block_is_drawn_and_nothing_in_it_is_obeyed(terminal: bool) -> None:  # noqa: FBT001
+    drawn = _drawn(terminal=terminal)
+    for words in ("vectoradd", "[bold]not markup[/bold] gone", "a da", "line 2", "5 bytes"):
+        assert words in drawn
+    assert "https://example.org" in drawn
+    assert "\x1b" not in drawn
+    assert "\x07" not in drawn
+
+
+def test_plain_tables_align_numbers_to_the_right() -> None:
+    table = Table("t", (Column("who"), Column("n", numeric=True)), (("ada", "1"), ("b", "100")))
+    assert list(plain_lines(Report("r", (table,)))) == [
+        "r",
+        "  t:",
+        "    who    n",
+        "    ada    1",
+        "    b    100",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hostile", "harmless"),
+    [
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x9b31mC1", "31mC1"),
+        ("over\rwrite", "over\nwrite"),
+        ("a\u202egnirts", "agnirts"),
+        ("bell\x07null\x00", "bellnull"),
+        ("tab\tand\nline", "tab\tand\nline"),
+    ],
+)
+def test_terminal_controls_are_taken_out(hostile: str, harmless: str) -> None:
+    assert clean(hostile) == harmless
+
+
+@given(st.text())
+def test_no_text_leaves_a_control_behind(text: str) -> None:
+    kept = {character for character in clean(text) if ord(character) < 32 or ord(character) == 127}
+    assert kept <= {"\n", "\t"}
+
+
+@given(st.text())
+def test_one_line_is_one_line(text: str) -> None:
+    assert len(one_line(text).splitlines()) <= 1
