@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -83,6 +84,7 @@ class LocalRunner:
                 self._free[kind].put_nowait(slot)
         self._calls: dict[CallId, _Call] = {}
         self._started = 0
+        self._life = secrets.token_hex(4)  # so that no call of an earlier process is taken for ours
         self._closed = False
         self._offered: Capabilities | None = None
 
@@ -110,7 +112,7 @@ class LocalRunner:
         if len(line) > LINE_MAX:
             raise RunnerError(f"the request has {len(line)} bytes; at most {LINE_MAX} are taken")
         self._started += 1
-        call = CallId(f"{NAME}-{self._started}")
+        call = CallId(f"{self._life}-{self._started}")
         task = asyncio.create_task(self._evaluate(call, request, line), name=call)
         task.add_done_callback(_look_at)
         self._calls[call] = _Call(task)
