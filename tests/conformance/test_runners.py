@@ -1,0 +1,148 @@
+"""What every runner promises, held against the fake one and the one of this machine."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+import psutil
+import pytest
+
+from runners.backends import fake, local_process
+from runners.contract.evaluation import CPU, Progress
+from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
+from runners.contract.verdict import Verdict
+from tests.doubles.evaluating import ENDLESS, RIGHT, WRONG, make_request
+
+
+@dataclass(frozen=True)
+class Place:
+    """A runner, and a way to take the machine from under it."""
+
+    runner: Runner
+    source_that_is_lost: str
+    lose_machine: Callable[[], Awaitable[None]]
+
+
+async def _nothing() -> None:
+    return
+
+
+def _harnesses() -> list[psutil.Process]:
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if "runners.harness" in " ".join(child.cmdline())]
+
+
+async def _kill_harness() -> None:
+    os.kill(_harnesses()[0].pid, signal.SIGKILL)
+
+
+@pytest.fixture(params=["fake", "local_process"])
+async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    if request.param == "fake":
+        made = Place(fake.create(), RIGHT + "# fake: lost\n", _nothing)
+    else:
+        made = Place(local_process.create(slots={CPU: 1}), ENDLESS, _kill_harness)
+    yield made
+    await made.runner.aclose()
+
+
+def ignore(_: Progress) -> None:
+    return
+
+
+async def test_it_offers_what_it_was_asked_to_have(place: Place) -> None:
+    offered = await place.runner.capabilities()
+    assert offered.gpus == {CPU: 1}
+    assert offered.harness_version
+
+
+async def test_each_call_is_answered_with_its_own_evaluation(place: Place) -> None:
+    requests = [make_request(WRONG if number % 3 == 0 else RIGHT) for number in range(12)]
+    calls = [await place.runner.start(request) for request in requests]
+    assert len(set(calls)) == 12
+    answers = await asyncio.gather(*(place.runner.wait(call, ignore) for call in calls))
+    assert [answer.request_id for answer in answers] == [each.request_id for each in requests]
+    expected = [Verdict.WRONG_ANSWER if n % 3 == 0 else Verdict.PASSED for n in range(12)]
+    assert [answer.verdict for answer in answers] == expected
+    assert {(answer.task, answer.gpu) for answer in answers} == {("identity", CPU)}
+
+
+async def test_calls_end_in_the_order_of_their_starts(place: Place) -> None:
+    ended: list[CallId] = []
+
+    async def follow(call: CallId) -> None:
+        await place.runner.wait(call, ignore)
+        ended.append(call)
+
+    calls = [await place.runner.start(make_request()) for _ in range(6)]
+    await asyncio.gather(*(follow(call) for call in reversed(calls)))
+    assert ended == calls
+
+
+async def test_progress_is_told_while_it_runs(place: Place) -> None:
+    told: list[Progress] = []
+    call = await place.runner.start(make_request())
+    await place.runner.wait(call, told.append)
+    assert told
+
+
+async def test_a_second_waiter_gets_the_same_evaluation(place: Place) -> None:
+    call = await place.runner.start(make_request())
+    first = await place.runner.wait(call, ignore)
+    assert await place.runner.wait(call, ignore) == first
+
+
+async def test_an_endless_kernel_is_a_verdict_and_no_error(place: Place) -> None:
+    call = await place.runner.start(make_request(ENDLESS, timeout_s=1))
+    answer = await place.runner.wait(call, ignore)
+    assert answer.verdict is Verdict.TIMED_OUT
+
+
+async def test_a_lost_machine_is_an_error_for_that_call_alone(place: Place) -> None:
+    lost = await place.runner.start(make_request(place.source_that_is_lost))
+    waiting = asyncio.create_task(place.runner.wait(lost, ignore))
+    await asyncio.wait({waiting}, timeout=2.5)
+    await place.lose_machine()
+    with pytest.raises(RunnerError):
+        await waiting
+    following = await place.runner.start(make_request())
+    assert (await place.runner.wait(following, ignore)).verdict is Verdict.PASSED
+
+
+async def test_a_cancelled_call_ends_and_the_next_one_runs(place: Place) -> None:
+    running = await place.runner.start(make_request(ENDLESS, timeout_s=60))
+    queued = await place.runner.start(make_request(ENDLESS, timeout_s=60))
+    following = await place.runner.start(make_request())
+    waiting = asyncio.create_task(place.runner.wait(running, ignore))
+    await asyncio.wait({waiting}, timeout=1.0)
+    await place.runner.cancel(queued)
+    await place.runner.cancel(running)
+    with pytest.raises(RunnerError):
+        await waiting
+    assert (await place.runner.wait(following, ignore)).verdict is Verdict.PASSED
+    await place.runner.cancel(following)
+
+
+async def test_an_unknown_gpu_type_is_an_error(place: Place) -> None:
+    with pytest.raises(RunnerError):
+        await place.runner.start(make_request(gpu="H9000"))
+
+
+async def test_an_unknown_call_is_an_error(place: Place) -> None:
+    with pytest.raises(UnknownCallError):
+        await place.runner.wait(CallId("nobody-1"), ignore)
+
+
+async def test_closing_ends_every_call_and_process(place: Place) -> None:
+    call = await place.runner.start(make_request(ENDLESS, timeout_s=60))
+    waiting = asyncio.create_task(place.runner.wait(call, ignore))
+    await asyncio.wait({waiting}, timeout=2.5)
+    harnesses = _harnesses()
+    await place.runner.aclose()
+    with pytest.raises(RunnerError):
+        await waiting
+    assert not any(each.is_running() for each in harnesses)
+    with pytest.raises(RunnerError):
+        await place.runner.start(make_request())
