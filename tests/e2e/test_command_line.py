@@ -1,0 +1,250 @@
+"""The `podium` command as real processes: its output, its exit codes, its one data folder."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import ROOT
+
+IDENTITY = ROOT / "tasks" / "examples" / "identity"
+RIGHT = "# fake: time_us=30\ndef custom_kernel(data): ...\n"
+WRONG = "# fake: verdict=wrong_answer\ndef custom_kernel(data): ...\n"
+JUDGE_KEYS = ["verdict", "mode", "task", "score_ns", "cases", "environment", "isolation", "wall_s"]
+CASE_KEYS = [
+    "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns", "rounds",
+    "samples",
+]  # fmt: skip
+UP_LIMIT_S = 60
+
+
+class Podium:
+    """The command on one data folder, with the fake runner unless told otherwise."""
+
+    def __init__(self, folder: Path, runner: str = "fake") -> None:
+        self.folder = folder
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(folder),
+            "PODIUM_DATA_DIR": str(folder / "data"),
+            "PODIUM_RUNNERS": runner,
+        }
+
+    def __call__(
+        self, *arguments: str | Path, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "bot", *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment | environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def up(self) -> subprocess.Popen[str]:
+        """A served data folder: gives the process once it said that it is up."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bot", "up"],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert process.stdout is not None
+        overdue = threading.Timer(UP_LIMIT_S, process.kill)
+        overdue.start()
+        said = ""
+        for line in process.stdout:
+            said += line
+            if "Ctrl-C" in line:
+                break
+        overdue.cancel()
+        assert "Podium is up" in said, said
+        return process
+
+
+@pytest.fixture
+def podium(tmp_path: Path) -> Podium:
+    tmp_path.chmod(0o755)
+    return Podium(tmp_path)
+
+
+@pytest.fixture
+def served(podium: Podium) -> Iterator[Podium]:
+    process = podium.up()
+    try:
+        yield podium
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "stopped" in said
+
+
+@pytest.mark.slow
+def test_the_main_job_through_a_running_podium(served: Podium) -> None:
+    published = served("task", "publish", IDENTITY)
+    assert (published.returncode, published.stdout) == (
+        0,
+        "identity on CPU: created, task version 1\n",
+    )
+    right = served("submit", served.file("r.py", RIGHT), "--leaderboard", "identity", "--as", "ada")
+    assert right.returncode == 0, right.stderr
+    assert "30.00 us" in right.stdout
+    assert "no `podium up`" not in right.stderr
+    wrong = served(
+        "submit", served.file("w.py", WRONG), "--leaderboard", "identity", "--as", "ken", "--json"
+    )
+    assert wrong.returncode == 1
+    assert json.loads(wrong.stdout)["jobs"][0]["verdict"] == "wrong_answer"
+    [board] = json.loads(served("show", "identity", "--json").stdout)
+    assert [entry["person"] for entry in board["entries"]] == ["ada"]
+    assert [absent["person"] for absent in board["absent"]] == ["ken"]
+    assert "#1" in served("history", "--as", "ada").stdout
+    assert "passed" in served("show", "1").stdout
+    assert served("cancel", "1", "--as", "ken").returncode == 2
+    second = served("up")
+    assert second.returncode == 3
+    assert "data folder in use by Podium pid" in second.stderr
+
+
+@pytest.mark.slow
+def test_without_a_running_podium_submit_judges_by_itself(podium: Podium) -> None:
+    assert podium("task", "publish", IDENTITY, "--gpu", "CPU").returncode == 0
+    kernel = podium.file("k.py", "#!PODIUM leaderboard identity\n" + RIGHT)
+    queued = podium("submit", kernel, "--no-wait", "--as", "ada")
+    assert (queued.returncode, queued.stdout) == (0, "submission #1 is queued\n")
+    assert "start `podium up`" in queued.stderr
+    assert (
+        podium("cancel", "1", "--as", "ada").stdout == "submission #1: 1 jobs are being stopped\n"
+    )
+    done = podium("submit", kernel, "--as", "ada", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["state"] == "finished"
+    assert podium("migrate").stdout == "applied: nothing, all was there\n"
+
+
+def test_judge_prints_its_promised_json_alone(podium: Podium) -> None:
+    judged = podium("judge", IDENTITY, podium.file("k.py", RIGHT), "--mode", "ranked", "--json")
+    assert judged.returncode == 0, judged.stderr
+    shape = json.loads(judged.stdout)
+    assert list(shape) == JUDGE_KEYS
+    assert {tuple(case) for case in shape["cases"]} == {tuple(CASE_KEYS)}
+    assert shape["score_ns"] == pytest.approx(30_000)
+
+
+def test_judge_says_a_failing_verdict_by_its_exit_code(podium: Podium) -> None:
+    judged = podium("judge", IDENTITY, podium.file("k.py", WRONG))
+    assert judged.returncode == 1
+    assert "wrong answer" in judged.stdout
+
+
+def test_judge_says_our_own_failure_by_its_exit_code(podium: Podium) -> None:
+    judged = podium("judge", IDENTITY, podium.file("k.py", "# fake: error=boom\n"))
+    assert judged.returncode == 3
+    assert "the runner failed, not the submission" in judged.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "empty"), (b"\xff\xfe", "UTF-8"), (b"#" * 10_000_000, "10,000,000 bytes")],
+)
+def test_judge_refuses_a_file_that_is_no_source(podium: Podium, content: bytes, words: str) -> None:
+    file = podium.folder / "k.py"
+    file.write_bytes(content)
+    judged = podium("judge", IDENTITY, file)
+    assert judged.returncode == 2
+    assert words in judged.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("judge", IDENTITY, "absent.py"), "there is no such file"),
+        (("judge", "nowhere", "k.py"), "nowhere"),
+        (("judge", IDENTITY, "k.py", "--gpu", "H9000"), "H9000"),
+        (("judge", IDENTITY, "k.py", "--mode", "fast"), "fast"),
+        (("task", "check", "nowhere"), "nowhere"),
+        (("task", "new", "Bad Name"), "no name for a task"),
+    ],
+)
+def test_bad_usage_is_answered_with_2_and_what_was_wrong(
+    podium: Podium, arguments: tuple[str | Path, ...], words: str
+) -> None:
+    podium.file("k.py", RIGHT)
+    answer = podium(*arguments)
+    assert answer.returncode == 2
+    assert words in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_an_unreachable_database_is_our_fault_and_shows_no_password(podium: Podium) -> None:
+    url = "postgresql://ada:hunter2@127.0.0.1:9/podium"
+    answer = podium("show", DATABASE_URL=url)
+    assert answer.returncode == 3
+    assert "127.0.0.1:9" in answer.stderr
+    assert "hunter2" not in answer.stderr
+
+
+def test_a_data_folder_that_cannot_be_is_our_fault(podium: Podium) -> None:
+    podium.file("data", "a file in its way")
+    answer = podium("show")
+    assert answer.returncode == 3
+    assert "cannot write to" in answer.stderr
+
+
+def test_an_unusable_environment_is_named(podium: Podium) -> None:
+    answer = podium("show", PODIUM_REQUIRE_SANDBOX="perhaps")
+    assert answer.returncode == 3
+    assert "PODIUM_REQUIRE_SANDBOX" in answer.stderr
+
+
+def test_an_unknown_runner_is_refused_with_those_there_are(podium: Podium) -> None:
+    answer = podium("doctor", PODIUM_RUNNERS="lokal")
+    assert answer.returncode == 3
+    assert "local_process" in answer.stdout
+
+
+def test_doctor_says_what_is_there_as_json(podium: Podium) -> None:
+    answer = podium("doctor", "--json")
+    found = {each["name"]: each["found"] for each in json.loads(answer.stdout)}
+    assert found["Python"]
+    assert found["Postgres"]
+    assert found["data folder"]
+
+
+def test_a_scaffolded_task_can_be_judged_at_once(podium: Podium) -> None:
+    made = podium("task", "new", "double")
+    assert made.returncode == 0, made.stderr
+    folder = podium.folder / "tasks" / "double"
+    assert podium("judge", folder, podium.file("k.py", RIGHT)).returncode == 0
+    again = podium("task", "new", "double")
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+
+@pytest.mark.slow
+def test_the_real_runner_judges_a_right_and_a_wrong_kernel(tmp_path: Path) -> None:
+    podium = Podium(tmp_path, runner="local")
+    solutions = IDENTITY / "solutions"
+    right = podium("judge", IDENTITY, solutions / "correct" / "torch_copy.py", "--json")
+    assert right.returncode == 0, right.stderr
+    assert json.loads(right.stdout)["verdict"] == "passed"
+    wrong = podium("judge", IDENTITY, solutions / "wrong" / "syntax_error.py")
+    assert wrong.returncode == 1
+    assert "build failed" in wrong.stdout
