@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.domain.errors import UserError, unknown_name
+from bot.domain.errors import UserError
 from bot.domain.heading import parse_heading
 from bot.domain.task_bundle import TaskBundle
 from runners.contract.verdict import Verdict
@@ -35,7 +35,7 @@ def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
     source = bundle.text(name)
     try:
         heading = parse_heading(source)
-        verdict = expected if heading.expect is None else _verdict(heading.expect)
+        verdict = expected if heading.expect is None else Verdict(heading.expect)
     except UserError as error:
         raise UserError(error.code, f"{bundle.locate(name)}: {error.message}") from error
     if (verdict is Verdict.PASSED) != (expected is Verdict.PASSED):
@@ -45,10 +45,3 @@ def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
             "solutions/correct, any other under solutions/wrong",
         )
     return Solution(name, source, verdict, heading.needs)
-
-
-def _verdict(text: str) -> Verdict:
-    try:
-        return Verdict(text)
-    except ValueError as error:
-        raise unknown_name("verdict", text, [verdict.value for verdict in Verdict]) from error

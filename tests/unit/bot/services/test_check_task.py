@@ -11,7 +11,7 @@ from bot.domain.task_report import Level, TaskReport
 from bot.services.check_task import check_task
 from runners.backends.fake import FakeRunner, create
 from runners.contract.evaluation import EvaluationRequest
-from runners.contract.runner import CallId, RunnerError
+from runners.contract.runner import CallId, Capabilities, RunnerError
 
 WRONG = "#!PODIUM expect wrong_answer\n# fake: verdict=wrong_answer\n"
 
@@ -146,3 +146,41 @@ async def test_static_findings_are_part_of_the_report() -> None:
     report = await report_on({"task.yml": text})
     assert report.ok
     assert any("no heading" in each.message for each in report.findings)
+
+
+async def test_a_solution_runs_where_the_runner_offers_what_it_needs() -> None:
+    offered = Capabilities(harness_version="1", gpus={"CPU": 1, "H100": 1}, libraries=("mojo",))
+    source = "#!PODIUM needs mojo\n# fake: verdict=crashed\n"
+    runner = DiscerningRunner(create(capabilities=offered))
+    report = await report_on({"solutions/correct/fast.py": source}, runner=runner)
+    assert [file for file, _ in errors(report)] == ["solutions/correct/fast.py"]
+
+
+async def test_a_solution_that_needs_triton_runs_on_a_gpu() -> None:
+    offered = Capabilities(harness_version="1", gpus={"H100": 1})
+    source = "#!PODIUM needs triton\n# fake: verdict=crashed\n"
+    runner = DiscerningRunner(create(capabilities=offered))
+    report = await report_on({"solutions/correct/fast.py": source}, runner=runner, gpu="H100")
+    assert [file for file, _ in errors(report)] == ["solutions/correct/fast.py"]
+
+
+async def test_a_runner_without_the_tasks_grader_does_no_dry_run() -> None:
+    offered = Capabilities(harness_version="1", gpus={"CPU": 1}, graders=())
+    report = await report_on(runner=DiscerningRunner(create(capabilities=offered)))
+    assert not report.dry_run
+    assert any("does not offer 'native'" in each.message for each in report.findings)
+
+
+async def test_without_a_right_solution_no_degenerate_answer_is_tried() -> None:
+    runner = DiscerningRunner(create())
+    source = "#!PODIUM needs cuda\n"
+    await report_on({"solutions/correct/torch_add.py": source}, runner=runner)
+    assert not any("_overwrite" in sent for _, sent in runner.modes)
+
+
+async def test_a_degenerate_answer_that_ends_otherwise_is_an_error() -> None:
+    source = "# fake: verdict=crashed\n"
+    report = await report_on(
+        {"solutions/correct/torch_add.py": source}, runner=DiscerningRunner(create(), passes="0")
+    )
+    assert ("task.yml", "an answer of zeros gave crashed") in errors(report)
