@@ -10,7 +10,9 @@ COVERED_ELSEWHERE = {
     "bot/__main__.py": "tests/e2e/test_command_line.py",
     "bot/wiring.py": "tests/e2e/test_command_line.py",
     "bot/frontends/cli/commands": "tests/e2e/test_command_line.py",
+    "bot/store/embedded": "tests/integration/test_embedded.py",
     "bot/store/memory": "tests/conformance/test_store.py",
+    "bot/store/migrate.py": "tests/migrations/test_migrate.py",
     "bot/store/postgres": "tests/conformance/test_store.py",
     "runners/harness/cuda": "tests/gpu",
 }

