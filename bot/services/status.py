@@ -70,6 +70,8 @@ async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
     board = await store.boards.get(submission.board)
     if board is None:
         raise LookupError(f"board {submission.board} of submission {submission_id} is not there")
+    # Jobs before evaluations: a job seen as ended then has its evaluation, never the reverse.
+    found = await store.jobs.of(submission_id)
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = _latest_stages(await store.jobs.events(submission_id, EventId(0)))
     jobs = [
@@ -80,7 +82,7 @@ async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
             event=latest.get(job.id),
             stored=stored.get(job.id),
         )
-        for job in await store.jobs.of(submission_id)
+        for job in found
     ]
     return SubmissionStatus(submission, board, tuple(jobs))
 
