@@ -54,7 +54,7 @@ def demo(
     ctx: typer.Context,
     *,
     tasks: Tasks = Path("tasks"),
-    rounds: Rounds = 3,
+    rounds: Rounds = 5,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> int:
