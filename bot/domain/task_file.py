@@ -73,6 +73,7 @@ def digest(task: TaskDefinition) -> str:
     """A hash of everything that makes two versions of a task differ; not of the version's note."""
     content = task.model_dump(mode="json", exclude={"version_note"})
     content["files"] = sorted(content["files"].items())
+    content["shared_files"] = sorted(content["shared_files"])
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -86,6 +86,10 @@ def test_candidates_see_types_and_headers_but_neither_reference_nor_evaluation()
     assert set(task.shared_files) == {"task.py", "utils.py", "fast.cuh"}
 
 
+def test_a_task_whose_evaluation_is_called_utils_does_not_show_it() -> None:
+    assert parse_task(make_bundle(BASE + "config: {main: utils.py}\n")).shared_files == ("task.py",)
+
+
 def test_every_other_key_reaches_the_definition() -> None:
     text = BASE + textwrap.dedent("""\
         config: {main: eval.py}
@@ -305,6 +309,8 @@ def test_the_digest_changes_with_everything_but_the_note() -> None:
     base = digest(parse_task(make_bundle()))
     assert digest(parse_task(make_bundle())) == base
     assert digest(parse_task(make_bundle(BASE + "version_note: x\n"))) == base
+    first, second = BASE.splitlines(keepends=True)[2:4]
+    assert digest(parse_task(make_bundle(BASE.replace(first + second, second + first)))) == base
     changes = (
         make_bundle(BASE.replace("# Add", "# Sum")),
         make_bundle(BASE + "test_timeout: 20\n"),
