@@ -2,7 +2,7 @@
 
 import itertools
 
-from runners.contract.evaluation import EvaluationRequest, Limits
+from runners.contract.evaluation import CPU, EvaluationRequest, Limits
 from runners.contract.task import Language, Mode, TaskDefinition, Workload
 
 REFERENCE = """
@@ -38,14 +38,19 @@ def make_identity(timeout_s: int = 10) -> TaskDefinition:
 
 
 def make_request(
-    source: str = RIGHT, *, timeout_s: int = 10, limits: Limits | None = None, gpu: str = "CPU"
+    source: str = RIGHT,
+    *,
+    mode: Mode = Mode.TEST,
+    timeout_s: int = 10,
+    limits: Limits | None = None,
+    gpu: str = CPU,
 ) -> EvaluationRequest:
-    """A test-mode request with an id of its own."""
+    """A request with an id of its own."""
     return EvaluationRequest(
         request_id=f"request-{next(_numbers)}",
         task=make_identity(timeout_s),
         source=source,
-        mode=Mode.TEST,
+        mode=mode,
         gpu=gpu,
         limits=limits or Limits(),
     )
