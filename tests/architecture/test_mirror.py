@@ -10,10 +10,14 @@ COVERED_ELSEWHERE = {
     "bot/__main__.py": "tests/e2e/test_command_line.py",
     "bot/wiring.py": "tests/e2e/test_command_line.py",
     "bot/frontends/cli/commands": "tests/e2e/test_command_line.py",
+    "bot/services/dispatch/attempt.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
+    "bot/services/dispatch/config.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
+    "bot/services/dispatch/execution.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/store/embedded": "tests/integration/test_embedded.py",
     "bot/store/memory": "tests/conformance/test_store.py",
     "bot/store/migrate.py": "tests/migrations/test_migrate.py",
     "bot/store/postgres": "tests/conformance/test_store.py",
+    "runners/backends/local_process": "tests/unit/runners/backends/test_local_process.py",
     "runners/harness/cuda": "tests/gpu",
 }
 """Module or folder to the tests which run it whole, where a unit test would only repeat them."""

@@ -21,7 +21,6 @@ NO_README_NEEDED = {
     "bot": "the README at the root draws it",
     "runners/contract": "runners/README.md describes it",
     "runners/harness": "runners/README.md describes it",
-    "bot/frontends": "its doors have theirs",
 }
 CODE = modules("bot", "runners")
 

@@ -1,0 +1,72 @@
+"""Tests of what a runner is asked and what it answers."""
+
+import pytest
+from pydantic import ValidationError
+
+from runners.contract.evaluation import (
+    BENCHMARK_ROUNDS,
+    RANKED_ROUNDS,
+    CaseKind,
+    CaseStatus,
+    Evaluation,
+    RoundPolicy,
+)
+from runners.contract.task import Mode
+from runners.contract.verdict import Stage, Verdict
+from tests.doubles.factories import make_case, make_evaluation, make_measurement, make_request
+
+
+@pytest.mark.parametrize("looks", [(), (5, 3), (3, 3), (0, 3)])
+def test_looks_are_ascending_round_counts(looks: tuple[int, ...]) -> None:
+    with pytest.raises(ValidationError, match="ascending"):
+        RoundPolicy(looks=looks)
+
+
+def test_a_request_has_the_rounds_of_its_mode_unless_it_names_others() -> None:
+    assert make_request(mode=Mode.RANKED).round_policy == RANKED_ROUNDS
+    assert make_request(mode=Mode.BENCHMARK).round_policy == BENCHMARK_ROUNDS
+    own = RoundPolicy(looks=(2,))
+    assert make_request(mode=Mode.RANKED, rounds=own).round_policy == own
+
+
+def test_a_measurement_belongs_to_a_passed_benchmark_alone() -> None:
+    with pytest.raises(ValidationError, match="measurement"):
+        make_case(measurement=make_measurement())
+    with pytest.raises(ValidationError, match="measurement"):
+        make_case(CaseKind.BENCHMARK, measurement=None)
+    with pytest.raises(ValidationError, match="measurement"):
+        make_case(CaseKind.BENCHMARK, status=CaseStatus.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("bound_ns", "fraction"), [(-50.0, 0.0), (50.0, 0.5), (100.0, 1.0), (300.0, 1.0)]
+)
+def test_the_verified_fraction_lies_between_none_and_all(bound_ns: float, fraction: float) -> None:
+    measurement = make_measurement(100.0).model_copy(update={"bound_ns": bound_ns})
+    assert measurement.verified_fraction == fraction
+
+
+def test_a_passed_evaluation_has_neither_a_failed_case_nor_a_failing_stage() -> None:
+    with pytest.raises(ValidationError, match="only passed cases"):
+        make_evaluation(cases=(make_case(status=CaseStatus.FAILED),))
+    with pytest.raises(ValidationError, match="only passed cases"):
+        make_evaluation(stage=Stage.TEST)
+
+
+def test_a_failing_verdict_names_its_stage() -> None:
+    with pytest.raises(ValidationError, match="names its stage"):
+        make_evaluation(verdict=Verdict.CRASHED, stage=None)
+
+
+def test_an_evaluation_survives_its_journey_as_json_and_nothing_is_added_on_the_way() -> None:
+    evaluation = make_evaluation()
+    text = evaluation.model_dump_json()
+    assert Evaluation.model_validate_json(text) == evaluation
+    with pytest.raises(ValidationError):
+        Evaluation.model_validate_json(text.replace("{", '{"rank": 1, ', 1))
+
+
+@pytest.mark.parametrize("time_ns", [0.0, -1.0, float("nan"), float("inf")])
+def test_no_time_is_zero_negative_or_not_finite(time_ns: float) -> None:
+    with pytest.raises(ValidationError):
+        make_measurement(time_ns)

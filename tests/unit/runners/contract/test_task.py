@@ -1,0 +1,49 @@
+"""Tests of a task as it travels."""
+
+import pytest
+from pydantic import ValidationError
+
+from runners.contract.task import GPU_NAME, ArgValue, Mode, TaskDefinition, Workload
+from tests.doubles.factories import make_task
+
+
+def test_a_workload_is_spelled_in_the_order_written() -> None:
+    args: dict[str, ArgValue] = {"size": 128, "shape": (2, 3), "kind": "odd", "seed": 7}
+    assert Workload(args=args).spec == "size: 128; shape: [2, 3]; kind: odd; seed: 7"
+
+
+def test_a_task_survives_its_journey_as_json() -> None:
+    task = make_task()
+    assert TaskDefinition.model_validate_json(task.model_dump_json()) == task
+
+
+@pytest.mark.parametrize("key", ["shared_files", "templates"])
+def test_a_file_that_is_named_must_be_there(key: str) -> None:
+    value = ("absent.py",) if key == "shared_files" else {"Python": "absent.py"}
+    with pytest.raises(ValidationError, match=r"absent\.py"):
+        make_task(**{key: value})
+
+
+def test_no_file_may_take_the_submissions_name() -> None:
+    with pytest.raises(ValidationError, match="is the submission's name"):
+        make_task(files={"submission.py": ""})
+
+
+@pytest.mark.parametrize("name", ["../x.py", "a/b.py", ".hidden", "a\nb", "", "x" * 101])
+def test_a_file_name_is_flat_and_visible(name: str) -> None:
+    with pytest.raises(ValidationError):
+        make_task(files={name: ""})
+
+
+@pytest.mark.parametrize(
+    ("mode", "limit_s"),
+    [(Mode.TEST, 10), (Mode.BENCHMARK, 20), (Mode.PROFILE, 20), (Mode.RANKED, 30)],
+)
+def test_each_mode_has_its_time_limit(mode: Mode, limit_s: int) -> None:
+    task = make_task(test_timeout=10, benchmark_timeout=20, ranked_timeout=30)
+    assert task.timeout_s(mode) == limit_s
+
+
+@pytest.mark.parametrize(("name", "fits"), [("H100!", True), ("A100-80GB", True), ("a b", False)])
+def test_gpu_names_are_one_word(name: str, *, fits: bool) -> None:
+    assert (GPU_NAME.match(name) is not None) is fits
