@@ -1,0 +1,183 @@
+"""The local runner against harnesses that misbehave, each a real process."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.backends import local_process
+from runners.backends.local_process import harness, pool
+from runners.backends.local_process.gpus import Gpu
+from runners.contract.evaluation import CPU, Evaluation, Progress
+from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
+from tests.doubles.evaluating import make_request
+
+IMITATION = str(Path(__file__).parent / "imitation.py")
+
+
+def imitate(monkeypatch: pytest.MonkeyPatch, *flags: str) -> None:
+    def command(_: Gpu | None, *, strict: bool) -> list[str]:
+        return [sys.executable, IMITATION, *flags]
+
+    monkeypatch.setattr(harness, "command", command)
+
+
+@pytest.fixture
+async def runner(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runner]:
+    imitate(monkeypatch)
+    made = local_process.create(slots={CPU: 1})
+    yield made
+    await made.aclose()
+
+
+def ignore(_: Progress) -> None:
+    return
+
+
+async def evaluate(runner: Runner, source: str = "") -> Evaluation:
+    return await runner.wait(await runner.start(make_request(source)), ignore)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("die", "status 9: I fell"),
+        ("shout", "over 16777216 bytes"),
+        ("babble", "broke the contract"),
+        ("mistake", "answered another request"),
+        ("apologise", "the disk is full"),
+    ],
+)
+async def test_a_failing_harness_is_an_error_for_that_call_alone(
+    runner: Runner, source: str, reason: str
+) -> None:
+    with pytest.raises(RunnerError, match=reason):
+        await evaluate(runner, source)
+    assert (await evaluate(runner)).verdict == "passed"
+
+
+async def test_a_harness_stays_warm_between_calls(runner: Runner) -> None:
+    assert (await evaluate(runner)).message == (await evaluate(runner)).message
+
+
+async def test_a_harness_that_died_while_idle_is_replaced(runner: Runner) -> None:
+    first = await evaluate(runner, "leave")
+    await asyncio.wait({asyncio.create_task(_ended(int(first.message)))}, timeout=5)
+    assert (await evaluate(runner)).message != first.message
+
+
+async def _ended(pid: int) -> None:
+    await asyncio.to_thread(psutil.wait_procs, [psutil.Process(pid)])
+
+
+async def test_two_hundred_calls_leak_no_descriptor(runner: Runner) -> None:
+    await evaluate(runner)
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
+    for _ in range(200):
+        await evaluate(runner)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - names only
+
+
+async def test_restarted_harnesses_leak_no_descriptor(runner: Runner) -> None:
+    await evaluate(runner)
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
+    for _ in range(5):
+        with pytest.raises(RunnerError):
+            await evaluate(runner, "die")
+    await evaluate(runner)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - names only
+
+
+async def test_a_silent_harness_is_killed_at_the_hard_limit(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = int((await evaluate(runner)).message)
+    monkeypatch.setattr(pool, "hard_limit_s", lambda _: 0.2)
+    with pytest.raises(RunnerError, match="no evaluation within 0 s"):
+        await evaluate(runner, "hang")
+    assert not psutil.pid_exists(pid)
+
+
+def test_the_hard_limit_lies_beyond_every_phase_of_the_task() -> None:
+    assert pool.hard_limit_s(make_request(timeout_s=7)) == 14 + pool.GRACE_S
+
+
+async def test_nothing_of_our_environment_is_passed_on(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODIUM_SECRET", "hunter2")
+    with pytest.raises(RunnerError) as raised:
+        await evaluate(runner, "environment")
+    allowed = {"PATH", "LANG", "HOME", "CUDA_VISIBLE_DEVICES", "LC_CTYPE"}
+    assert set(json.loads(str(raised.value))) <= allowed
+
+
+async def test_a_request_over_sixteen_mebibytes_is_refused(runner: Runner) -> None:
+    with pytest.raises(RunnerError, match="at most 16777216"):
+        await runner.start(make_request("x" * (16 << 20)))
+
+
+async def test_a_harness_that_refuses_to_start_gives_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    imitate(monkeypatch, "--refuse")
+    runner = local_process.create(slots={CPU: 1}, strict=True)
+    with pytest.raises(RunnerError, match="status 3: refusing to run without seccomp"):
+        await runner.capabilities()
+    await runner.aclose()
+
+
+async def test_a_harness_that_does_not_greet_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    imitate(monkeypatch, "--rude")
+    runner = local_process.create(slots={CPU: 1})
+    with pytest.raises(RunnerError, match="began with another line"):
+        await evaluate(runner)
+    await runner.aclose()
+
+
+async def test_old_calls_are_forgotten_and_recent_ones_are_not(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_REMEMBERED", 2)
+    calls = [await _call(runner) for _ in range(5)]
+    with pytest.raises(UnknownCallError):
+        await runner.wait(calls[0], ignore)
+    assert (await runner.wait(calls[-1], ignore)).verdict == "passed"
+
+
+async def _call(runner: Runner) -> CallId:
+    call = await runner.start(make_request())
+    await runner.wait(call, ignore)
+    return call
+
+
+async def test_closing_while_harnesses_run_leaves_no_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    imitate(monkeypatch)
+    runner = local_process.create(slots={CPU: 3})
+    calls = [await runner.start(make_request("hang")) for _ in range(5)]
+    waiting = [asyncio.create_task(runner.wait(call, ignore)) for call in calls]
+    await asyncio.wait(waiting, timeout=0.5)
+    await runner.aclose()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(result, RunnerError) for result in results)
+    lines = [" ".join(p.cmdline()) for p in psutil.Process().children(recursive=True)]
+    assert not [line for line in lines if IMITATION in line]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "strict", "expected"),
+    [(None, False, []), (Gpu(1, "GPU-1a", "H200"), True, ["--gpu-index", "1", "--strict"])],
+)
+def test_a_harness_is_told_its_gpu_and_its_strictness(
+    gpu: Gpu | None, expected: list[str], *, strict: bool
+) -> None:
+    line = harness.command(gpu, strict=strict)
+    assert line[1:] == ["-m", "runners.harness", "--serve", *expected]
+    assert harness.environment(gpu)["CUDA_VISIBLE_DEVICES"] == (gpu.handle if gpu else "")
