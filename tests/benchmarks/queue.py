@@ -16,11 +16,11 @@ import asyncpg
 
 from bot.domain.ids import PersonId
 from bot.domain.submission import NewSubmission
-from bot.ports import Claim
+from bot.ports import Claim, Store
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
 from bot.store.migrate import migrate
-from bot.store.postgres import PostgresStore, open_store
+from bot.store.postgres import open_store
 from runners.contract.task import Mode
 from tests.doubles.stored import Scene, set_up
 
@@ -78,7 +78,7 @@ async def clear(dsn: str) -> None:
         await connection.close()
 
 
-async def timed_claims(store: PostgresStore, wanted: int) -> float:
+async def timed_claims(store: Store, wanted: int) -> float:
     """Seconds in which several workers together claim `wanted` jobs."""
 
     async def work(name: str, share: int) -> None:
@@ -113,6 +113,21 @@ async def timed_adds(scene: Scene, people: list[PersonId], each: int) -> float:
     return WRITERS * each / (time.perf_counter() - started)
 
 
+async def at_depth(dsn: str, scene: Scene, people: list[PersonId], depth: int) -> Result:
+    """Claims from a queue of that depth, filled anew as often as `CLAIMS` of them take."""
+    share = min(CLAIMS, depth)
+    rounds = CLAIMS // share
+    filling = claiming = 0.0
+    for _ in range(rounds):
+        await clear(dsn)
+        started = time.perf_counter()
+        await fill(dsn, scene, people, depth)
+        filling += time.perf_counter() - started
+        claiming += await timed_claims(scene.store, share)
+    print(f"filled {depth} in bulk at {rounds * depth / filling:,.0f} jobs/s")
+    return Result(f"{depth}", rounds * share, claiming)
+
+
 async def fairness(dsn: str, scene: Scene, people: list[PersonId]) -> tuple[Result, int]:
     """Claims behind one person's 10,000 jobs, and the place of a second person's 20th job."""
     await clear(dsn)
@@ -136,15 +151,7 @@ async def measure(dsn: str, depths: list[int]) -> None:
         people = [(await store.people.ensure(f"p:{n}", f"p{n}")).id for n in range(PEOPLE)]
         await store.jobs.limit("CPU", None)
         adds = await timed_adds(scene, people, 250)
-        results: list[Result] = []
-        for depth in depths:
-            await clear(dsn)
-            started = time.perf_counter()
-            await fill(dsn, scene, people, depth)
-            bulk = depth / (time.perf_counter() - started)
-            claims = min(CLAIMS, depth)
-            results.append(Result(f"{depth}", claims, await timed_claims(store, claims)))
-            print(f"filled {depth} in bulk at {bulk:,.0f} jobs/s")
+        results = [await at_depth(dsn, scene, people, depth) for depth in depths]
         crowd, place = await fairness(dsn, scene, people)
     print(f"enqueue: {adds:,.0f} submissions/s ({WRITERS} writers, one transaction each)")
     print(f"claims:  {WORKERS} workers, {BATCH} at a time, {PEOPLE} people")

@@ -18,13 +18,15 @@ from bot.domain.person import Person
 from bot.ports import Notice, Topic
 from bot.store.embedded import binaries, folder, open_database, processes
 from bot.store.embedded.account import server_account
-from bot.store.embedded.cluster import Cluster, stop
+from bot.store.embedded.cluster import Cluster, socket_folder, stop
 from bot.store.migrate import migrate
 from bot.store.postgres import PostgresStore, open_store
 from tests.doubles.clock import ManualClock
+from tests.doubles.stored import make_evaluation, set_up
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
+DEBIAN = sorted(path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 OWNER = """
 import asyncio, sys
 from pathlib import Path
@@ -295,3 +297,32 @@ async def test_a_folder_that_cannot_be_written_is_said() -> None:
     with pytest.raises(SetupError, match=r"cannot write to .*choose another data folder"):
         async with open_database(Path("/dev/null/data")):
             pass
+
+
+@pytest.mark.skipif(not DEBIAN, reason="Debian's postgresql package is not installed")
+async def test_the_queue_works_on_debians_server(data_dir: Path, clock: ManualClock) -> None:
+    home = data_dir / "postgres"
+    home.mkdir(parents=True)
+    for path in (data_dir, home):
+        path.chmod(0o711)
+    account = server_account()
+    server = Cluster(
+        home=home,
+        programs=DEBIAN[-1],
+        account=account,
+        password="only-for-this-test",  # noqa: S106 - the server is gone after the test
+        sockets=socket_folder(home, account),
+        log=home / "postgres.log",
+    )
+    await server.create()
+    process = await server.start()
+    try:
+        await migrate(server.dsn)
+        async with open_store(server.dsn, clock) as store:
+            scene = await set_up(store)
+            submission = await scene.submit()
+            job = await scene.claim_one()
+            assert await store.jobs.accept(job.id, job.fence, make_evaluation(), None)
+            assert len(await store.results.evaluations(submission.id)) == 1
+    finally:
+        await stop(process)

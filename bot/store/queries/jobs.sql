@@ -49,14 +49,17 @@ picked as materialized (
     from placed order by place limit $2
 ),
 free as materialized (
-    select id from jobs where id in (select id from picked) and state = 'queued'
+    -- Still queued? Asked in words which no partial index knows, and of an array: otherwise the
+    -- planner may read every queued job to find these few.
+    select id from jobs
+    where id = any (array(select id from picked)) and state <> 'running' and finished_at is null
     for update skip locked
 ),
 claimed as (
     update jobs set
         state = 'running', attempt = attempt + 1, fence = fence + 1, worker = $4,
         lease_until = $5, started_at = coalesce(started_at, $3), moved_at = $3
-    where id in (select id from free)
+    where id = any (array(select id from free))
     returning *
 )
 select claimed.* from claimed join picked using (id) order by place
