@@ -245,12 +245,28 @@ async def test_a_data_folder_that_only_root_can_enter_works(
     monkeypatch.setattr(folder, "SHARED_HOMES", open_folder_root / "shared")
     async with open_database(closed / "data") as database:
         await value(database.dsn, "create table kept as select 7 as seven")
+    closed.chmod(0o711)
     async with open_database(closed / "data") as database:
         assert await value(database.dsn, "select seven from kept") == 7
     homes = list((open_folder_root / "shared").iterdir())
     assert len(homes) == 1
     assert homes[0].stat().st_uid == 0
     assert (homes[0] / "data").stat().st_uid == pwd.getpwnam("postgres").pw_uid
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+async def test_a_folder_whose_permissions_changed_never_hides_its_rows(
+    open_folder_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "SHARED_HOMES", open_folder_root / "shared")
+    parent = open_folder_root / "changing"
+    parent.mkdir(mode=0o711)
+    async with open_database(parent / "data"):
+        pass
+    parent.chmod(0o700)
+    with pytest.raises(SetupError, match=r"can no longer enter .*chmod o\+x"):
+        async with open_database(parent / "data"):
+            pass
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")

@@ -72,9 +72,18 @@ class Folder:
         return self._kept("password", new_password)
 
     def home(self, account: Account) -> Path:
-        """Where the server's own files lie: here, or where its account can go."""
-        if account.can_enter(self.path):
+        """Where the server's own files lie: here, or where its account can go.
+
+        What was chosen first stays, so that a changed permission never hides the rows.
+        """
+        elsewhere = (self.path / "location").exists()
+        if not elsewhere and account.can_enter(self.path):
             return self.path
+        if not elsewhere and (self.path / "data").exists():
+            raise SetupError(
+                f"the account of the database can no longer enter {self.path}; "
+                "let others pass its parent folders again (chmod o+x), or move it"
+            )
         home = Path(self._kept("location", lambda: str(SHARED_HOMES / secrets.token_hex(8))))
         with writing(home):
             SHARED_HOMES.mkdir(mode=0o711, parents=True, exist_ok=True)
