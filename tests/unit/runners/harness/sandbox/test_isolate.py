@@ -39,6 +39,11 @@ except OSError as error:
         assert confined(script).said in {errno.ENETUNREACH, errno.EACCES, errno.ECONNREFUSED}
 
 
+def test_it_has_no_network_interface_of_the_machine(confined: Confined) -> None:
+    script = "import socket; said = [name for _, name in socket.if_nameindex()]"
+    assert set(confined(script).said) <= {"lo"}
+
+
 def test_sockets_that_no_network_namespace_holds_are_refused(confined: Confined) -> None:
     script = """
 import socket
