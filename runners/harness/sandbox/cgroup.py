@@ -57,8 +57,9 @@ def _limits() -> dict[str, dict[str, int]]:
 
 
 def _make(parent: Path, limits: dict[str, int]) -> Path:
-    for stale in parent.glob(f"{_PREFIX}*"):
-        Group((stale,)).remove()
+    for other in parent.glob(f"{_PREFIX}*"):
+        if not Path("/proc", other.name.removeprefix(_PREFIX)).exists():  # its maker was killed
+            Group((other,)).remove()
     folder = parent / f"{_PREFIX}{os.getpid()}"
     folder.mkdir()
     try:
