@@ -3,6 +3,7 @@
 import fcntl
 import mmap
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,6 +13,12 @@ from runners.harness.values import DTYPES, Node, TensorNode, describe, leaves, t
 
 ALIGNMENT = 4096
 """Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
+
+
+READY, GO, DONE = range(3)
+"""Words of the arena's first page, by which a GPU call is handed over without a system call."""
+CHECK_EVERY = 1 << 14
+"""Turns of a spinning wait between two looks at whether waiting still makes sense."""
 
 
 def reach(value: torch.Tensor) -> int:
@@ -26,7 +33,7 @@ class Layout:
     """Lays the tensors of one value out, page after page, in the arena of their device."""
 
     def __init__(self) -> None:
-        self.sizes = {"cpu": 0, "cuda": 0}
+        self.sizes = {"cpu": ALIGNMENT, "cuda": 0}  # the first page of host memory holds words
 
     def place(self, value: torch.Tensor, device: str | None = None) -> TensorNode:
         """Give the tensor the next free pages, of its own device when none is named."""
@@ -67,6 +74,30 @@ def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
     return flat.as_strided(node.shape, node.stride)
 
 
+class Words:
+    """The counters at the head of an arena, each written by one side only."""
+
+    def __init__(self, buffer: mmap.mmap) -> None:
+        self.words = memoryview(buffer)[:64].cast("Q")
+
+    def write(self, index: int, value: int) -> None:
+        """Set one word."""
+        self.words[index] = value
+
+    def read(self, index: int) -> int:
+        """The present value of one word."""
+        return self.words[index]
+
+    def spin(self, index: int, value: int, check: Callable[[], None]) -> None:
+        """Wait until a word has the value; `check` raises when that can no longer come."""
+        words = self.words
+        turns = 0
+        while words[index] != value:
+            turns += 1
+            if turns % CHECK_EVERY == 0:
+                check()
+
+
 class Arena:
     """A memory file that the judge owns and a candidate maps; its size can never change.
 
@@ -81,6 +112,7 @@ class Arena:
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL)
         self.buffer = mmap.mmap(self.fd, self.size)
+        self.words = Words(self.buffer)
 
     def write(self, node: Node, value: object) -> None:
         """Copy every host tensor of `value` to where `node` says."""

@@ -1,14 +1,15 @@
 """From raw windows to confirmed times: the rules of both clocks, without any input or output."""
 
+import math
 from dataclasses import dataclass, field
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.ruling import Ruling
 from runners.harness.statistics import rounds_interval, standard_error_of_median
 
-IDLE_GAP_NS = 12_000.0
+IDLE_GAP_NS = 8_000.0
 """How much GPU work a window's idle gaps may hide: launch and hand-over that a no-op pays too."""
 
 FLOOR_NS = 1_000.0
@@ -23,15 +24,20 @@ class Round:
     """The judge's own clock, from the input's release to the captured output."""
     claims: list[float] = field(default_factory=list)
     """The candidate's clock: precise on a GPU, and forgeable."""
-    before: list[float] = field(default_factory=list)
-    """Overhead of the candidate's own windows, before it imported the submission."""
+    steady: list[float] = field(default_factory=list)
+    """Overhead of a trusted candidate's windows, before this one imported the submission."""
     beside: list[float] = field(default_factory=list)
-    """Overhead of a trusted candidate's windows, taken between the timed ones."""
+    """Overhead of the same trusted candidate's windows, taken between the timed ones."""
 
     @property
     def overhead(self) -> float:
-        """What a window costs beyond the kernel: the smaller calibration, which favours none."""
-        return min(median(self.before), median(self.beside))
+        """What a window costs beyond the kernel, as the interleaved calibration saw it.
+
+        It may not exceed what the same trusted candidate needed before the submission was
+        imported, beyond the noise: who disturbs the calibration must not gain by it.
+        """
+        noise = standard_error_of_median(self.steady) + standard_error_of_median(self.beside)
+        return min(median(self.beside), median(self.steady) + 3 * noise)
 
     @property
     def bound(self) -> float:
@@ -39,10 +45,23 @@ class Round:
         return median(self.windows) - self.overhead
 
     @property
-    def resolution(self) -> float:
-        """By how much the bound may be off: noise of both medians, and drift between them."""
-        noise = standard_error_of_median(self.windows) + standard_error_of_median(self.beside)
-        return 3 * noise + abs(median(self.before) - median(self.beside))
+    def drift(self) -> float:
+        """By how much the machine changed between calibration and timing, with its sign."""
+        return median(self.beside) - median(self.steady)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the bound."""
+        return math.hypot(
+            standard_error_of_median(self.windows), standard_error_of_median(self.beside)
+        )
+
+
+def resolution(rounds: list[Round]) -> float:
+    """By how much the bound over all rounds may be off: three standard errors, and the drift."""
+    within = math.sqrt(fmean(each.error**2 for each in rounds) / len(rounds))
+    between = stdev(each.bound for each in rounds) / math.sqrt(len(rounds)) if rounds[1:] else 0.0
+    return 3 * max(within, between) + abs(fmean(each.drift for each in rounds))
 
 
 def host_values(rounds: list[Round]) -> list[list[float]]:
@@ -50,31 +69,26 @@ def host_values(rounds: list[Round]) -> list[list[float]]:
     return [[max(FLOOR_NS, w - each.overhead) for w in each.windows] for each in rounds]
 
 
-def host_resolution(rounds: list[Round]) -> float:
-    """By how much a time on the CPU may be off, in ns."""
-    return max(FLOOR_NS, median(each.resolution for each in rounds))
-
-
 def device_values(rounds: list[Round]) -> list[list[float]]:
     """On a GPU the candidate's events are the value, once the bound has confirmed them.
 
     A claim below `bound - resolution` is refused with both numbers.
     """
-    resolution = device_resolution(rounds)
-    for each in rounds:
-        claim = median(each.claims)
-        if claim < each.bound - resolution or claim <= 0:
-            raise Ruling(
-                Verdict.TIMING_REJECTED,
-                f"{claim / 1e3:.2f} us were claimed, but the judge saw {each.bound / 1e3:.2f} us"
-                f" +- {resolution / 1e3:.2f}",
-            )
+    claim = fmean(median(each.claims) for each in rounds)
+    bound = fmean(each.bound for each in rounds)
+    tolerance = device_resolution(rounds)
+    if claim <= 0 or claim < bound - tolerance:
+        raise Ruling(
+            Verdict.TIMING_REJECTED,
+            f"{claim / 1e3:.2f} us were claimed, but the judge saw {bound / 1e3:.2f} us"
+            f" ± {tolerance / 1e3:.2f}",
+        )
     return [list(each.claims) for each in rounds]
 
 
 def device_resolution(rounds: list[Round]) -> float:
     """By how much a claim on a GPU could be below the truth without being noticed, in ns."""
-    return median(each.resolution for each in rounds) + IDLE_GAP_NS
+    return resolution(rounds) + IDLE_GAP_NS
 
 
 def measurement(rounds: list[Round], stop: StopReason, *, on_gpu: bool) -> Measurement:
@@ -85,7 +99,7 @@ def measurement(rounds: list[Round], stop: StopReason, *, on_gpu: bool) -> Measu
         time_ns=interval.centre,
         half_width_ns=interval.half_width,
         bound_ns=fmean(each.bound for each in rounds),
-        resolution_ns=device_resolution(rounds) if on_gpu else host_resolution(rounds),
+        resolution_ns=device_resolution(rounds) if on_gpu else max(FLOOR_NS, resolution(rounds)),
         rounds=len(rounds),
         samples=tuple(tuple(samples) for samples in values),
         stop_reason=stop,

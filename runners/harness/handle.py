@@ -4,13 +4,15 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
 from pydantic import ValidationError
 
 from runners.contract.verdict import Verdict
+from runners.harness.arena import DONE, GO, READY, Words
 from runners.harness.channel import (
     FRAME_MAX,
     GREETING,
@@ -54,20 +56,16 @@ class Exchange:
     reply: Reply
 
 
-def _nothing() -> None:
-    return
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """What the judge does inside a window, at both of its ends.
 
-    `open` makes the input visible after the clock was read; `close` sees the raw reply and
-    makes the answer the judge's own before the clock is read again.
+    `open` makes the input visible after the clock was read; `close` makes the answer the
+    judge's own before the clock is read again.
     """
 
-    close: Callable[[bytes], None]
-    open: Callable[[], None] = _nothing
+    open: Callable[[], None]
+    close: Callable[[], None]
 
 
 class Handle:
@@ -124,21 +122,55 @@ class Handle:
             raise StartError("the candidate has no process")
         return self.subject
 
-    def ask(self, order: bytes, deadline: Deadline, window: Window) -> Exchange:
-        """Give an order to the frozen candidate, let it run, and wait for its reply.
+    def ask(self, order: bytes, deadline: Deadline) -> Exchange:
+        """Give an order to the frozen candidate, let it run, and freeze it when it has replied.
 
-        Raises Ruling when the candidate fails in any way.
+        The window closes when everything stands still. Raises Ruling when the candidate fails.
         """
-        try:
+        with self._ruling():
             self._refuse_unasked()
             self.orders.sendall(order)
             begin = time.perf_counter_ns()
-            window.open()
             self.process.thaw()
             frame = self._await_frame(deadline)
-            window.close(frame)
+            self.process.freeze()
             end = time.perf_counter_ns()
-            reply = Reply.model_validate_json(frame)
+            return self._judged(frame, end - begin)
+
+    def race(self, order: bytes, deadline: Deadline, window: Window, words: Words) -> Exchange:
+        """Let the candidate get ready for an order, and hand it over by words in shared memory.
+
+        The clock starts before `window.open` makes the input visible and stops when
+        `window.close` has made the answer the judge's own. The candidate is frozen afterwards.
+        """
+        with self._ruling():
+            self._refuse_unasked()
+            turn = words.read(GO) + 1
+            self.orders.sendall(order)
+            self.process.thaw()
+            check = lambda: self._look(deadline)  # noqa: E731
+            words.spin(READY, turn, check)
+            begin = time.perf_counter_ns()
+            window.open()
+            words.write(GO, turn)
+            words.spin(DONE, turn, check)
+            window.close()
+            end = time.perf_counter_ns()
+            frame = self._await_frame(deadline)
+            self.process.freeze()
+            return self._judged(frame, end - begin)
+
+    def _judged(self, frame: bytes, window_ns: int) -> Exchange:
+        reply = Reply.model_validate_json(frame)
+        self._drain()
+        self._refuse_failure(reply)
+        return Exchange(window_ns, reply)
+
+    @contextmanager
+    def _ruling(self) -> Iterator[None]:
+        """Turn every way in which a candidate can fail into its verdict."""
+        try:
+            yield
         except ProcessGoneError as gone:
             self._drain()
             raise self._ruling_of_end(gone.status) from gone
@@ -146,9 +178,18 @@ class Handle:
             raise Ruling(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._ruling_of_hang_up() from error
-        self._drain()
-        self._refuse_failure(reply)
-        return Exchange(end - begin, reply)
+
+    def _look(self, deadline: Deadline) -> None:
+        """While spinning: raise when the candidate failed instead of answering."""
+        ready = {fd for fd, _ in self.poll.poll(0)}
+        if self.output in ready:
+            self._drain()
+        if self.process.pidfd in ready:
+            self.process.check()
+        if self.orders.fileno() in ready:
+            self._judged(self.orders.recv(FRAME_MAX), 0)
+            raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
+        self._enforce(deadline)
 
     def _refuse_unasked(self) -> None:
         try:

@@ -114,14 +114,6 @@ class Subject:
             except ProcessLookupError:
                 continue
 
-    def alive(self) -> bool:
-        """Whether the process has not ended yet."""
-        try:
-            self.check()
-        except ProcessGoneError:
-            return False
-        return True
-
     def check(self) -> None:
         """Raise ProcessGoneError when the process has ended."""
         found = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)

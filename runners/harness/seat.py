@@ -9,7 +9,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, Plan, lay_out
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
 from runners.harness.deadline import Deadline
-from runners.harness.handle import Exchange, Handle, Window
+from runners.harness.handle import Exchange, Handle
 from runners.harness.integrity import refuse_changed_inputs
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
@@ -27,14 +27,13 @@ class Seat:
         self.session = session
         self.handle = handle
         self.arena = arena
+        self.wanted: Node | None = None
         handle.process.freeze()
         self.base = handle.process.address_of("arena")  # no submitted code has run yet
 
     def build(self, deadline: Deadline) -> None:
         """Import the submission; Ruling when it does not."""
-        self.handle.ask(
-            encode(Order(operation=Operation.BUILD)), deadline, Window(close=self._freeze)
-        )
+        self.handle.ask(encode(Order(operation=Operation.BUILD)), deadline)
 
     def call(
         self,
@@ -50,10 +49,7 @@ class Seat:
         plan = lay_out(value)
         self.arena.write(plan.node, value)
         order = Order(operation=operation, value=plan.node)
-        return self.handle.ask(encode(order), deadline, Window(close=self._freeze))
-
-    def _freeze(self, _: bytes) -> None:
-        self.handle.process.freeze()
+        return self.handle.ask(encode(order), deadline)
 
     def fetch(self, reply: Reply) -> Any:  # noqa: ANN401 - whatever the kernel gave
         """The judge's own copy of the output, read while the candidate stands still."""

@@ -27,8 +27,8 @@ from runners.harness.values import Node
 
 WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
-CALIBRATIONS = 8
-"""Windows of the trusted reader in the candidate itself, before the submission is imported."""
+CALIBRATIONS = 15
+"""Windows of the trusted candidate before the submission is imported into the other one."""
 SETTLING = 2
 """The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
 FLUSH_BYTES = 32 << 20
@@ -50,6 +50,8 @@ class Stopwatch:
         self.expected = session.code.expected(self.fixed)
         self.room = lay_out(self.fixed)
         self.index = 0
+        if session.on_gpu and self.expected is None:
+            self.expected = self._discover()
 
     def measure(self) -> Measurement:
         """Time rounds until the interval is narrow, the cap is reached or time runs out."""
@@ -64,6 +66,16 @@ class Stopwatch:
                 self.session.tell(Stage.TIMING, len(rounds), self.policy.looks[-1])
                 stop = self._stop_reason(rounds, spent)
         return measurement(rounds, stop, on_gpu=self.session.on_gpu)
+
+    def _discover(self) -> Node | None:
+        """Where no reference tells the output's structure, let a candidate of its own tell it.
+
+        Calibrations must copy as much as timed calls do, so this has to be known before them.
+        """
+        with take_seat(self.session, self.room, None) as seat:
+            seat.build(self.deadline)
+            seat.call(Operation.RUN, self._fresh_input(), None, self.deadline)
+            return seat.wanted
 
     def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
         count = len(rounds)
@@ -84,7 +96,8 @@ class Stopwatch:
         with take_seat(self.session, self.room, self.expected) as seat:
             self._settle(seat)
             for _ in range(CALIBRATIONS):
-                result.before.append(self._overhead(seat))
+                self._overhead(seat)  # a window of its own between two, as it will be later
+                result.steady.append(self._overhead(anchor))
             with self.session.lasting("build"):
                 seat.build(self.deadline)
             begin = self.deadline.remaining

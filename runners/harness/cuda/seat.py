@@ -64,7 +64,6 @@ class DeviceSeat(Seat):
         super().__init__(session, handle, arena)
         self.buffers = buffers
         self.snapshot: dict[int, torch.Tensor] = {}
-        self.wanted: Node | None = None
 
     @override
     def call(
@@ -74,21 +73,19 @@ class DeviceSeat(Seat):
         if plan.device_size > self.buffers.input.size:
             raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         self.arena.write(plan.node, value)
-        self.wanted = expected or self._discover(plan, value, deadline)
+        if expected is None and operation is Operation.RUN:
+            expected = self._discover(plan, value, deadline)
+        self.wanted = expected
         self._poison()
         order = Order(operation=operation, value=plan.node, output=self.wanted)
         window = Window(open=lambda: self._reveal(plan.node, value), close=self._capture)
-        try:
-            return self.handle.ask(encode(order), deadline, window)
-        finally:
-            self._still()
+        return self.handle.race(encode(order), deadline, window, self.arena.words)
 
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Without a reference output, one untimed call tells the structure of this one."""
         order = Order(operation=Operation.RUN, value=plan.node)
-        window = Window(open=lambda: self._reveal(plan.node, value), close=lambda _: None)
-        exchange = self.handle.ask(encode(order), deadline, window)
-        self._still()
+        window = Window(open=lambda: self._reveal(plan.node, value), close=self._capture)
+        exchange = self.handle.race(encode(order), deadline, window, self.arena.words)
         if exchange.reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
         try:
@@ -98,11 +95,6 @@ class DeviceSeat(Seat):
         if device_bytes(wanted) > self.buffers.output.size:
             raise Ruling(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
         return wanted
-
-    def _still(self) -> None:
-        # Outside the window: a candidate that stands still launches nothing beside the judge.
-        if not self.handle.process.reaped and self.handle.process.alive():
-            self.handle.process.freeze()
 
     def _poison(self) -> None:
         self.buffers.output.bytes.fill_(POISON)
@@ -115,7 +107,7 @@ class DeviceSeat(Seat):
         self.buffers.flush.add_(1)
         torch.cuda.synchronize()
 
-    def _capture(self, _: bytes) -> None:
+    def _capture(self) -> None:
         if self.wanted is None:
             return
         places = [each for each in tensors(self.wanted) if each.device == "cuda"]
