@@ -1,0 +1,39 @@
+"""Tests of how jobs move and what they make of their submission."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.job import PRIORITIES, JobState, backoff, submission_state
+from bot.domain.submission import SubmissionState
+from runners.contract.task import Mode
+
+
+@pytest.mark.parametrize(("attempt", "seconds"), [(1, 2), (2, 4), (5, 32), (6, 60), (50, 60)])
+def test_each_failed_attempt_doubles_the_wait_up_to_a_minute(attempt: int, seconds: int) -> None:
+    assert backoff(attempt) == timedelta(seconds=seconds)
+
+
+def test_a_quick_test_goes_before_a_ranked_run() -> None:
+    assert set(PRIORITIES) == set(Mode)
+    assert PRIORITIES[Mode.TEST] > PRIORITIES[Mode.BENCHMARK] > PRIORITIES[Mode.RANKED]
+
+
+Q, R, S, F, C = JobState
+
+
+@pytest.mark.parametrize(
+    ("jobs", "state"),
+    [
+        ((Q, Q), SubmissionState.QUEUED),
+        ((Q, R), SubmissionState.RUNNING),
+        ((Q, S), SubmissionState.RUNNING),
+        ((S, S), SubmissionState.FINISHED),
+        ((S, C), SubmissionState.CANCELLED),
+        ((C, F), SubmissionState.FAILED),
+    ],
+)
+def test_a_submission_stands_where_its_jobs_let_it(
+    jobs: tuple[JobState, ...], state: SubmissionState
+) -> None:
+    assert submission_state(jobs) is state
