@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from bot.domain.ids import SubmissionId
-from bot.frontends.cli.following import evaluate, follow, follow_all, stop_signals
+from bot.frontends.cli.following import _moved, evaluate, follow, follow_all, stop_signals
 from bot.frontends.cli.progress import ProgressLines
-from bot.ports import Store
+from bot.ports import Notice, Store, Topic
 from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.publish import PublishRequest, publish
 from bot.services.submit import submit
@@ -71,6 +71,13 @@ async def test_submissions_are_followed_to_their_ends() -> None:
     assert again == ended[numbers[0]]
     assert f"#{numbers[1]}: CPU: wrong answer" in stream.getvalue()
     assert "again: CPU: passed" in stream.getvalue()
+
+
+def test_a_notice_concerns_its_own_submission_and_silence_the_oldest_few() -> None:
+    waiting = {SubmissionId(number): "" for number in (3, 4, 5, 6)}
+    assert _moved(Notice(Topic.PROGRESS, "5"), waiting) == [5]
+    assert _moved(Notice(Topic.PROGRESS, "9"), waiting) == []
+    assert _moved(None, waiting) == [3, 4, 5]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

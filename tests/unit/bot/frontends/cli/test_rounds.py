@@ -8,7 +8,8 @@ from runners.contract.task import Mode
 
 
 @pytest.mark.parametrize(
-    ("most", "looks"), [(1, (1,)), (3, (3,)), (5, (5,)), (9, (5, 8)), (40, RANKED_ROUNDS.looks)]
+    ("most", "looks"),
+    [(1, (1,)), (3, (3,)), (5, (5,)), (8, (5, 8)), (9, (5, 8)), (40, RANKED_ROUNDS.looks)],
 )
 def test_looks_beyond_the_cap_are_left_out(most: int, looks: tuple[int, ...]) -> None:
     assert cap_rounds(Mode.RANKED, most).looks == looks
