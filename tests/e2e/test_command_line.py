@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,9 +80,11 @@ class Podium:
 
 
 @pytest.fixture
-def podium(tmp_path: Path) -> Podium:
-    tmp_path.chmod(0o755)
-    return Podium(tmp_path)
+def podium() -> Iterator[Podium]:
+    """Not below pytest's own folder: the database's account could not enter that one."""
+    with tempfile.TemporaryDirectory(prefix="podium-test-") as name:
+        Path(name).chmod(0o755)
+        yield Podium(Path(name))
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,9 +35,11 @@ def _demo(folder: Path, runner: str, *arguments: str | Path) -> subprocess.Compl
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    tmp_path.chmod(0o755)
-    return tmp_path
+def folder() -> Iterator[Path]:
+    """Not below pytest's own folder: the database's account could not enter that one."""
+    with tempfile.TemporaryDirectory(prefix="podium-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @pytest.mark.slow
