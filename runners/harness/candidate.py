@@ -22,6 +22,7 @@ from runners.harness import languages
 from runners.harness.arena import view
 from runners.harness.channel import (
     FRAME_MAX,
+    READY_FRAME,
     Announcement,
     Enlistment,
     Operation,
@@ -118,6 +119,8 @@ class Candidate:
         if order.value is None:
             raise ValueError("an order without an input")
         data = restore(order.value, lambda node: view(self.buffer, node))
+        self.orders.sendall(READY_FRAME)
+        self.orders.recv(FRAME_MAX)
         begin = time.perf_counter_ns()
         output = kernel(data)
         return output, float(time.perf_counter_ns() - begin)

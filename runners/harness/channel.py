@@ -18,6 +18,12 @@ FRAME_MAX = 64 << 10
 """Bytes of the longest frame in either direction."""
 
 
+READY_FRAME = b"ready"
+"""From a candidate on the CPU: the order is understood, and it waits for its input."""
+GO_FRAME = b"go"
+"""To it: the input is there."""
+
+
 class Operation(StrEnum):
     """What the judge asks of a candidate."""
 

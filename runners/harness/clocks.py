@@ -7,13 +7,18 @@ from statistics import fmean, median, stdev
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.ruling import Ruling
-from runners.harness.statistics import rounds_interval, standard_error_of_median
+from runners.harness.statistics import (
+    Interval,
+    rounds_interval,
+    standard_error_of_median,
+    t_quantile,
+)
 
 IDLE_GAP_NS = 8_000.0
 """How much GPU work a window's idle gaps may hide: launch and hand-over that a no-op pays too."""
 
 FLOOR_NS = 1_000.0
-"""No sample on the CPU counts as less: a window cannot tell it from nothing."""
+"""No time on the CPU counts as less: a window cannot tell it from nothing."""
 
 
 @dataclass(slots=True)
@@ -24,10 +29,11 @@ class Round:
     """The judge's own clock, from the input's release to the captured output."""
     claims: list[float] = field(default_factory=list)
     """The candidate's clock: precise on a GPU, and forgeable."""
-    steady: list[float] = field(default_factory=list)
-    """Overhead of a trusted candidate's windows, before this one imported the submission."""
     beside: list[float] = field(default_factory=list)
-    """Overhead of the same trusted candidate's windows, taken between the timed ones."""
+    """Overhead of a trusted candidate's windows, taken between the timed ones."""
+    steady: list[float] = field(default_factory=list)
+    """The same before the submission was imported; on the CPU, where it is frozen meanwhile and
+    can disturb nothing, there is no need of it."""
 
     @property
     def overhead(self) -> float:
@@ -36,8 +42,11 @@ class Round:
         It may not exceed what the same trusted candidate needed before the submission was
         imported, beyond the noise: who disturbs the calibration must not gain by it.
         """
+        beside = median(self.beside)
+        if not self.steady:
+            return beside
         noise = standard_error_of_median(self.steady) + standard_error_of_median(self.beside)
-        return min(median(self.beside), median(self.steady) + 3 * noise)
+        return min(beside, median(self.steady) + 3 * noise)
 
     @property
     def bound(self) -> float:
@@ -47,7 +56,7 @@ class Round:
     @property
     def drift(self) -> float:
         """By how much the machine changed between calibration and timing, with its sign."""
-        return median(self.beside) - median(self.steady)
+        return median(self.beside) - median(self.steady) if self.steady else 0.0
 
     @property
     def error(self) -> float:
@@ -64,12 +73,16 @@ def resolution(rounds: list[Round]) -> float:
     return 3 * max(within, between) + abs(fmean(each.drift for each in rounds))
 
 
-def host_values(rounds: list[Round]) -> list[list[float]]:
-    """On the CPU the window is the clock: every sample less its round's overhead."""
-    return [[max(FLOOR_NS, w - each.overhead) for w in each.windows] for each in rounds]
+def host_interval(rounds: list[Round]) -> Interval:
+    """On the CPU the window is the clock: the mean of the bounds, with their t interval."""
+    bounds = [each.bound for each in rounds]
+    centre = max(FLOOR_NS, fmean(bounds))
+    if len(bounds) < 2:
+        return Interval(centre, 2 * rounds[0].error)
+    return Interval(centre, t_quantile(len(bounds) - 1) * stdev(bounds) / math.sqrt(len(bounds)))
 
 
-def device_values(rounds: list[Round]) -> list[list[float]]:
+def device_interval(rounds: list[Round]) -> Interval:
     """On a GPU the candidate's events are the value, once the bound has confirmed them.
 
     A claim below `bound - resolution` is refused with both numbers.
@@ -83,7 +96,7 @@ def device_values(rounds: list[Round]) -> list[list[float]]:
             f"{claim / 1e3:.2f} us were claimed, but the judge saw {bound / 1e3:.2f} us"
             f" ± {tolerance / 1e3:.2f}",
         )
-    return [list(each.claims) for each in rounds]
+    return rounds_interval([each.claims for each in rounds])
 
 
 def device_resolution(rounds: list[Round]) -> float:
@@ -91,17 +104,23 @@ def device_resolution(rounds: list[Round]) -> float:
     return resolution(rounds) + IDLE_GAP_NS
 
 
+def interval_of(rounds: list[Round], *, on_gpu: bool) -> Interval:
+    """The value of all rounds together; Ruling when a claim was not confirmed."""
+    return device_interval(rounds) if on_gpu else host_interval(rounds)
+
+
 def measurement(rounds: list[Round], stop: StopReason, *, on_gpu: bool) -> Measurement:
     """What the rounds say together; Ruling when a claim was not confirmed."""
-    values = device_values(rounds) if on_gpu else host_values(rounds)
-    interval = rounds_interval(values)
+    interval = interval_of(rounds, on_gpu=on_gpu)
+    own = [[w - each.overhead for w in each.windows] for each in rounds]
+    samples = [each.claims for each in rounds] if on_gpu else own
     return Measurement(
         time_ns=interval.centre,
         half_width_ns=interval.half_width,
         bound_ns=fmean(each.bound for each in rounds),
         resolution_ns=device_resolution(rounds) if on_gpu else max(FLOOR_NS, resolution(rounds)),
         rounds=len(rounds),
-        samples=tuple(tuple(samples) for samples in values),
+        samples=tuple(tuple(values) for values in samples),
         stop_reason=stop,
-        claimed_ns=median(median(each.claims) for each in rounds) if on_gpu else None,
+        claimed_ns=fmean(median(each.claims) for each in rounds) if on_gpu else None,
     )

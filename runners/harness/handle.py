@@ -15,7 +15,9 @@ from runners.contract.verdict import Verdict
 from runners.harness.arena import DONE, GO, READY, Words
 from runners.harness.channel import (
     FRAME_MAX,
+    GO_FRAME,
     GREETING,
+    READY_FRAME,
     Announcement,
     Enlistment,
     Reply,
@@ -123,19 +125,36 @@ class Handle:
         return self.subject
 
     def ask(self, order: bytes, deadline: Deadline) -> Exchange:
-        """Give an order to the frozen candidate, let it run, and freeze it when it has replied.
+        """Give an order to the frozen candidate, let it run, and freeze it when it has replied."""
+        with self._ruling():
+            self._refuse_unasked()
+            return self._answered(order, deadline)
 
-        The window closes when everything stands still. Raises Ruling when the candidate fails.
+    def step(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> Exchange:
+        """Let the candidate get ready for an order, freeze it, write its input, and time the rest.
+
+        The window begins before the input can be read and ends when every thread stands still.
         """
         with self._ruling():
             self._refuse_unasked()
             self.orders.sendall(order)
-            begin = time.perf_counter_ns()
             self.process.thaw()
             frame = self._await_frame(deadline)
             self.process.freeze()
-            end = time.perf_counter_ns()
-            return self._judged(frame, end - begin)
+            if frame != READY_FRAME:
+                self._judged(frame, 0)
+                raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
+            self._refuse_unasked()
+            write()
+            return self._answered(GO_FRAME, deadline)
+
+    def _answered(self, order: bytes, deadline: Deadline) -> Exchange:
+        self.orders.sendall(order)
+        begin = time.perf_counter_ns()
+        self.process.thaw()
+        frame = self._await_frame(deadline)
+        end = self.process.freeze()
+        return self._judged(frame, end - begin)
 
     def race(self, order: bytes, deadline: Deadline, window: Window, words: Words) -> Exchange:
         """Let the candidate get ready for an order, and hand it over by words in shared memory.

@@ -4,15 +4,21 @@ import ctypes
 import os
 import select
 import signal
+import time
 from pathlib import Path
 
 import torch
 
+from runners.harness.sandbox.tree import descendants
 from runners.harness.values import DTYPES, TensorNode
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+
+STOP_ROUNDS = 1000
+"""How often descendants are looked at until all of them stand still."""
 
 
 class _Span(ctypes.Structure):
@@ -36,6 +42,12 @@ def adopt_orphans() -> None:
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def keep_freed_memory() -> None:
+    """Have this process keep what it frees: large copies then cost no page faults."""
+    for knob in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
+        _LIBC.mallopt(knob, 1 << 30)
+
+
 def _stop_threads(pid: int) -> None:
     # One signal a thread: a stop for the whole process waits until some thread is scheduled,
     # while a busy one runs on for milliseconds.
@@ -54,24 +66,6 @@ def _state(pid: int) -> str:
     return stat.rsplit(")", 1)[1].split()[0]
 
 
-def children(pid: int) -> tuple[int, ...]:
-    """Every live descendant of a process."""
-    found: list[int] = []
-    todo = [pid]
-    while todo:
-        parent = todo.pop()
-        try:
-            threads = os.listdir(f"/proc/{parent}/task")  # noqa: PTH208 - names only, and fast
-            for thread in threads:
-                listed = Path(f"/proc/{parent}/task/{thread}/children").read_text()
-                new = [int(child) for child in listed.split()]
-                found += new
-                todo += new
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return tuple(child for child in found if _state(child) not in "ZX")
-
-
 class Subject:
     """One process under the judge's hands, with everything that it started."""
 
@@ -82,22 +76,28 @@ class Subject:
         self.strays: tuple[int, ...] = ()
         self.reaped = False
 
-    def freeze(self) -> None:
-        """Stop every thread of the process and of its descendants, and wait until they stand."""
+    def freeze(self) -> int:
+        """Stop every thread of the process and of its descendants, and wait until they stand.
+
+        Gives the moment, by `time.perf_counter_ns`, at which the last one was seen standing.
+        """
         if self.frozen:
-            return
+            return time.perf_counter_ns()
         _stop_threads(self.pid)
         self._await_stop()
-        self.strays = children(self.pid)
-        for _ in range(1000):
+        end = time.perf_counter_ns()
+        self.strays = descendants(self.pid)
+        for _ in range(STOP_ROUNDS):
             running = [pid for pid in self.strays if _state(pid) not in "TtZX"]
             if not running:
                 break
             for pid in running:
                 _stop_threads(pid)
             select.select([], [], [], 50e-6)
-            self.strays = children(self.pid)
+            self.strays = descendants(self.pid)
+            end = time.perf_counter_ns()
         self.frozen = True
+        return end
 
     def _await_stop(self) -> None:
         found = os.waitid(os.P_PIDFD, self.pidfd, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
@@ -159,7 +159,7 @@ class Subject:
         if self.reaped:
             return
         self.reaped = True
-        strays = children(self.pid)
+        strays = descendants(self.pid)
         signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         for pid in strays:  # where there is no namespace they outlive their parent
             try:

@@ -47,9 +47,8 @@ class Seat:
         `expected` tells where on a GPU the output is wanted; on the CPU it is fetched.
         """
         plan = lay_out(value)
-        self.arena.write(plan.node, value)
         order = Order(operation=operation, value=plan.node)
-        return self.handle.ask(encode(order), deadline)
+        return self.handle.step(encode(order), deadline, lambda: self.arena.write(plan.node, value))
 
     def fetch(self, reply: Reply) -> Any:  # noqa: ANN401 - whatever the kernel gave
         """The judge's own copy of the output, read while the candidate stands still."""

@@ -19,8 +19,9 @@ from runners.contract.runner import Capabilities
 from runners.contract.verdict import Verdict
 from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
-from runners.harness.process import adopt_orphans, children
+from runners.harness.process import adopt_orphans, keep_freed_memory
 from runners.harness.ruling import Ruling
+from runners.harness.sandbox.tree import descendants
 from runners.harness.template import Template, fork_template
 from runners.harness.version import HARNESS_VERSION
 
@@ -78,7 +79,7 @@ def _run_judge(body: Callable[[int], int]) -> int:
 
 def _sweep() -> None:
     """End and collect whatever a judge that died had left."""
-    for pid in children(os.getpid()):
+    for pid in descendants(os.getpid()):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -124,6 +125,7 @@ def _judge(
     line: bytes, template: Template, isolation: Isolation, report: Callable[[Progress], None]
 ) -> Evaluation:
     request = EvaluationRequest.model_validate_json(line)
+    keep_freed_memory()
     limit = request.task.test_timeout + request.task.timeout_s(request.mode) + GRACE_S
     signal.signal(signal.SIGALRM, _out_of_time)
     signal.setitimer(signal.ITIMER_REAL, limit)

@@ -13,7 +13,7 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import lay_out
 from runners.harness.channel import Operation, Reply
-from runners.harness.clocks import Round, device_values, host_values, measurement
+from runners.harness.clocks import Round, interval_of, measurement
 from runners.harness.correctness import seed_of
 from runners.harness.deadline import Deadline
 from runners.harness.handle import Exchange
@@ -22,7 +22,6 @@ from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
-from runners.harness.statistics import rounds_interval
 from runners.harness.values import Node
 
 WARM_UPS = 3
@@ -79,13 +78,15 @@ class Stopwatch:
 
     def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
         count = len(rounds)
-        if count in self.policy.looks and count > 1:
-            values = (device_values if self.session.on_gpu else host_values)(rounds)
-            if rounds_interval(values).relative <= self.policy.half_width:
-                return StopReason.PRECISE
+        if count in self.policy.looks and self._precise(rounds):
+            return StopReason.PRECISE
         if count >= self.policy.looks[-1]:
             return StopReason.ROUND_CAP
         return StopReason.TIME_CAP if self.deadline.remaining < MARGIN * spent else None
+
+    def _precise(self, rounds: list[Round]) -> bool:
+        interval = interval_of(rounds, on_gpu=self.session.on_gpu)
+        return len(rounds) > 1 and interval.relative <= self.policy.half_width
 
     def _settle(self, seat: Seat) -> None:
         for _ in range(SETTLING):
@@ -95,9 +96,8 @@ class Stopwatch:
         result = Round()
         with take_seat(self.session, self.room, self.expected) as seat:
             self._settle(seat)
-            for _ in range(CALIBRATIONS):
-                self._overhead(seat)  # a window of its own between two, as it will be later
-                result.steady.append(self._overhead(anchor))
+            if self.session.on_gpu:
+                result.steady = self._calibrate(seat, anchor)
             with self.session.lasting("build"):
                 seat.build(self.deadline)
             begin = self.deadline.remaining
@@ -112,6 +112,14 @@ class Stopwatch:
                 refuse_new_processes(known, seat.handle.process.strays)
                 result.beside.append(self._overhead(anchor))
         return result
+
+    def _calibrate(self, seat: Seat, anchor: Seat) -> list[float]:
+        """The trusted candidate's overhead while the other one is still trusted, too."""
+        steady = []
+        for _ in range(CALIBRATIONS):
+            self._overhead(seat)  # a window of its own between two, as it will be later
+            steady.append(self._overhead(anchor))
+        return steady
 
     def _samples(self, per_call: float, done: int) -> int:
         """As many samples as the policy wants and the time limit has room for, at least 3."""

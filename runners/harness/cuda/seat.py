@@ -11,7 +11,7 @@ from typing_extensions import override
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, Layout, Plan, lay_out
 from runners.harness.channel import DeviceFds, Operation, Order, Reply, encode
-from runners.harness.cuda.vmm import DeviceBuffer
+from runners.harness.cuda.vmm import DeviceBuffer, typed_view
 from runners.harness.deadline import Deadline
 from runners.harness.handle import Exchange, Handle, Window
 from runners.harness.process import UnreadableError
@@ -31,7 +31,11 @@ class Buffers:
     """What judge and candidate share on the device, and what the judge keeps to itself."""
 
     input: DeviceBuffer
+    staging: torch.Tensor
+    """The judge's own copy of the next input, always at one place, since that matters for time."""
     output: DeviceBuffer
+    snapshot: torch.Tensor
+    """The judge's own copy of the output buffer, taken before the window closes."""
     flush: torch.Tensor
 
     @classmethod
@@ -39,9 +43,13 @@ class Buffers:
         """Buffers for inputs like `room`; the flush is twice as large as the L2 cache."""
         wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
         cache = torch.cuda.get_device_properties(0).L2_cache_size
+        output = DeviceBuffer.create(max(1, wanted))
+        inputs = DeviceBuffer.create(max(1, room.device_size))
         return cls(
-            input=DeviceBuffer.create(max(1, room.device_size)),
-            output=DeviceBuffer.create(max(1, wanted)),
+            input=inputs,
+            staging=torch.empty_like(inputs.bytes),
+            output=output,
+            snapshot=torch.empty_like(output.bytes),
             flush=torch.empty(2 * cache, dtype=torch.uint8, device="cuda"),
         )
 
@@ -63,7 +71,6 @@ class DeviceSeat(Seat):
     def __init__(self, session: Session, handle: Handle, arena: Arena, buffers: Buffers) -> None:
         super().__init__(session, handle, arena)
         self.buffers = buffers
-        self.snapshot: dict[int, torch.Tensor] = {}
 
     @override
     def call(
@@ -76,15 +83,16 @@ class DeviceSeat(Seat):
         if expected is None and operation is Operation.RUN:
             expected = self._discover(plan, value, deadline)
         self.wanted = expected
-        self._poison()
+        self._prepare(plan.node, value)
         order = Order(operation=operation, value=plan.node, output=self.wanted)
-        window = Window(open=lambda: self._reveal(plan.node, value), close=self._capture)
+        window = Window(open=self._reveal, close=self._capture)
         return self.handle.race(encode(order), deadline, window, self.arena.words)
 
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Without a reference output, one untimed call tells the structure of this one."""
+        self._prepare(plan.node, value)
         order = Order(operation=Operation.RUN, value=plan.node)
-        window = Window(open=lambda: self._reveal(plan.node, value), close=self._capture)
+        window = Window(open=self._reveal, close=self._capture)
         exchange = self.handle.race(encode(order), deadline, window, self.arena.words)
         if exchange.reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
@@ -96,24 +104,20 @@ class DeviceSeat(Seat):
             raise Ruling(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
         return wanted
 
-    def _poison(self) -> None:
+    def _prepare(self, node: Node, value: object) -> None:
+        for place, tensor in zip(tensors(node), leaves(value), strict=True):
+            if place.device == "cuda":
+                typed_view(self.buffers.staging, place).copy_(tensor)
         self.buffers.output.bytes.fill_(POISON)
         torch.cuda.synchronize()
 
-    def _reveal(self, node: Node, value: object) -> None:
-        for place, tensor in zip(tensors(node), leaves(value), strict=True):
-            if place.device == "cuda":
-                self.buffers.input.view(place).copy_(tensor)
+    def _reveal(self) -> None:
+        self.buffers.input.bytes.copy_(self.buffers.staging)
         self.buffers.flush.add_(1)
         torch.cuda.synchronize()
 
     def _capture(self) -> None:
-        if self.wanted is None:
-            return
-        places = [each for each in tensors(self.wanted) if each.device == "cuda"]
-        self.snapshot = {
-            each.offset or 0: self.buffers.output.view(each).clone() for each in places
-        }
+        self.buffers.snapshot.copy_(self.buffers.output.bytes)
         torch.cuda.synchronize()
 
     @override
@@ -132,7 +136,7 @@ class DeviceSeat(Seat):
         if place is None or same != (node.shape, node.dtype, node.device):
             # Described, not delivered: enough to say how its structure differs.
             return blank(node)
-        return self.snapshot[place.offset or 0]
+        return typed_view(self.buffers.snapshot, place)
 
     @override
     def overhead(self, exchange: Exchange) -> float:

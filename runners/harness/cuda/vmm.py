@@ -132,10 +132,7 @@ class DeviceBuffer:
 
     def view(self, node: TensorNode) -> torch.Tensor:
         """The tensor that lies at the node's offset."""
-        if node.span == 0 or node.offset is None:
-            return torch.empty(node.shape, dtype=DTYPES[node.dtype], device="cuda")
-        raw = self.bytes[node.offset : node.offset + node.reach]
-        return raw.view(DTYPES[node.dtype]).as_strided(node.shape, node.stride)
+        return typed_view(self.bytes, node)
 
     def close(self) -> None:
         """Unmap the memory and close the descriptor."""
@@ -147,3 +144,11 @@ class DeviceBuffer:
         freed = driver.cuMemAddressFree(ctypes.c_uint64(self.address), width)
         _check(freed, "cuMemAddressFree")
         os.close(self.fd)
+
+
+def typed_view(raw: torch.Tensor, node: TensorNode) -> torch.Tensor:
+    """The tensor that lies at the node's offset in raw device bytes, without a copy."""
+    if node.span == 0 or node.offset is None:
+        return torch.empty(node.shape, dtype=DTYPES[node.dtype], device="cuda")
+    part = raw[node.offset : node.offset + node.reach]
+    return part.view(DTYPES[node.dtype]).as_strided(node.shape, node.stride)
