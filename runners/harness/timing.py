@@ -4,13 +4,14 @@ On the CPU nothing of a candidate runs outside a window: it is frozen while its 
 written, while its output is read, and while the calibration runs.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.task import Workload
-from runners.contract.verdict import Stage, Verdict
+from runners.contract.verdict import Verdict
 from runners.harness.arena import lay_out
 from runners.harness.channel import Operation, Reply
 from runners.harness.clocks import Round, interval_of, measurement
@@ -39,10 +40,17 @@ MARGIN = 1.3
 class Stopwatch:
     """Times one workload of a submission, round by round."""
 
-    def __init__(self, session: Session, workload: Workload, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        session: Session,
+        workload: Workload,
+        deadline: Deadline,
+        report: Callable[[int], None],
+    ) -> None:
         self.session = session
         self.workload = workload
         self.deadline = deadline
+        self.report = report
         self.policy = session.request.round_policy
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
         self.fixed = session.code.generate(workload, seed_of(session.nonce, workload, -1))
@@ -62,7 +70,7 @@ class Stopwatch:
                 before = self.deadline.remaining
                 rounds.append(self._round(anchor, len(rounds)))
                 spent = before - self.deadline.remaining
-                self.session.tell(Stage.TIMING, len(rounds), self.policy.looks[-1])
+                self.report(len(rounds))
                 stop = self._stop_reason(rounds, spent)
         return measurement(rounds, stop, on_gpu=self.session.on_gpu)
 

@@ -112,10 +112,14 @@ def _test(
 
 def _run_benchmarks(session: Session, result: Grade, workloads: tuple[Workload, ...]) -> None:
     deadline = Deadline.after(session.request.task.timeout_s(session.request.mode))
-    for workload in workloads:
+    cap = session.request.round_policy.looks[-1]
+    for number, workload in enumerate(workloads):
 
-        def step(timed: Workload = workload) -> Measurement:
-            return Stopwatch(session, timed, deadline).measure()
+        def report(rounds: int, before: int = number * cap) -> None:
+            session.tell(Stage.TIMING, before + rounds, cap * len(workloads))
+
+        def step(timed: Workload = workload, report: Callable[[int], None] = report) -> Measurement:
+            return Stopwatch(session, timed, deadline, report).measure()
 
         _case(result, CaseKind.BENCHMARK, workload, step)
 
