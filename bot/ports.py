@@ -143,6 +143,13 @@ class Jobs(Protocol):
         """
         ...
 
+    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+        """Give up an attempt that was lost with its runner or its worker: another replaces it.
+
+        Again after a backoff, or FAILED after `MOST_ATTEMPTS` in all.
+        """
+        ...
+
     async def give_back(self, job: JobId, fence: int) -> bool:
         """Return an untouched job to the queue at once, without counting the attempt (a drain)."""
         ...

@@ -30,6 +30,10 @@ PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 
 """Higher is claimed first, so that a quick test never waits behind a ranked backlog."""
 
 
+MOST_ATTEMPTS = 12
+"""Of one job in all, however many were lost: a job that kills what it touches must end too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A stored job; every write of a worker names `fence`, which grows with every claim."""
@@ -69,6 +73,14 @@ class JobEvent:
 def backoff(attempt: int) -> timedelta:
     """How long a job waits after its `attempt`-th failed attempt: 2, 4, 8 s ... at most 60 s."""
     return timedelta(seconds=min(60, 2**attempt))
+
+
+def attempts_after_loss(max_attempts: int) -> int:
+    """How many attempts a job may have once one was lost with its worker, runner or database.
+
+    Nobody knows what such an attempt would have given, so another one replaces it.
+    """
+    return max(max_attempts, min(max_attempts + 1, MOST_ATTEMPTS))
 
 
 def submission_state(states: tuple[JobState, ...]) -> SubmissionState:

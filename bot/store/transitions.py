@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain.job import Job, JobState, backoff
+from bot.domain.job import Job, JobState, attempts_after_loss, backoff
 from bot.store.text import storable
 
 
@@ -15,10 +15,15 @@ def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -
     return replace(_given_up(job, storable(error), now, final=final), call=None)
 
 
+def after_loss(job: Job, error: str, now: datetime) -> Job:
+    """The running job whose attempt was lost with its runner, while its worker lives to say so."""
+    return replace(_lost(job, storable(error), now), call=None)
+
+
 def after_lost_lease(job: Job, now: datetime) -> Job:
     """The running job whose worker vanished; its call may still run, so it is kept."""
     error = f"worker {job.worker} vanished during attempt {job.attempt} of {job.max_attempts}"
-    return _given_up(job, error, now)
+    return _lost(job, error, now)
 
 
 def after_return(job: Job, now: datetime) -> Job:
@@ -38,6 +43,11 @@ def after_cancel(job: Job, now: datetime) -> Job:
 def after_success(job: Job, now: datetime) -> Job:
     """The job whose evaluation was accepted."""
     return replace(_ended(job, JobState.SUCCEEDED, now), error=None)
+
+
+def _lost(job: Job, error: str, now: datetime) -> Job:
+    replaced = replace(job, max_attempts=attempts_after_loss(job.max_attempts))
+    return _given_up(replaced, error, now)
 
 
 def _given_up(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:

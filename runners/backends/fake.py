@@ -28,6 +28,7 @@ from runners.contract.runner import (
     Capabilities,
     ProgressSink,
     RunnerError,
+    RunnerLostError,
     UnknownCallError,
 )
 from runners.contract.task import Grader, Language, Mode, TaskFormat
@@ -186,7 +187,7 @@ class FakeRunner:
                 await asyncio.sleep(min(script.seconds, limit) / len(steps))
             if script.lost:
                 self._calls.pop(call, None)
-                raise RunnerError(f"the machine of call {call} was lost")
+                raise RunnerLostError(f"the machine of call {call} was lost")
             if script.error is not None:
                 raise RunnerError(script.error)
             if script.seconds > limit:

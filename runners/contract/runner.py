@@ -19,7 +19,11 @@ class RunnerError(Exception):
     """The runner failed, not the submission; the queue tries again."""
 
 
-class UnknownCallError(RunnerError):
+class RunnerLostError(RunnerError):
+    """The process or machine of a call ended under it; nobody knows what it would have given."""
+
+
+class UnknownCallError(RunnerLostError):
     """The call is not known here any more: the machine that had it is gone."""
 
 

@@ -8,7 +8,7 @@ import pytest
 from bot.domain.board import NewBoard
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
-from bot.domain.job import JobState
+from bot.domain.job import MOST_ATTEMPTS, JobState
 from bot.domain.score import ScoreValue
 from bot.domain.submission import SubmissionState
 from bot.ports import Beat, Claim, Notice, Store, Topic
@@ -240,14 +240,22 @@ async def test_a_job_fails_after_its_last_attempt_with_growing_backoff(
     assert stored.state is SubmissionState.FAILED
 
 
-async def test_a_lost_last_attempt_fails_the_job(scene: Scene, clock: ManualClock) -> None:
+@pytest.mark.parametrize("told", [True, False])
+async def test_a_lost_attempt_is_replaced_until_there_were_too_many(
+    scene: Scene, clock: ManualClock, *, told: bool
+) -> None:
     submission = await scene.submit()
-    for _ in range(3):
-        await scene.claim_one()
+    for lost in range(1, MOST_ATTEMPTS + 1):
+        job = await scene.claim_one()
+        assert (job.attempt, job.max_attempts) == (lost, min(lost + 2, MOST_ATTEMPTS))
+        if told:
+            assert await scene.store.jobs.lose(job.id, job.fence, "runner gone")
+            assert not await scene.store.jobs.lose(job.id, job.fence, "runner gone")
         clock.advance(100)
-        assert await scene.store.jobs.reap() == 1
+        assert await scene.store.jobs.reap() == (0 if told else 1)
         clock.advance(100)
-    assert (await scene.job(submission.id)).state is JobState.FAILED
+    ended = await scene.job(submission.id)
+    assert (ended.state, ended.attempt) == (JobState.FAILED, MOST_ATTEMPTS)
 
 
 async def test_a_final_release_ends_the_job_at_once(scene: Scene) -> None:

@@ -63,11 +63,18 @@ async def until(true: Callable[[], Awaitable[bool]], within_s: float = 5.0) -> N
 def failing(store: MemoryStore, failures: dict[str, int]) -> MemoryStore:
     """The same store, whose named queue operations fail so many times first."""
     altered = copy.copy(store)
-    vars(altered)["jobs"] = _FailingJobs(store.jobs, failures)
+    vars(altered)["jobs"] = _Failing(store.jobs, failures)
     return altered
 
 
-class _FailingJobs:
+def failing_to_read(store: MemoryStore) -> MemoryStore:
+    """The same store, which cannot give any submission."""
+    altered = copy.copy(store)
+    vars(altered)["submissions"] = _Failing(store.submissions, {"get": 1_000})
+    return altered
+
+
+class _Failing:
     """Passes every operation on, unless it is to fail."""
 
     def __init__(self, jobs: object, failures: dict[str, int]) -> None:

@@ -16,7 +16,7 @@ from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.execution import Execution, LeaseLostError, Order
 from bot.services.dispatch.runner_pool import CannotServeError, RunnerPool
 from runners.contract.evaluation import Evaluation, EvaluationRequest
-from runners.contract.runner import RunnerError
+from runners.contract.runner import RunnerError, RunnerLostError
 from runners.contract.task import Mode
 
 _log = structlog.get_logger(__name__)
@@ -125,7 +125,9 @@ class Attempt:
             await self._release(str(error), final=True)
         except TimeoutError:
             await self._give_back()
-        except (RunnerError, StoreError) as error:
+        except (RunnerLostError, StoreError) as error:
+            await self._lose(str(error) or type(error).__name__)
+        except RunnerError as error:
             await self._release(str(error) or type(error).__name__, final=False)
         else:
             await self._accept(evaluation)
@@ -150,7 +152,7 @@ class Attempt:
             case Stop.DRAINED if not self.started:
                 await self._give_back()
             case Stop.DRAINED:
-                await self._release("the worker was stopped", final=False)
+                await self._lose("the worker was stopped")
             case _:
                 self._log.warning("lease was lost", action="lease-lost")
 
@@ -163,6 +165,11 @@ class Attempt:
         job = self.job
         self._log.warning("attempt failed", action="job-released", error=error, final=final)
         await self._insist(lambda: self._store.jobs.release(job.id, job.fence, error, final=final))
+
+    async def _lose(self, error: str) -> None:
+        job = self.job
+        self._log.warning("attempt was lost", action="job-lost", error=error)
+        await self._insist(lambda: self._store.jobs.lose(job.id, job.fence, error))
 
     async def _stop_call(self) -> None:
         if self._execution is not None:

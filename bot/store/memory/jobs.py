@@ -15,6 +15,7 @@ from bot.store.text import storable
 from bot.store.transitions import (
     after_cancel,
     after_failure,
+    after_loss,
     after_lost_lease,
     after_return,
     after_success,
@@ -72,6 +73,12 @@ class MemoryJobs:
         if held is not None:
             now = self._tables.clock.now()
             self._tables.put(after_failure(held, error, now, final=final))
+        return held is not None
+
+    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+        held = self._tables.held(job, fence)
+        if held is not None:
+            self._tables.put(after_loss(held, error, self._tables.clock.now()))
         return held is not None
 
     async def give_back(self, job: JobId, fence: int) -> bool:

@@ -13,7 +13,13 @@ from bot.ports import Beat, Claim, Clock
 from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 from bot.store.queries import query
-from bot.store.transitions import after_cancel, after_failure, after_lost_lease, after_return
+from bot.store.transitions import (
+    after_cancel,
+    after_failure,
+    after_loss,
+    after_lost_lease,
+    after_return,
+)
 from runners.contract.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -79,6 +85,10 @@ class PostgresJobs:
         return await self._leave(
             job, fence, lambda held: after_failure(held, error, now, final=final)
         )
+
+    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+        now = self._clock.now()
+        return await self._leave(job, fence, lambda held: after_loss(held, error, now))
 
     async def give_back(self, job: JobId, fence: int) -> bool:
         now = self._clock.now()
@@ -166,6 +176,7 @@ async def _move(connection: "Connection", jobs: Sequence[Job], now: datetime) ->
         [job.id for job in jobs],
         [job.state.value for job in jobs],
         [job.attempt for job in jobs],
+        [job.max_attempts for job in jobs],
         [job.worker for job in jobs],
         [job.call for job in jobs],
         [job.error for job in jobs],

@@ -110,13 +110,13 @@ order by lease_until limit $2 for update skip locked
 -- name: move
 -- Writes what bot/store/transitions.py decided for jobs that this transaction has locked.
 update jobs set
-    state = moved.state, attempt = moved.attempt, worker = moved.worker, call = moved.call,
-    error = moved.error, run_at = moved.run_at, finished_at = moved.finished_at,
-    lease_until = null, moved_at = $9
+    state = moved.state, attempt = moved.attempt, max_attempts = moved.max_attempts,
+    worker = moved.worker, call = moved.call, error = moved.error, run_at = moved.run_at,
+    finished_at = moved.finished_at, lease_until = null, moved_at = $10
 from unnest(
-    $1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
-    $8::timestamptz[]
-) as moved (id, state, attempt, worker, call, error, run_at, finished_at)
+    $1::bigint[], $2::text[], $3::int[], $4::int[], $5::text[], $6::text[], $7::text[],
+    $8::timestamptz[], $9::timestamptz[]
+) as moved (id, state, attempt, max_attempts, worker, call, error, run_at, finished_at)
 where jobs.id = moved.id
 
 -- name: ask_to_stop

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from runners.backends.local_process.gpus import Gpu
 from runners.backends.local_process.processes import descendants, gone, kill
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
-from runners.contract.runner import Capabilities, RunnerError
+from runners.contract.runner import Capabilities, RunnerError, RunnerLostError
 from runners.contract.wire import Wire
 
 LINE_MAX = 16 << 20
@@ -90,7 +90,7 @@ class Harness:
         except ValueError as error:
             raise RunnerError(f"the harness printed a line over {LINE_MAX} bytes") from error
         if not text.endswith(b"\n"):
-            raise RunnerError(await self._obituary())
+            raise RunnerLostError(await self._obituary())
         try:
             return _Line.model_validate_json(text)
         except ValidationError as error:
@@ -121,7 +121,7 @@ class Harness:
             self._stdin.write(line + b"\n")
             await self._stdin.drain()
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise RunnerError(await self._obituary()) from error
+            raise RunnerLostError(await self._obituary()) from error
         while True:
             answer = await self._line()
             if answer.progress is not None:

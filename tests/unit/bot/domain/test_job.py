@@ -3,8 +3,17 @@
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bot.domain.job import PRIORITIES, JobState, backoff, submission_state
+from bot.domain.job import (
+    MOST_ATTEMPTS,
+    PRIORITIES,
+    JobState,
+    attempts_after_loss,
+    backoff,
+    submission_state,
+)
 from bot.domain.submission import SubmissionState
 from runners.contract.task import Mode
 
@@ -12,6 +21,14 @@ from runners.contract.task import Mode
 @pytest.mark.parametrize(("attempt", "seconds"), [(1, 2), (2, 4), (5, 32), (6, 60), (50, 60)])
 def test_each_failed_attempt_doubles_the_wait_up_to_a_minute(attempt: int, seconds: int) -> None:
     assert backoff(attempt) == timedelta(seconds=seconds)
+
+
+@given(given_attempts=st.integers(1, 100), losses=st.integers(0, 100))
+def test_a_loss_is_made_up_for_until_there_were_too_many(given_attempts: int, losses: int) -> None:
+    attempts = given_attempts
+    for _ in range(losses):
+        attempts = attempts_after_loss(attempts)
+    assert attempts == max(given_attempts, min(given_attempts + losses, MOST_ATTEMPTS))
 
 
 def test_a_quick_test_goes_before_a_ranked_run() -> None:

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.ids import JobId, PersonId, SubmissionId
-from bot.domain.job import FINAL_STATES, Job, JobState
+from bot.domain.job import FINAL_STATES, MOST_ATTEMPTS, Job, JobState
 from bot.store.transitions import (
     after_cancel,
     after_failure,
+    after_loss,
     after_lost_lease,
     after_return,
     after_success,
@@ -51,6 +52,23 @@ def test_a_lost_lease_keeps_the_call_and_names_the_worker() -> None:
     lost = after_lost_lease(RUNNING, NOW)
     assert (lost.state, lost.call) == (JobState.QUEUED, "call-1")
     assert lost.error == "worker w1 vanished during attempt 1 of 3"
+
+
+def test_a_lost_attempt_is_replaced_by_another() -> None:
+    last = replace(RUNNING, attempt=3)
+    for lost in (after_loss(last, "runner gone\x00", NOW), after_lost_lease(last, NOW)):
+        assert (lost.state, lost.attempt, lost.max_attempts) == (JobState.QUEUED, 3, 4)
+        assert lost.run_at == NOW + timedelta(seconds=8)
+    assert after_loss(last, "runner gone\x00", NOW).error == "runner gone\u2400"
+    assert after_loss(last, "gone", NOW).call is None
+
+
+def test_a_job_that_kills_what_it_touches_ends_at_last() -> None:
+    last = replace(RUNNING, attempt=MOST_ATTEMPTS, max_attempts=MOST_ATTEMPTS)
+    assert after_loss(last, "gone", NOW).state is JobState.FAILED
+    assert after_lost_lease(last, NOW).state is JobState.FAILED
+    asked = replace(RUNNING, cancel_requested=True)
+    assert after_loss(asked, "gone", NOW).state is JobState.CANCELLED
 
 
 def test_a_job_handed_back_is_due_at_once_and_keeps_its_attempts() -> None:

@@ -14,7 +14,7 @@ from runners.backends import fake
 from runners.contract.evaluation import Evaluation, EvaluationRequest
 from runners.contract.runner import CallId, ProgressSink, Runner
 from runners.contract.task import Mode
-from tests.doubles.dispatching import dispatching, failing, silent, until
+from tests.doubles.dispatching import dispatching, failing, failing_to_read, silent, until
 from tests.doubles.factories import make_capabilities
 from tests.doubles.place import Place
 
@@ -113,6 +113,19 @@ async def test_a_failing_runner_is_tried_again_after_a_while_and_given_up_at_las
             place.clock.advance(20)
         await until_attempt(place, submission, 3)
     assert await state(place, submission) is JobState.FAILED
+
+
+@pytest.mark.parametrize("away", ["machine", "database"])
+async def test_an_attempt_that_is_lost_with_machine_or_database_is_replaced(
+    place: Place, away: str
+) -> None:
+    submission = await place.submit(content=source("lost" if away == "machine" else "time_us=1"))
+    store = failing_to_read(place.store) if away == "database" else place.store
+    async with dispatching(store, place.clock, [fake.create()]):
+        await until_attempt(place, submission, 1)
+    (job,) = await place.jobs(submission)
+    assert (job.state, job.max_attempts) == (JobState.QUEUED, 4)
+    assert "lost" in (job.error or "") if away == "machine" else "away" in (job.error or "")
 
 
 async def until_attempt(place: Place, submission: Submission, attempt: int) -> None:
@@ -313,6 +326,7 @@ async def test_a_drain_finishes_the_short_gives_back_the_waiting_and_releases_th
     assert await state(place, short) is JobState.SUCCEEDED
     (stopped,) = await place.jobs(long)
     assert (stopped.state, stopped.error) == (JobState.QUEUED, "the worker was stopped")
+    assert stopped.max_attempts == 4
     (waiting,) = await place.jobs(late)
     assert (waiting.state, waiting.attempt) == (JobState.QUEUED, 0)
 
