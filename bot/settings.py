@@ -1,5 +1,7 @@
 """The only reader of the environment: what an installation may be told, as frozen values."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -7,6 +9,22 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.domain.errors import SetupError
+
+_RUNNER = re.compile(r"[A-Za-z_]\w*(?::[^:=\s]+=[1-9]\d{0,3})*")
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerChoice:
+    """A runner plugin by name, and its slots by GPU type; none: those that it finds itself."""
+
+    name: str
+    slots: dict[str, int]
+
+
+def _choice(text: str) -> RunnerChoice:
+    name, *slots = text.split(":")
+    pairs = (slot.split("=") for slot in slots)
+    return RunnerChoice(name, {gpu: int(count) for gpu, count in pairs})
 
 
 class Settings(BaseSettings):
@@ -21,7 +39,9 @@ class Settings(BaseSettings):
     runners: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("local",), validation_alias="PODIUM_RUNNERS", min_length=1
     )
-    """Names of runner plugins, separated by commas."""
+    """Runner plugins, separated by commas; `fake:H100=2:L4=1` gives one its slots by GPU type."""
+    lease_s: float = Field(default=30.0, ge=1, le=3600, validation_alias="PODIUM_LEASE_S")
+    """Seconds after which a worker that gives no sign of life loses its jobs."""
     require_sandbox: Literal["", "strict"] = Field(
         default="", validation_alias="PODIUM_REQUIRE_SANDBOX"
     )
@@ -34,6 +54,14 @@ class Settings(BaseSettings):
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value
 
+    @field_validator("runners")
+    @classmethod
+    def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            if not _RUNNER.fullmatch(text):
+                raise ValueError(f"{text!r} is no runner; write one such as local or fake:H100=2")
+        return value
+
     @field_validator("database_url", mode="before")
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
@@ -42,6 +70,11 @@ class Settings(BaseSettings):
     def at(self, data_dir: Path | None) -> Self:
         """The same settings on another data folder; None keeps this one."""
         return self if data_dir is None else self.model_copy(update={"data_dir": data_dir})
+
+    @property
+    def runner_choices(self) -> tuple[RunnerChoice, ...]:
+        """The runners with their slots."""
+        return tuple(_choice(text) for text in self.runners)
 
     @property
     def strict_sandbox(self) -> bool:

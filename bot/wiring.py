@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 import structlog
@@ -21,7 +22,7 @@ from bot.domain.task_bundle import TaskBundle
 from bot.frontends.cli.installation import OpenPodium, Requirement
 from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.recover import recover
-from bot.settings import Settings
+from bot.settings import RunnerChoice, Settings
 from bot.store import folders
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
@@ -90,8 +91,8 @@ class Installation:
         """The runners that the settings name."""
         async with AsyncExitStack() as stack:
             opened = []
-            for name in self.settings.runners:
-                runner = _create_runner(name, strict=self.settings.strict_sandbox)
+            for choice in self.settings.runner_choices:
+                runner = _create_runner(choice, strict=self.settings.strict_sandbox)
                 stack.push_async_callback(runner.aclose)
                 opened.append(runner)
             yield tuple(opened)
@@ -102,11 +103,13 @@ class Installation:
     ) -> AsyncIterator[None]:
         """Dispatcher and reaper for as long as the caller stays."""
         stop = asyncio.Event()
-        config = DispatchConfig(rounds=rounds)
+        lease_s = self.settings.lease_s
+        sixth_s = lease_s / 6
+        config = DispatchConfig(rounds=rounds, lease=timedelta(seconds=lease_s), beat_s=sixth_s)
         dispatcher = Dispatcher(podium.store, runners, podium.clock, config)
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
-            group.create_task(recover(podium.store, stop), name="reaper")
+            group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
             try:
                 yield
             finally:
@@ -198,14 +201,14 @@ class _LogFile:
     log = debug = info = warning = error = critical = exception = msg
 
 
-def _create_runner(name: str, *, strict: bool) -> Runner:
-    module_name = _SHORT_NAMES.get(name, name)
+def _create_runner(choice: RunnerChoice, *, strict: bool) -> Runner:
+    module_name = _SHORT_NAMES.get(choice.name, choice.name)
     try:
         module = plugins.load(backends, module_name)
     except LookupError as error:
         raise UserError("unknown-runner", f"PODIUM_RUNNERS: {error}") from error
     options = {"strict": strict} if module_name == _LOCAL else {}
-    runner: Runner = module.create(**options)
+    runner: Runner = module.create(slots=choice.slots or None, **options)
     return runner
 
 

@@ -6,9 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from bot.domain.errors import SetupError
-from bot.settings import Settings, read_settings
+from bot.settings import RunnerChoice, Settings, read_settings
 
-VARIABLES = ("PODIUM_DATA_DIR", "DATABASE_URL", "PODIUM_RUNNERS", "PODIUM_REQUIRE_SANDBOX")
+VARIABLES = (
+    "PODIUM_DATA_DIR", "DATABASE_URL", "PODIUM_RUNNERS", "PODIUM_LEASE_S", "PODIUM_REQUIRE_SANDBOX",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +40,32 @@ def test_every_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.strict_sandbox
 
 
+def test_a_runner_may_be_given_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODIUM_RUNNERS", "local, fake:H100=2:L4!x2=1")
+    monkeypatch.setenv("PODIUM_LEASE_S", "2.5")
+    settings = read_settings()
+    assert settings.runner_choices == (
+        RunnerChoice("local", {}),
+        RunnerChoice("fake", {"H100": 2, "L4!x2": 1}),
+    )
+    assert settings.lease_s == 2.5
+
+
 def test_an_empty_database_url_means_the_embedded_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "")
     assert read_settings().database_url is None
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("PODIUM_REQUIRE_SANDBOX", "maybe"), ("PODIUM_RUNNERS", " , ")]
+    ("name", "value"),
+    [
+        ("PODIUM_REQUIRE_SANDBOX", "maybe"),
+        ("PODIUM_RUNNERS", " , "),
+        ("PODIUM_RUNNERS", "fake:H100"),
+        ("PODIUM_RUNNERS", "fake:H100=0"),
+        ("PODIUM_LEASE_S", "0"),
+        ("PODIUM_LEASE_S", "soon"),
+    ],
 )
 def test_a_value_that_cannot_be_used_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
