@@ -114,9 +114,11 @@ class Jobs(Protocol):
     """The queue: leases, fences, fair turns, and events."""
 
     async def claim(self, claim: Claim) -> tuple[Job, ...]:
-        """Take due jobs: highest priority first, and everyone's k-th before anyone's (k+1)-th.
+        """Take due jobs by `bot.domain.job.place_in_line`: priority, then turn, then age.
 
-        Never more than `slots` of a GPU type, nor more than its pool's limit in all.
+        Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th; who
+        comes later joins at the present turn (`bot.domain.job.next_turn`). Never more than `slots`
+        of a GPU type, nor more than its pool's limit in all.
         """
         ...
 
@@ -174,7 +176,7 @@ class Jobs(Protocol):
         ...
 
     async def ahead(self, job: JobId) -> int:
-        """About how many queued jobs of the pool will be claimed before this one."""
+        """How many queued jobs of the pool are now in line before this one, due or not."""
         ...
 
     async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:

@@ -27,6 +27,14 @@ create table pools (
 );
 comment on table pools is 'One row per GPU type; claims lock it, which makes the limit exact';
 
+create table present_turns (
+    gpu      text not null references pools (gpu),
+    priority int not null,
+    turn     bigint not null check (turn >= 1),
+    primary key (gpu, priority)
+);
+comment on column present_turns.turn is 'The highest turn that was claimed so far';
+
 create table jobs (
     id               bigint generated always as identity primary key,
     submission       bigint not null references submissions (id),
@@ -34,6 +42,7 @@ create table jobs (
     gpu              text not null references pools (gpu),
     mode             text not null,
     priority         int not null,
+    turn             bigint not null check (turn >= 1),
     state            text not null default 'queued'
                      check (state in ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
     attempt          int not null default 0 check (attempt between 0 and max_attempts),
@@ -53,13 +62,31 @@ create table jobs (
     check ((state = 'running') = (lease_until is not null)),
     check ((state in ('succeeded', 'failed', 'cancelled')) = (finished_at is not null))
 );
+comment on column jobs.turn is 'Its place in line, see next_turn; kept for good';
 comment on column jobs.fence is 'Grows with every claim; a late worker names an old one and is refused';
 comment on column jobs.moved_at is 'When the state last changed; the time of the event';
 comment on column jobs.call is 'The runner''s own id of the evaluation, kept when a lease runs out';
 
-create index jobs_in_turn on jobs (gpu, priority desc, person, run_at, id) where state = 'queued';
-create index jobs_running on jobs (gpu, person) where state = 'running';
+-- A claim reads it in order and takes the first rows that are due.
+create index jobs_in_line on jobs (gpu, priority desc, turn, id, run_at) where state = 'queued';
+create index jobs_waiting on jobs (person, gpu, priority, turn) where state = 'queued';
+create index jobs_running on jobs (gpu) where state = 'running';
 create index jobs_leased on jobs (lease_until) where state = 'running';
+
+-- The rule is bot.domain.job.next_turn; tests/integration holds both together. The person's row is
+-- locked, so that two submissions at once get two turns; being volatile, each statement then sees
+-- what was stored before, also by the statement that calls it.
+create function next_turn(for_person bigint, at_gpu text, at_priority int) returns bigint
+language plpgsql as $$
+begin
+    perform 1 from people where id = for_person for no key update;
+    return 1 + greatest(
+        (select turn from present_turns where gpu = at_gpu and priority = at_priority),
+        (select turn from jobs
+         where person = for_person and gpu = at_gpu and priority = at_priority and state = 'queued'
+         order by turn desc limit 1),
+        0);
+end $$;
 
 create table job_events (
     id         bigint generated always as identity primary key,

@@ -44,6 +44,7 @@ class Job:
     gpu: str
     mode: Mode
     priority: int
+    turn: int
     state: JobState
     attempt: int
     max_attempts: int
@@ -68,6 +69,22 @@ class JobEvent:
     kind: str
     body: dict[str, str | int]
     at: datetime
+
+
+def next_turn(present: int, waiting: int) -> int:
+    """The turn of a new job, which it keeps; turns are counted per GPU type and priority.
+
+    `present` is the highest turn that was claimed so far, `waiting` the highest of this person's
+    own queued jobs; 0 where there is none. So a newcomer joins at the present turn and not behind
+    the backlogs, nobody saves up turns by staying away, a cancelled job costs nobody a turn, and
+    nobody starves: a job whose turn is the next one is never overtaken any more.
+    """
+    return 1 + max(present, waiting)
+
+
+def place_in_line(job: Job) -> tuple[int, int, JobId]:
+    """What sorts the due jobs of a GPU type into the order in which they are claimed."""
+    return -job.priority, job.turn, job.id
 
 
 def backoff(attempt: int) -> timedelta:

@@ -39,11 +39,13 @@ with added as (
     returning *
 )
 insert into jobs (
-    submission, person, gpu, mode, priority, max_attempts, run_at, created_at, moved_at
+    submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at
 )
-select id, person, 'CPU', mode, 10, 3, created_at, created_at, created_at from added
+select id, person, 'CPU', mode, 10, next_turn(person, 'CPU', 10), 3,
+    created_at, created_at, created_at
+from added
 """
-EMPTY = "truncate jobs, submissions, job_events, evaluations, scores"
+EMPTY = "truncate present_turns, jobs, submissions, job_events, evaluations, scores"
 
 
 @dataclass(frozen=True, slots=True)

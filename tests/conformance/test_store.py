@@ -139,13 +139,64 @@ async def test_everyones_kth_job_comes_before_anyones_next(scene: Scene) -> None
     assert [job.person for job in await scene.claim(5)] == [ada, bobs, ada, bobs, ada]
 
 
-async def test_running_jobs_count_as_turns(scene: Scene) -> None:
-    await scene.submit()
-    await scene.submit()
-    await scene.claim(1)
+async def test_a_newcomer_waits_for_one_job_of_each_other_person_at_most(scene: Scene) -> None:
+    for _ in range(9):
+        await scene.submit()
+    await scene.claim(4)
     bob = await scene.store.people.ensure("local:bob", "Bob")
+    for _ in range(2):
+        await scene.submit(bob)
+    ada, bobs = scene.ada.id, bob.id
+    assert [job.person for job in await scene.claim(5)] == [ada, bobs, ada, bobs, ada]
+
+
+async def test_people_who_submit_again_and_again_do_not_starve_a_backlog(scene: Scene) -> None:
+    backlog = [await scene.submit() for _ in range(4)]
+    others = [await scene.store.people.ensure(f"local:{n}", f"{n}") for n in range(3)]
+    order = []
+    for other in others * 4:
+        await scene.submit(other)
+        order.append((await scene.claim_one()).submission)
+    assert [one.id for one in backlog if one.id in order] == [one.id for one in backlog]
+
+
+async def test_a_cancelled_job_leaves_no_debt(scene: Scene) -> None:
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    for cancelled in [await scene.submit(bob) for _ in range(5)]:
+        await scene.store.jobs.request_cancel(cancelled.id)
+    await scene.submit()
+    await scene.submit()
     await scene.submit(bob)
-    assert (await scene.claim_one()).person == bob.id
+    ada, bobs = scene.ada.id, bob.id
+    assert [job.person for job in await scene.claim(3)] == [ada, bobs, ada]
+
+
+async def test_a_requeued_job_keeps_its_turn(scene: Scene, clock: ManualClock) -> None:
+    first = await scene.submit()
+    for _ in range(3):
+        await scene.submit()
+    held = await scene.claim_one()
+    await scene.claim(1)
+    await scene.store.jobs.release(held.id, held.fence, "lost", final=False)
+    clock.advance(2)
+    again = await scene.claim_one()
+    assert (again.submission, again.turn) == (first.id, held.turn)
+
+
+async def test_turns_of_a_priority_and_of_a_gpu_type_are_their_own(scene: Scene) -> None:
+    for _ in range(3):
+        await scene.submit()
+    test = await scene.submit(mode=Mode.TEST)
+    elsewhere = await scene.submit(gpus=("T4",))
+    assert [(await scene.job(one.id)).turn for one in (test, elsewhere)] == [1, 1]
+
+
+async def test_jobs_that_wait_out_a_backoff_hold_up_nobody(scene: Scene) -> None:
+    for _ in range(4):
+        await scene.submit()
+    for job in await scene.claim(3):
+        await scene.store.jobs.release(job.id, job.fence, "lost", final=False)
+    assert (await scene.claim_one()).turn == 4
 
 
 async def test_a_pools_limit_holds_over_all_workers(scene: Scene) -> None:
@@ -376,9 +427,10 @@ async def test_ahead_counts_the_jobs_that_are_claimed_first(scene: Scene) -> Non
     await scene.submit(bob, mode=Mode.TEST)
     ahead = scene.store.jobs.ahead
     assert await ahead((await scene.job(made[-1].id)).id) == 4
-    assert await ahead((await scene.job(bobs.id)).id) in {2, 3}
-    (claimed,) = await scene.claim(1)
-    assert await ahead(claimed.id) == 0
+    assert await ahead((await scene.job(bobs.id)).id) == 2
+    line = await scene.claim(5)
+    assert [job.submission for job in line][2] == bobs.id
+    assert await ahead(line[-1].id) == 0
 
 
 async def test_notices_reach_those_who_wait_for_their_topic(scene: Scene) -> None:

@@ -62,6 +62,15 @@ async def test_ten_thousand_jobs_of_one_person_do_not_hold_up_another(
     assert order == [scene.ada.id, bob.id] * 20
 
 
+async def test_submissions_of_one_person_at_once_each_get_a_turn_of_their_own(
+    postgres_store: PostgresStore,
+) -> None:
+    scene = await set_up(postgres_store)
+    made = await asyncio.gather(*(scene.submit() for _ in range(30)))
+    turns = [(await scene.job(one.id)).turn for one in made]
+    assert sorted(turns) == list(range(1, 31))
+
+
 async def test_an_evaluation_whose_score_is_refused_leaves_nothing_behind(
     postgres_store: PostgresStore,
 ) -> None:

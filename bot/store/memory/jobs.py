@@ -6,11 +6,10 @@ from datetime import timedelta
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, SubmissionId
-from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState
+from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, place_in_line
 from bot.domain.score import ScoreValue
 from bot.ports import Beat, Claim, StoredEvaluation
 from bot.store.memory.tables import Pool, Tables
-from bot.store.memory.turns import before, in_turn
 from bot.store.text import storable
 from bot.store.transitions import (
     after_cancel,
@@ -33,8 +32,9 @@ class MemoryJobs:
         claimed: list[Job] = []
         for gpu in sorted(claim.slots):
             room = min(claim.slots[gpu], self._room(gpu))
-            due = in_turn(self._tables.jobs.values(), gpu, self._tables.clock.now())
-            claimed += [self._lease(job, claim) for job in due[: max(0, room)]]
+            due = [job for job in self._queued(gpu) if job.run_at <= self._tables.clock.now()]
+            line = sorted(due, key=place_in_line)
+            claimed += [self._lease(job, claim) for job in line[: max(0, room)]]
         return tuple(claimed)
 
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
@@ -120,7 +120,10 @@ class MemoryJobs:
         found = self._tables.jobs.get(job)
         if found is None:
             raise StoreError(f"there is no job with id {job}")
-        return before(found, self._tables.jobs.values())
+        if found.state is not JobState.QUEUED:
+            return 0
+        place = place_in_line(found)
+        return sum(place_in_line(job) < place for job in self._queued(found.gpu))
 
     async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
         held = self._tables.held(job, fence)
@@ -147,13 +150,17 @@ class MemoryJobs:
                 states[job.state.value] = states.get(job.state.value, 0) + 1
         return counts
 
+    def _queued(self, gpu: str) -> list[Job]:
+        jobs = self._tables.jobs.values()
+        return [job for job in jobs if job.gpu == gpu and job.state is JobState.QUEUED]
+
     def _room(self, gpu: str) -> int:
         pool = self._tables.pools.get(gpu, Pool())
         jobs = self._tables.jobs.values()
         running = sum(job.gpu == gpu and job.state is JobState.RUNNING for job in jobs)
         if pool.paused:
             return 0
-        return len(jobs) if pool.max_running is None else pool.max_running - running
+        return len(jobs) if pool.max_running is None else max(0, pool.max_running - running)
 
     def _lease(self, job: Job, claim: Claim) -> Job:
         now = self._tables.clock.now()
@@ -166,5 +173,6 @@ class MemoryJobs:
             started_at=job.started_at or now,
         )
         self._tables.put(leased)
+        self._tables.pass_turn(job)
         self._tables.leases[job.id] = now + claim.lease
         return leased

@@ -76,6 +76,7 @@ class MemorySubmissions:
             gpu=gpu,
             mode=stored.mode,
             priority=new.priority,
+            turn=self._tables.next_turn(stored.person, gpu, new.priority),
             state=JobState.QUEUED,
             attempt=0,
             max_attempts=new.max_attempts,

@@ -7,7 +7,7 @@ from itertools import count
 
 from bot.domain.board import Board, TaskVersion
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.job import Job, JobEvent, JobState
+from bot.domain.job import Job, JobEvent, JobState, next_turn
 from bot.domain.person import Person
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
@@ -35,6 +35,7 @@ class Tables:
     sources: dict[str, str] = field(default_factory=dict)
     submissions: dict[SubmissionId, Submission] = field(default_factory=dict)
     pools: dict[str, Pool] = field(default_factory=dict)
+    present_turns: dict[tuple[str, int], int] = field(default_factory=dict)
     jobs: dict[JobId, Job] = field(default_factory=dict)
     leases: dict[JobId, datetime] = field(default_factory=dict)
     events: list[JobEvent] = field(default_factory=list)
@@ -51,6 +52,21 @@ class Tables:
         """A submission's jobs, by GPU."""
         found = [job for job in self.jobs.values() if job.submission == submission]
         return tuple(sorted(found, key=lambda job: job.gpu))
+
+    def next_turn(self, person: PersonId, gpu: str, priority: int) -> int:
+        """The turn of a new job of this person."""
+        waiting = [
+            job.turn
+            for job in self.jobs.values()
+            if (job.person, job.gpu, job.priority) == (person, gpu, priority)
+            and job.state is JobState.QUEUED
+        ]
+        return next_turn(self.present_turns.get((gpu, priority), 0), max(waiting, default=0))
+
+    def pass_turn(self, job: Job) -> None:
+        """Note that the turn of a job has come."""
+        pool = job.gpu, job.priority
+        self.present_turns[pool] = max(job.turn, self.present_turns.get(pool, 0))
 
     def held(self, job: JobId, fence: int) -> Job | None:
         """The running job when `fence` is still the one of its lease."""

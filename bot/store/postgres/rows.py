@@ -74,6 +74,7 @@ def job(row: Record) -> Job:
         gpu=row["gpu"],
         mode=Mode(row["mode"]),
         priority=row["priority"],
+        turn=row["turn"],
         state=JobState(row["state"]),
         attempt=row["attempt"],
         max_attempts=row["max_attempts"],

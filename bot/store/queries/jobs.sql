@@ -7,62 +7,26 @@ select max_running, paused from pools where gpu = $1 for no key update
 select count(*) from jobs where gpu = $1 and state = 'running'
 
 -- name: claim
--- Jumps from each (priority, person) to the next along the index, and looks only at the first few
--- jobs of each: the cost follows the number of people who wait, not the number of their jobs.
-with recursive waiting as (
-    (select priority, person from jobs where gpu = $1 and state = 'queued'
-     order by priority desc, person limit 1)
-    union all
-    select next.priority, next.person
-    from waiting, lateral (
-        (select priority, person from jobs
-         where gpu = $1 and state = 'queued'
-             and priority = waiting.priority and person > waiting.person
-         order by person limit 1)
-        union all
-        (select priority, person from jobs
-         where gpu = $1 and state = 'queued' and priority < waiting.priority
-         order by priority desc, person limit 1)
-        limit 1
-    ) as next
-),
-busy as (
-    select person, count(*) as turns from jobs where gpu = $1 and state = 'running' group by person
-),
-candidate as (
-    select waiting.priority, waiting.person, job.id, job.run_at
-    from waiting, lateral (
-        select id, run_at from jobs
-        where gpu = $1 and state = 'queued'
-            and priority = waiting.priority and person = waiting.person and run_at <= $3
-        order by run_at, id limit $2
-    ) as job
-),
-placed as (
-    select id, priority, run_at,
-        coalesce(turns, 0)
-        + row_number() over (partition by person order by priority desc, run_at, id) as turn
-    from candidate left join busy using (person)
-),
-picked as materialized (
-    select id, row_number() over (order by priority desc, turn, run_at, id) as place
-    from placed order by place limit $2
-),
-free as materialized (
-    -- Still queued? Asked in words which no partial index knows, and of an array: otherwise the
-    -- planner may read every queued job to find these few.
-    select id from jobs
-    where id = any (array(select id from picked)) and state <> 'running' and finished_at is null
+-- One walk along the index jobs_in_line, whatever the number of people and of their jobs.
+with picked as materialized (
+    select id from jobs where gpu = $1 and state = 'queued' and run_at <= $3
+    order by priority desc, turn, id limit $2
     for update skip locked
 ),
 claimed as (
     update jobs set
         state = 'running', attempt = attempt + 1, fence = fence + 1, worker = $4,
         lease_until = $5, started_at = coalesce(started_at, $3), moved_at = $3
-    where id = any (array(select id from free))
+    where id = any (array(select id from picked))
     returning *
+),
+passed as (
+    insert into present_turns (gpu, priority, turn)
+    select gpu, priority, max(turn) from claimed group by gpu, priority
+    on conflict (gpu, priority) do update set turn = excluded.turn
+    where present_turns.turn < excluded.turn
 )
-select claimed.* from claimed join picked using (id) order by place
+select * from claimed order by priority desc, turn, id
 
 -- name: attach
 update jobs set call = $3 where id = $1 and fence = $2 and state = 'running'
@@ -129,32 +93,11 @@ select * from jobs where submission = $1 order by gpu collate "C"
 select * from jobs where id = $1
 
 -- name: ahead
--- Counts by person, without sorting the pool: jobs of the same turn all count as earlier.
-with mine as (
-    select * from jobs where id = $1 and state = 'queued'
-),
-waiting as (
-    select jobs.person,
-        count(*) filter (where jobs.priority > mine.priority) as above,
-        count(*) filter (where jobs.priority = mine.priority) as level,
-        count(*) filter (where jobs.person = mine.person and jobs.priority = mine.priority
-            and (jobs.run_at, jobs.id) < (mine.run_at, mine.id)) as before
-    from jobs join mine using (gpu)
-    where jobs.state = 'queued' and jobs.priority >= mine.priority group by jobs.person
-),
-had as (
-    select jobs.person, count(*) as turns from jobs join mine using (gpu)
-    where jobs.state = 'running' group by jobs.person
-),
-turn as (
-    select above + before + coalesce(turns, 0) as earlier
-    from waiting join mine using (person) left join had using (person)
+select count(*) from jobs join jobs as mine using (gpu)
+where mine.id = $1 and mine.state = 'queued' and jobs.state = 'queued' and (
+    jobs.priority > mine.priority
+    or jobs.priority = mine.priority and (jobs.turn, jobs.id) < (mine.turn, mine.id)
 )
-select coalesce(sum(
-    above + case when waiting.person = mine.person then before
-        else least(level, greatest(0, earlier + 1 - above - coalesce(turns, 0))) end
-), 0)::bigint
-from waiting cross join mine cross join turn left join had on had.person = waiting.person
 
 -- name: tell
 insert into job_events (job, submission, kind, body, at)

@@ -11,8 +11,12 @@ added as (
     returning *
 ),
 queued as (
-    insert into jobs (submission, person, gpu, mode, priority, max_attempts, run_at, created_at, moved_at)
-    select id, person, unnest(gpus), mode, $9, $10, created_at, created_at, created_at from added
+    insert into jobs (
+        submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at
+    )
+    select id, person, gpu, mode, $9, next_turn(person, gpu, $9), $10,
+        created_at, created_at, created_at
+    from added, unnest(gpus) as gpu
 )
 select *, array['queued'] as states from added
 

@@ -17,8 +17,8 @@ def _job(state: JobState, error: str | None = None) -> Job:
     board = make_board()
     return Job(
         id=JobId(1), submission=SubmissionId(7), person=board.creator, gpu="H100",
-        mode=Mode.RANKED, priority=10, state=state, attempt=2, max_attempts=3, fence=1,
-        worker=None, call=None, cancel_requested=False, error=error, run_at=NOON,
+        mode=Mode.RANKED, priority=10, turn=1, state=state, attempt=2, max_attempts=3,
+        fence=1, worker=None, call=None, cancel_requested=False, error=error, run_at=NOON,
         created_at=NOON, started_at=None, finished_at=None,
     )  # fmt: skip
 

@@ -26,6 +26,7 @@ RUNNING = Job(
     gpu="CPU",
     mode=Mode.RANKED,
     priority=10,
+    turn=1,
     state=JobState.RUNNING,
     attempt=1,
     max_attempts=3,
