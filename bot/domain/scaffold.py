@@ -45,7 +45,7 @@ output_t = torch.Tensor
 '''
 
 _REFERENCE = '''\
-"""Inputs and check; the judge alone sees this file."""
+"""Inputs, a right answer and the check; the judge alone sees this file."""
 
 import torch
 from task import input_t, output_t
@@ -57,12 +57,13 @@ def generate_input(size: int, seed: int) -> input_t:
     return torch.randn(size, generator=random, device=device)
 
 
+def ref_kernel(data: input_t) -> output_t:
+    return 2 * data
+
+
 def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:
-    if not isinstance(output, torch.Tensor):
-        return False, "a tensor must be returned"
-    if output.shape != data.shape or output.dtype != data.dtype:
-        return False, f"{list(data.shape)} {data.dtype} is expected"
-    wrong = ~((output - 2 * data).abs() <= 1e-6 * data.abs())
+    # The judge has compared type, shape, dtype and device with ref_kernel's answer.
+    wrong = ~((output - ref_kernel(data)).abs() <= 1e-6 * data.abs())
     count = int(wrong.sum())
     return count == 0, f"{count} of {data.numel()} elements differ" if count else ""
 '''

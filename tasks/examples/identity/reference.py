@@ -11,5 +11,9 @@ def generate_input(size: int, seed: int) -> input_t:
     return source, torch.full_like(source, float("nan"))
 
 
+def ref_kernel(data: input_t) -> output_t:
+    return data[0].clone()
+
+
 def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:
-    return ruling(difference(output, data[0]))
+    return ruling(difference(output, ref_kernel(data)))
