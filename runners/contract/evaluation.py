@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from runners.contract.task import Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
-from runners.contract.wire import CONTRACT_VERSION, Wire
+from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 
 CPU = "CPU"
 """The GPU type of a machine without a GPU."""
@@ -49,7 +49,7 @@ BENCHMARK_ROUNDS = RoundPolicy(looks=(3,), samples=15)
 class EvaluationRequest(Wire):
     """One complete order to a runner: it needs nothing else to evaluate a submission."""
 
-    contract_version: int = CONTRACT_VERSION
+    contract_version: ContractVersion = CONTRACT_VERSION
     request_id: Annotated[str, StringConstraints(min_length=1, max_length=100)]
     task: TaskDefinition
     source: str
@@ -176,7 +176,7 @@ class Isolation(Wire):
 class Evaluation(Wire):
     """The one answer to one request."""
 
-    contract_version: int = CONTRACT_VERSION
+    contract_version: ContractVersion = CONTRACT_VERSION
     request_id: str
     verdict: Verdict
     stage: Stage | None = None

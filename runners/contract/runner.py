@@ -7,7 +7,7 @@ from pydantic import Field
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
 from runners.contract.task import Grader, Language, TaskFormat
-from runners.contract.wire import CONTRACT_VERSION, Wire
+from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 
 CallId = NewType("CallId", str)
 """A runner's own name for one started evaluation; stored at once, so that it can be found again."""
@@ -30,7 +30,7 @@ class UnknownCallError(RunnerLostError):
 class Capabilities(Wire):
     """What a runner offers."""
 
-    contract_version: int = CONTRACT_VERSION
+    contract_version: ContractVersion = CONTRACT_VERSION
     harness_version: str
     gpus: dict[str, int]
     """GPU type to the number of evaluations that may run at once."""

@@ -1,9 +1,12 @@
 """The base of every wire type and the version of the wire format."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
-CONTRACT_VERSION = 1
+ContractVersion = Literal[1]
 """Raised when a wire type changes its meaning; both sides refuse another version."""
+CONTRACT_VERSION: ContractVersion = 1
 
 
 class Wire(BaseModel):

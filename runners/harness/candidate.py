@@ -198,5 +198,6 @@ def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
         packed.seek(0)
         for name, text in json.load(packed).items():
             (JOB / name).write_text(text)
-    orders.sendall(encode(Welcome(layers=layers, missing=missing)))
+    address = candidate.guest.local.data_ptr() if candidate.guest else 0
+    orders.sendall(encode(Welcome(layers=layers, missing=missing, input_address=address)))
     candidate.serve()

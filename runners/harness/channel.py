@@ -85,11 +85,18 @@ class Welcome(Wire):
     kind: Literal["welcome"] = "welcome"
     layers: tuple[str, ...]
     missing: dict[str, str]
+    input_address: int = 0
+    """Where the candidate sees the shared device input; 0 on the CPU."""
+
+
+Transport = Literal["vmm", "pinned-host"]
+"""How device memory is shared between judge and candidate."""
 
 
 class DeviceFds(Wire):
     """Sizes in bytes of the two device buffers whose descriptors follow the arena's."""
 
+    transport: Transport
     input_size: int
     output_size: int
 

@@ -47,7 +47,7 @@ def host_environment() -> Environment:
     )
 
 
-def gpu_environment(gpu: str) -> Environment:
+def gpu_environment(gpu: str, transport: str) -> Environment:
     """The machine and the GPU that this process sees first, with its present readings."""
     host = host_environment()
     properties = torch.cuda.get_device_properties(0)
@@ -57,7 +57,7 @@ def gpu_environment(gpu: str) -> Environment:
             "gpu": gpu,
             "gpu_uuid": f"GPU-{properties.uuid}",
             "driver": readings.driver if readings else None,
-            "transport": "vmm",
+            "transport": transport,
             "clocks": readings.clocks if readings else {},
         }
     )

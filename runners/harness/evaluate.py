@@ -5,7 +5,14 @@ import secrets
 import time
 from collections.abc import Callable
 
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
+from runners.contract.evaluation import (
+    CPU,
+    Environment,
+    Evaluation,
+    EvaluationRequest,
+    Isolation,
+    Progress,
+)
 from runners.contract.task import Device, Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders
@@ -74,7 +81,6 @@ def _answer(
     request: EvaluationRequest, grade: Grade, known: Session | Isolation, wall_s: float
 ) -> Evaluation:
     session = known if isinstance(known, Session) else None
-    on_gpu = session is not None and session.on_gpu
     return Evaluation(
         request_id=request.request_id,
         verdict=grade.verdict,
@@ -85,8 +91,15 @@ def _answer(
         gpu=request.gpu,
         cases=tuple(grade.cases),
         log=session.log.decode(errors="replace") if session else "",
-        environment=gpu_environment(request.gpu) if on_gpu else host_environment(),
+        environment=environment_of(request, session),
         isolation=known.isolation if isinstance(known, Session) else known,
         wall_s=wall_s,
         durations_s=session.durations_s if session else {},
     )
+
+
+def environment_of(request: EvaluationRequest, session: Session | None) -> Environment:
+    """The machine as it served this evaluation."""
+    if session is None or not session.on_gpu:
+        return host_environment()
+    return gpu_environment(request.gpu, session.transport)

@@ -1,11 +1,14 @@
 """Checks on what a candidate did beside answering: changed inputs, processes left behind."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, lay_out, view
 from runners.harness.ruling import Ruling
-from runners.harness.values import Node, leaves, tensors
+from runners.harness.values import Node, TensorNode, leaves, tensors
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
@@ -18,21 +21,41 @@ def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
     return torch.equal(_bytes(left), _bytes(right))
 
 
-def refuse_changed_inputs(arena: Arena, base: int, data: object, output: Node) -> None:
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Input tensors after a call beside the judge's private copies, with where they lie."""
+
+    places: Sequence[TensorNode]
+    left: Sequence[torch.Tensor]
+    private: Sequence[torch.Tensor]
+
+
+def refuse_changed(changes: Changes, base: int, output: Node) -> None:
     """Refuse a kernel that wrote into an input, save where that input is what it gave back.
 
-    `data` is the judge's private copy; the arena, which the candidate has mapped at address
-    `base`, holds what the kernel left; `output` is the candidate's description of its answer.
+    The candidate has the inputs mapped at address `base`; `output` describes its answer.
     """
     given = [(node.address - base, node.address - base + node.reach) for node in tensors(output)]
-    for node, private in zip(tensors(lay_out(data).node), leaves(data), strict=True):
-        begin = node.offset or 0
-        end = begin + node.reach
+    rows = zip(changes.places, changes.left, changes.private, strict=True)
+    for place, left, private in rows:
+        begin = place.offset or 0
+        end = begin + place.reach
         returned = any(low < end and begin < high for low, high in given)
-        if not returned and not _same(view(arena.buffer, node), private):
+        if not returned and not _same(left, private):
             raise Ruling(
                 Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
             )
+
+
+def changes_in(arena: Arena, data: object) -> Changes:
+    """The host tensors of an arena beside the private `data` that was written into it."""
+    rows = list(zip(tensors(lay_out(data).node), leaves(data), strict=True))
+    host = [(node, private) for node, private in rows if node.device == "cpu"]
+    return Changes(
+        places=[node for node, _ in host],
+        left=[view(arena.buffer, node) for node, _ in host],
+        private=[private for _, private in host],
+    )
 
 
 def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:

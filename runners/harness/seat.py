@@ -10,7 +10,7 @@ from runners.harness.arena import Arena, Plan, lay_out
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
 from runners.harness.deadline import Deadline
 from runners.harness.handle import Exchange, Handle
-from runners.harness.integrity import refuse_changed_inputs
+from runners.harness.integrity import changes_in, refuse_changed
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
@@ -71,7 +71,7 @@ class Seat:
     def refuse_changes(self, data: object, reply: Reply) -> None:
         """Refuse a kernel that wrote into an input which it did not give back."""
         if reply.output is not None:
-            refuse_changed_inputs(self.arena, self.base, data, reply.output)
+            refuse_changed(changes_in(self.arena, data), self.base, reply.output)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ class Session:
     report: Callable[[Progress], None]
     isolation: Isolation
     on_gpu: bool = False
+    transport: str = "shared-memory"
     log: bytearray = field(default_factory=bytearray)
     durations_s: dict[str, float] = field(default_factory=dict)
 

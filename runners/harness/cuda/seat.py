@@ -11,9 +11,12 @@ from typing_extensions import override
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, Layout, Plan, lay_out
 from runners.harness.channel import DeviceFds, Operation, Order, Reply, encode
-from runners.harness.cuda.vmm import DeviceBuffer, typed_view
+from runners.harness.cuda.driver import DriverError, typed_view
+from runners.harness.cuda.pinned import HostBuffer
+from runners.harness.cuda.vmm import DeviceBuffer
 from runners.harness.deadline import Deadline
 from runners.harness.handle import Exchange, Handle, Window
+from runners.harness.integrity import Changes, refuse_changed
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat, enlisted, host_arena
@@ -30,10 +33,10 @@ SPARE = 64 << 20
 class Buffers:
     """What judge and candidate share on the device, and what the judge keeps to itself."""
 
-    input: DeviceBuffer
+    input: DeviceBuffer | HostBuffer
     staging: torch.Tensor
     """The judge's own copy of the next input, always at one place, since that matters for time."""
-    output: DeviceBuffer
+    output: DeviceBuffer | HostBuffer
     snapshot: torch.Tensor
     """The judge's own copy of the output buffer, taken before the window closes."""
     flush: torch.Tensor
@@ -43,8 +46,7 @@ class Buffers:
         """Buffers for inputs like `room`; the flush is twice as large as the L2 cache."""
         wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
         cache = torch.cuda.get_device_properties(0).L2_cache_size
-        output = DeviceBuffer.create(max(1, wanted))
-        inputs = DeviceBuffer.create(max(1, room.device_size))
+        inputs, output = share(max(1, room.device_size), max(1, wanted))
         return cls(
             input=inputs,
             staging=torch.empty_like(inputs.bytes),
@@ -59,10 +61,24 @@ class Buffers:
         self.output.close()
 
 
+def share(*sizes: int) -> list[DeviceBuffer] | list[HostBuffer]:
+    """Shared buffers of these sizes: on the device, or in pinned host memory where it refuses."""
+    torch.cuda.init()  # type: ignore[no-untyped-call]
+    torch.zeros(1, device="cuda")  # makes the context
+    try:
+        return [DeviceBuffer.create(size) for size in sizes]
+    except (DriverError, AttributeError):
+        return [HostBuffer.create(size) for size in sizes]
+
+
 def device_bytes(node: Node) -> int:
     """Bytes of device memory up to the end of a laid out structure."""
-    ends = [each.reach + (each.offset or 0) for each in tensors(node) if each.device == "cuda"]
-    return max(ends, default=0)
+    return max((each.reach + (each.offset or 0) for each in on_device(node)), default=0)
+
+
+def on_device(node: Node) -> list[TensorNode]:
+    """The tensors of a structure that lie on the GPU."""
+    return [each for each in tensors(node) if each.device == "cuda"]
 
 
 class DeviceSeat(Seat):
@@ -144,7 +160,13 @@ class DeviceSeat(Seat):
 
     @override
     def refuse_changes(self, data: object, reply: Reply) -> None:
-        """Nothing to refuse yet: outputs are compared with private inputs alone."""
+        if reply.output is None or isinstance(self.buffers.input, HostBuffer):
+            return  # from pinned memory the kernel got a copy of its own
+        plan = lay_out(data)
+        found = [typed_view(self.buffers.input.bytes, each) for each in on_device(plan.node)]
+        wanted = [typed_view(self.buffers.staging, each) for each in on_device(plan.node)]
+        pairs = Changes(on_device(plan.node), found, wanted)
+        refuse_changed(pairs, self.handle.welcome.input_address, reply.output)
 
 
 def blank(node: TensorNode) -> torch.Tensor:
@@ -172,7 +194,12 @@ def device_seat(session: Session, room: Plan, expected: Node | None) -> Iterator
     """A fresh candidate on the GPU."""
     buffers = Buffers.create(room, expected)
     fds = [buffers.input.fd, buffers.output.fd]
-    shared = DeviceFds(input_size=buffers.input.size, output_size=buffers.output.size)
+    shared = DeviceFds(
+        transport=buffers.input.transport,
+        input_size=buffers.input.size,
+        output_size=buffers.output.size,
+    )
+    session.transport = shared.transport
     try:
         with host_arena(session, room) as arena, enlisted(session, arena, fds, shared) as handle:
             yield DeviceSeat(session, handle, arena, buffers)

@@ -11,6 +11,7 @@ import os
 import resource
 import select
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +26,8 @@ NESTED = "no nested namespaces"
 OWN_USER = "own user"
 PROC = "own /proc"
 _KEPT = ("LANG", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST")
-SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+SEARCH_PATH = f"{sys.prefix}/bin:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+"""The interpreter's own folder first: there lies the ninja that builds inline CUDA."""
 _LOCKED_BYTES = 8 << 20
 _FIRST_FREE_FD = 3
 

@@ -1,0 +1,48 @@
+"""The CUDA driver through ctypes, and raw device memory as tensors."""
+
+import ctypes
+
+import torch
+
+from runners.harness.values import DTYPES, TensorNode
+
+
+class DriverError(Exception):
+    """A call of the CUDA driver failed."""
+
+
+def driver() -> ctypes.CDLL:
+    """The driver's library, which every process with a CUDA context has loaded."""
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def check(status: int, call: str) -> None:
+    """Raise DriverError when a call did not succeed."""
+    if status != 0:
+        raise DriverError(f"{call} failed with CUDA error {status}")
+
+
+class _Bytes:
+    """Raw device memory in the form that `torch.as_tensor` takes without a copy."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+            "strides": None,
+        }
+
+
+def raw_bytes(address: int, size: int) -> torch.Tensor:
+    """Device memory as a tensor of bytes, without a copy; the caller keeps it mapped."""
+    return torch.as_tensor(_Bytes(address, size), device="cuda")
+
+
+def typed_view(raw: torch.Tensor, node: TensorNode) -> torch.Tensor:
+    """The tensor that lies at the node's offset in raw device bytes, without a copy."""
+    if node.span == 0 or node.offset is None:
+        return torch.empty(node.shape, dtype=DTYPES[node.dtype], device="cuda")
+    part = raw[node.offset : node.offset + node.reach]
+    return part.view(DTYPES[node.dtype]).as_strided(node.shape, node.stride)
