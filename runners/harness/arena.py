@@ -17,8 +17,11 @@ ALIGNMENT = 4096
 
 READY, GO, DONE = range(3)
 """Words of the arena's first page, by which a GPU call is handed over without a system call."""
-CHECK_EVERY = 1 << 14
-"""Turns of a spinning wait between two looks at whether waiting still makes sense."""
+CHECK_EVERY = 1 << 20
+"""Turns of a spinning wait, some 50 ms, between two looks at whether it still makes sense.
+
+A look delays what it waits for, and most windows must end without one.
+"""
 
 
 def reach(value: torch.Tensor) -> int:

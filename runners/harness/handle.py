@@ -37,6 +37,9 @@ WATCH_S = 0.1
 START_S = 30.0
 """How long a candidate may take to start: all of it is our own code."""
 
+DYING_S = 10.0
+"""How long a process may take to end after it has closed its sockets: on a GPU over a second."""
+
 _VERDICTS = {
     Status.BUILD_FAILED: Verdict.BUILD_FAILED,
     Status.INVALID: Verdict.INVALID_SUBMISSION,
@@ -263,7 +266,7 @@ class Handle:
 
     def _ruling_of_hang_up(self) -> Ruling:
         # A dying process closes its sockets a moment before it can be waited for.
-        select.select([self.process.pidfd], [], [], 1.0)
+        select.select([self.process.pidfd], [], [], DYING_S)
         try:
             self.process.check()
         except ProcessGoneError as gone:

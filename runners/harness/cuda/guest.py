@@ -17,9 +17,6 @@ BUFFERS: dict[Transport, type[DeviceBuffer] | type[HostBuffer]] = {
     "vmm": DeviceBuffer,
     "pinned-host": HostBuffer,
 }
-    "vmm": DeviceBuffer,
-    "pinned-host": HostBuffer,
-}
 """How device memory may be shared, by transport."""
 
 
