@@ -4,6 +4,7 @@ import errno
 import json
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import psutil
@@ -90,6 +91,11 @@ def test_the_environment_holds_only_what_is_allowed(confined: Confined) -> None:
     said = confined("import os; said = dict(os.environ)").said
     assert set(said) <= {"HOME", "LANG", "PATH", "TMPDIR", "USER", "OMP_NUM_THREADS"}
     assert said["HOME"] == view.JOB
+
+
+def test_programs_beside_the_interpreter_are_found_first(confined: Confined) -> None:
+    said = confined("import shutil; said = shutil.which('python')").said
+    assert said == f"{sys.prefix}/bin/python"
 
 
 def test_only_its_own_processes_can_be_seen(confined: Confined) -> None:
