@@ -1,12 +1,17 @@
 #!PODIUM leaderboard grayscale
 #!PODIUM needs cuda
+# It takes addresses and no tensors: without torch's headers the build takes seconds.
+import torch
 from task import input_t, output_t
 from torch.utils.cpp_extension import load_inline
 
+DECLARATION = """
+#include <cstdint>
+void grayscale(std::uintptr_t rgb, std::uintptr_t output,
+               std::int64_t pixels, std::uintptr_t stream);
+"""
 CUDA = r"""
-#include <ATen/cuda/CUDAContext.h>
-#include <c10/cuda/CUDAException.h>
-#include <torch/extension.h>
+#include <stdexcept>
 
 __global__ void grayscale_kernel(const float* rgb, float* output, int64_t pixels) {
     const int64_t at = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
@@ -16,25 +21,32 @@ __global__ void grayscale_kernel(const float* rgb, float* output, int64_t pixels
     }
 }
 
-void grayscale(torch::Tensor rgb, torch::Tensor output) {
-    const int64_t pixels = output.numel();
+void grayscale(std::uintptr_t rgb, std::uintptr_t output,
+               std::int64_t pixels, std::uintptr_t stream) {
     const int threads = 256;
     grayscale_kernel<<<(pixels + threads - 1) / threads, threads, 0,
-                       at::cuda::getCurrentCUDAStream()>>>(
-        rgb.data_ptr<float>(), output.data_ptr<float>(), pixels);
-    C10_CUDA_KERNEL_LAUNCH_CHECK();
+                       reinterpret_cast<cudaStream_t>(stream)>>>(
+        reinterpret_cast<const float*>(rgb), reinterpret_cast<float*>(output), pixels);
+    if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
+        throw std::runtime_error(cudaGetErrorString(status));
+    }
 }
 """
 
 module = load_inline(
     name="grayscale_inline",
-    cpp_sources="void grayscale(torch::Tensor rgb, torch::Tensor output);",
-    cuda_sources=CUDA,
+    cpp_sources="#include <pybind11/pybind11.h>\n" + DECLARATION,
+    cuda_sources=DECLARATION + CUDA,
     functions=["grayscale"],
+    with_pytorch_error_handling=False,
+    no_implicit_headers=True,
 )
 
 
 def custom_kernel(data: input_t) -> output_t:
     rgb, output = data
-    module.grayscale(rgb, output)
+    source = rgb.contiguous()
+    assert output.is_contiguous()
+    stream = torch.cuda.current_stream().cuda_stream
+    module.grayscale(source.data_ptr(), output.data_ptr(), output.numel(), stream)
     return output

@@ -1,14 +1,18 @@
 #!PODIUM leaderboard softmax
 #!PODIUM needs cuda
+# It takes addresses and no tensors: without torch's headers the build takes seconds.
 import torch
 from task import input_t, output_t
 from torch.utils.cpp_extension import load_inline
 
+DECLARATION = """
+#include <cstdint>
+void softmax(std::uintptr_t source, std::uintptr_t output,
+             int rows, std::int64_t cols, std::uintptr_t stream);
+"""
 CUDA = r"""
-#include <ATen/cuda/CUDAContext.h>
-#include <c10/cuda/CUDAException.h>
 #include <math_constants.h>
-#include <torch/extension.h>
+#include <stdexcept>
 
 constexpr int kThreads = 256;
 
@@ -47,22 +51,30 @@ __global__ void softmax_kernel(const float* source, float* output, int64_t cols)
     }
 }
 
-void softmax(torch::Tensor source, torch::Tensor output) {
-    softmax_kernel<<<source.size(0), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-        source.data_ptr<float>(), output.data_ptr<float>(), source.size(1));
-    C10_CUDA_KERNEL_LAUNCH_CHECK();
+void softmax(std::uintptr_t source, std::uintptr_t output,
+             int rows, std::int64_t cols, std::uintptr_t stream) {
+    softmax_kernel<<<rows, kThreads, 0, reinterpret_cast<cudaStream_t>(stream)>>>(
+        reinterpret_cast<const float*>(source), reinterpret_cast<float*>(output), cols);
+    if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
+        throw std::runtime_error(cudaGetErrorString(status));
+    }
 }
 """
 
 module = load_inline(
     name="softmax_inline",
-    cpp_sources="void softmax(torch::Tensor source, torch::Tensor output);",
-    cuda_sources=CUDA,
+    cpp_sources="#include <pybind11/pybind11.h>\n" + DECLARATION,
+    cuda_sources=DECLARATION + CUDA,
     functions=["softmax"],
+    with_pytorch_error_handling=False,
+    no_implicit_headers=True,
 )
 
 
 def custom_kernel(data: input_t) -> output_t:
-    output = torch.empty_like(data)
-    module.softmax(data, output)
+    source = data.contiguous()
+    output = torch.empty_like(source)
+    rows, cols = source.shape
+    stream = torch.cuda.current_stream().cuda_stream
+    module.softmax(source.data_ptr(), output.data_ptr(), rows, cols, stream)
     return output
