@@ -1,0 +1,60 @@
+"""A warm harness on this machine's first GPU, asked through its pipes as a runner asks it."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.contract.evaluation import Evaluation, EvaluationRequest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = (sys.executable, "-m", "runners.harness", "--serve", "--gpu-index", "0")
+
+
+class HarnessError(Exception):
+    """The harness failed, not what it was asked to judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A serving harness and the line with which it said that it is ready."""
+
+    process: subprocess.Popen[bytes]
+    ready: str
+
+    def ask(self, request: EvaluationRequest) -> tuple[Evaluation, float]:
+        """The evaluation and the seconds that it took; HarnessError when there is none."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        begin = time.monotonic()
+        self.process.stdin.write(request.model_dump_json().encode() + b"\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            said = json.loads(line)
+            if "error" in said:
+                raise HarnessError(said["error"])
+            if "evaluation" in said:
+                found = Evaluation.model_validate_json(json.dumps(said["evaluation"]))
+                return found, time.monotonic() - begin
+        raise HarnessError(f"the harness ended with status {self.process.wait(timeout=30)}")
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """A harness that is ready, ended at the end."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(COMMAND, cwd=ROOT, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        try:
+            yield Server(process, process.stdout.readline().decode().strip())
+        finally:
+            process.stdin.close()
+            try:
+                process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                process.kill()
