@@ -8,6 +8,15 @@ import asyncpg
 
 from bot.domain.errors import SetupError, StoreError
 
+DRIVER_FAILURES = (
+    asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError,
+)  # fmt: skip
+"""Whatever a database that is away makes the driver raise.
+
+The internal one is asyncpg's word for a connection that is reused in the moment in which its killed
+server says goodbye.
+"""
+
 
 def where(dsn: str) -> str:
     """The place `host:port/database` of a URL; never its user or password."""
@@ -38,7 +47,7 @@ def translated() -> Iterator[None]:
         raise StoreError(f"the database took too long: {reported(error)}") from error
     except TimeoutError as error:
         raise StoreError("the database did not answer in time") from error
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except DRIVER_FAILURES as error:
         raise StoreError(f"the database is away or refuses: {reported(error)}") from error
 
 
@@ -53,7 +62,7 @@ def reaching(dsn: str) -> Iterator[None]:
             f"DATABASE_URL ({where(dsn)}) is no valid URL of a Postgres database; "
             "write postgresql://user:password@host:port/database"
         ) from error
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except DRIVER_FAILURES as error:
         raise SetupError(
             f"no database at {where(dsn)}: {reported(error)}; start it, or correct DATABASE_URL"
         ) from error

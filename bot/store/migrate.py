@@ -12,7 +12,7 @@ from typing import TypeAlias
 import asyncpg
 
 from bot.domain.errors import SetupError
-from bot.store.failures import reaching, reported, where
+from bot.store.failures import DRIVER_FAILURES, reaching, reported, where
 
 LOCK = 0x706F6469756D
 """Postgres' advisory lock of whoever migrates."""
@@ -98,7 +98,7 @@ async def _connected(dsn: str) -> AsyncIterator[Connection]:
         connection = await asyncpg.connect(dsn, timeout=10)
     try:
         yield connection
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except DRIVER_FAILURES as error:
         raise SetupError(f"migrating {where(dsn)} failed: {reported(error)}") from error
     finally:
         await connection.close(timeout=5)

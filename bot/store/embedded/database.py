@@ -15,6 +15,7 @@ from bot.store.embedded.account import server_account
 from bot.store.embedded.binaries import usable_by
 from bot.store.embedded.cluster import Cluster, socket_folder, stop
 from bot.store.embedded.folder import Folder, open_folder, writing
+from bot.store.failures import DRIVER_FAILURES
 
 JOIN_LIMIT_S = 30.0
 JOIN_POLL_S = 0.1
@@ -65,7 +66,7 @@ def _in_use(folder: Folder, data_dir: Path) -> SetupError:
 async def _answers(dsn: str) -> bool:
     try:
         connection = await asyncpg.connect(dsn, timeout=2)
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except DRIVER_FAILURES:
         return False
     await connection.close(timeout=2)
     return True

@@ -8,7 +8,7 @@ import asyncpg
 import structlog
 
 from bot.ports import Notice, Topic
-from bot.store.failures import reaching, reported
+from bot.store.failures import DRIVER_FAILURES, reaching, reported
 from bot.store.subscriptions import Subscriptions
 
 CHANNELS = {f"podium_{topic.value}": topic for topic in Topic}
@@ -67,7 +67,7 @@ async def _until_dead(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
                     await gone.wait()
                     return
             await connection.execute("select 1")
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except DRIVER_FAILURES:
         return
     finally:
         connection.terminate()
@@ -79,6 +79,6 @@ async def _reconnected(
     while True:
         try:
             return await _connect(dsn, subscriptions)
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except DRIVER_FAILURES as error:
             log.debug("still deaf", action="listen_retry", error=reported(error))
             await asyncio.sleep(RETRY_S)

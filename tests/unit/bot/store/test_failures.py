@@ -34,6 +34,7 @@ def test_no_spelling_of_a_password_reaches_the_message_of_a_readable_url(passwor
         (TimeoutError(), "did not answer in time"),
         (ConnectionRefusedError("refused"), "away or refuses: refused"),
         (asyncpg.InterfaceError("closed"), "away or refuses: closed"),
+        (asyncpg.InternalClientError("cannot switch"), "away or refuses: cannot switch"),
         (asyncpg.ForeignKeyViolationError("no such person"), "no such person"),
     ],
 )
