@@ -211,9 +211,11 @@ class Refusal:
     """A ranked evaluation that did not pass, so that a board can say who is absent and why."""
 
     submission: SubmissionId
+    person: PersonId
     person_name: str
     gpu: str
     verdict: str
+    stage: str | None
     message: str
     submitted_at: datetime
 
@@ -231,6 +233,10 @@ class Results(Protocol):
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
         """The ranked evaluations that did not pass, newest first, at most 200."""
+        ...
+
+    async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
+        """How many seconds each of the newest evaluations took, whatever its mode and verdict."""
         ...
 
 

@@ -1,17 +1,21 @@
 -- What was measured, what it is worth, and who decided what.
 
 create table evaluations (
-    job        bigint primary key references jobs (id),
-    submission bigint not null references submissions (id),
-    gpu        text not null,
-    verdict    text not null,
-    message    text not null,
-    evaluation text not null,
-    at         timestamptz not null,
+    job          bigint primary key references jobs (id),
+    submission   bigint not null references submissions (id),
+    task_version bigint not null references task_versions (id),
+    gpu          text not null,
+    verdict      text not null,
+    stage        text,
+    message      text not null,
+    wall_s       double precision not null,
+    evaluation   text not null,
+    at           timestamptz not null,
     unique (submission, gpu)
 );
 comment on column evaluations.evaluation is
-    'Evaluation as JSON text, with every raw sample and the environment; verdict and message repeat it for queries';
+    'Evaluation as JSON text, with every raw sample and the environment; verdict, stage, message and wall_s repeat it for queries';
+create index evaluations_newest on evaluations (task_version, gpu, at desc, job desc);
 
 create table scores (
     job           bigint primary key references evaluations (job),

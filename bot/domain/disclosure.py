@@ -4,7 +4,7 @@ from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evalua
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 
-_PUBLIC_STAGES = frozenset({Stage.BUILD, Stage.TEST})
+PUBLIC_STAGES = frozenset({Stage.BUILD, Stage.TEST})
 """Nothing secret has been shown to the submission before these stages end."""
 
 
@@ -13,7 +13,7 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
 
     A submission may print what it was given, so even the log of a passed ranked run stays hidden.
     """
-    if evaluation.mode is not Mode.RANKED or evaluation.stage in _PUBLIC_STAGES:
+    if evaluation.mode is not Mode.RANKED or evaluation.stage in PUBLIC_STAGES:
         return evaluation
     return evaluation.model_copy(
         update={

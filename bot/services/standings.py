@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from bot.domain.board import Board, TaskVersion
-from bot.domain.disclosure import disclosed
+from bot.domain.disclosure import PUBLIC_STAGES, disclosed
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import PersonId
 from bot.domain.ranking import rank
@@ -63,16 +63,16 @@ async def _refused(
     seen = set(ranked)
     refused: list[Refusal] = []
     for refusal in await store.results.refusals(version.id, gpu):
-        submission = await store.submissions.get(refusal.submission)
-        if submission is None or submission.person in seen:
-            continue
-        seen.add(submission.person)
-        refused.append(replace(refusal, message=await _public_message(store, refusal)))
+        if refusal.person not in seen:
+            seen.add(refusal.person)
+            refused.append(replace(refusal, message=await _public_message(store, refusal)))
     return tuple(refused)
 
 
 async def _public_message(store: Store, refusal: Refusal) -> str:
     """The message without what the ranked run's inputs could be told from."""
+    if refusal.stage in PUBLIC_STAGES:
+        return refusal.message
     for stored in await store.results.evaluations(refusal.submission):
         if stored.gpu == refusal.gpu:
             return disclosed(stored.evaluation).message

@@ -115,7 +115,7 @@ async def _job_status(
 async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePlace:
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
-    durations = await _recent_durations(store, version, job.gpu)
+    durations = await store.results.durations(version, job.gpu, _SAMPLE)
     return QueuePlace(position, waiting_time(durations, position, running))
 
 
@@ -127,16 +127,6 @@ def waiting_time(durations_s: Sequence[float], position: int, slots: int) -> flo
     if not durations_s or slots < 1:
         return None
     return statistics.median(durations_s) * position / slots
-
-
-async def _recent_durations(store: Store, version: TaskVersionId, gpu: str) -> tuple[float, ...]:
-    scores = await store.results.scores(version, gpu)
-    newest = sorted(scores, key=lambda each: each.submitted_at)[-_SAMPLE:]
-    durations: list[float] = []
-    for each in newest:
-        stored = await store.results.evaluations(each.submission)
-        durations += [one.evaluation.wall_s for one in stored if one.gpu == gpu]
-    return tuple(durations)
 
 
 async def watch(

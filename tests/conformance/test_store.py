@@ -364,8 +364,30 @@ async def test_only_ranked_runs_that_did_not_pass_are_refusals(scene: Scene) -> 
         (made[3].id, "timed_out"),
         (made[0].id, "wrong_answer"),
     ]
-    assert (refusals[0].message, refusals[0].person_name) == ("case 1 \u2400", "Ada")
+    newest = refusals[0]
+    assert (newest.message, newest.stage) == ("case 1 \u2400", "test")
+    assert (newest.person, newest.person_name) == (scene.ada.id, "Ada")
     assert await scene.store.results.scores(scene.board.task_version, "CPU") == ()
+
+
+async def test_durations_are_of_the_newest_evaluations_of_one_version_and_gpu_type(
+    scene: Scene, clock: ManualClock
+) -> None:
+    for wall_s, mode, verdict in (
+        (1.0, Mode.RANKED, Verdict.PASSED),
+        (2.0, Mode.TEST, Verdict.CRASHED),
+        (3.0, Mode.RANKED, Verdict.PASSED),
+    ):
+        await scene.submit(mode=mode)
+        job = await scene.claim_one()
+        evaluation = make_evaluation(verdict, mode=mode).model_copy(update={"wall_s": wall_s})
+        assert await scene.store.jobs.accept(job.id, job.fence, evaluation, None)
+        clock.advance(1)
+    durations, version = scene.store.results.durations, scene.board.task_version
+    assert await durations(version, "CPU", 2) == (3.0, 2.0)
+    assert await durations(version, "T4", 2) == ()
+    newer = await scene.store.boards.add_version(scene.board.id, make_task(description="x"), "d2")
+    assert await durations(newer.id, "CPU", 2) == ()
 
 
 async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene) -> None:

@@ -160,7 +160,7 @@ class MemoryJobs:
         running = sum(job.gpu == gpu and job.state is JobState.RUNNING for job in jobs)
         if pool.paused:
             return 0
-        return len(jobs) if pool.max_running is None else max(0, pool.max_running - running)
+        return len(jobs) if pool.max_running is None else pool.max_running - running
 
     def _lease(self, job: Job, claim: Claim) -> Job:
         now = self._tables.clock.now()

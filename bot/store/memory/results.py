@@ -52,12 +52,27 @@ class MemoryResults:
                 found.append(
                     Refusal(
                         submission=submission.id,
+                        person=submission.person,
                         person_name=self._tables.people[submission.person].name,
                         gpu=gpu,
                         verdict=stored.evaluation.verdict.value,
+                        stage=stored.evaluation.stage,
                         message=storable(stored.evaluation.message),
                         submitted_at=submission.created_at,
                     )
                 )
         newest = sorted(found, key=lambda refusal: refusal.submission, reverse=True)
         return tuple(newest[:MOST_REFUSALS])
+
+    async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
+        found = [
+            stored
+            for stored in self._tables.evaluations.values()
+            if stored.gpu == gpu and self._version_of(stored) == version
+        ]
+        newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
+        return tuple(stored.evaluation.wall_s for stored in newest[:limit])
+
+    def _version_of(self, stored: StoredEvaluation) -> TaskVersionId:
+        job = self._tables.jobs[stored.job]
+        return self._tables.submissions[job.submission].task_version

@@ -46,11 +46,17 @@ class PostgresResults:
         return tuple(
             Refusal(
                 submission=SubmissionId(row["submission"]),
+                person=PersonId(row["person"]),
                 person_name=row["person_name"],
                 gpu=row["gpu"],
                 verdict=row["verdict"],
+                stage=row["stage"],
                 message=row["message"],
                 submitted_at=row["submitted_at"],
             )
             for row in found
         )
+
+    async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
+        found = await self._database.rows("results.durations", version, gpu, limit)
+        return tuple(row["wall_s"] for row in found)

@@ -45,19 +45,22 @@ returning jobs.id, jobs.cancel_requested
 -- name: accept
 with ended as (
     update jobs set state = 'succeeded', error = null, lease_until = null,
-        finished_at = $8, moved_at = $8
+        finished_at = $10, moved_at = $10
     where id = $1 and fence = $2 and state = 'running'
     returning id, submission, gpu
 ),
 evaluated as (
-    insert into evaluations (job, submission, gpu, verdict, message, evaluation, at)
-    select id, submission, gpu, $3, $4, $5, $8 from ended
+    insert into evaluations (
+        job, submission, task_version, gpu, verdict, stage, message, wall_s, evaluation, at
+    )
+    select ended.id, submission, task_version, gpu, $3, $4, $5, $6, $7, $10
+    from ended join submissions on submissions.id = submission
 ),
 scored as (
     insert into scores (job, submission, task_version, gpu, time_ns, half_width_ns)
-    select ended.id, submission, task_version, gpu, $6, $7
+    select ended.id, submission, task_version, gpu, $8, $9
     from ended join submissions on submissions.id = submission
-    where $6::float8 is not null
+    where $8::float8 is not null
 )
 select id from ended
 
@@ -93,11 +96,20 @@ select * from jobs where submission = $1 order by gpu collate "C"
 select * from jobs where id = $1
 
 -- name: ahead
-select count(*) from jobs join jobs as mine using (gpu)
-where mine.id = $1 and mine.state = 'queued' and jobs.state = 'queued' and (
-    jobs.priority > mine.priority
-    or jobs.priority = mine.priority and (jobs.turn, jobs.id) < (mine.turn, mine.id)
+-- Two ranges of jobs_in_line: one condition for both would read the whole pool from the table.
+with mine as materialized (
+    select gpu, priority, turn, id from jobs where id = $1 and state = 'queued'
+),
+above as (
+    select count(*) from jobs where state = 'queued'
+        and gpu = (select gpu from mine) and priority > (select priority from mine)
+),
+level as (
+    select count(*) from jobs where state = 'queued'
+        and gpu = (select gpu from mine) and priority = (select priority from mine)
+        and (turn, id) < ((select turn from mine), (select id from mine))
 )
+select above.count + level.count from above, level
 
 -- name: tell
 insert into job_events (job, submission, kind, body, at)
@@ -116,5 +128,7 @@ on conflict (gpu) do update set max_running = excluded.max_running, paused = exc
 returning pg_notify('podium_ready', gpu)
 
 -- name: backlog
-select gpu, state, count(*) as jobs from jobs where state in ('queued', 'running')
-group by gpu, state
+-- Two counts, each within an index which has the jobs of that state only.
+select gpu, 'queued' as state, count(*) as jobs from jobs where state = 'queued' group by gpu
+union all
+select gpu, 'running', count(*) from jobs where state = 'running' group by gpu

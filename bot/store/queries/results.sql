@@ -11,10 +11,14 @@ where scores.task_version = $1 and gpu = $2
 order by time_ns, scores.submission
 
 -- name: refusals
-select submissions.id as submission, people.name as person_name, gpu, verdict, message,
-    submissions.created_at as submitted_at
+select submissions.id as submission, person, people.name as person_name, gpu, verdict, stage,
+    message, submissions.created_at as submitted_at
 from submissions
 join evaluations on evaluations.submission = submissions.id
 join people on people.id = person
-where task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
+where submissions.task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
 order by submissions.id desc limit 200
+
+-- name: durations
+select wall_s from evaluations where task_version = $1 and gpu = $2
+order by at desc, job desc limit $3

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from bot.domain.board import Board
-from bot.domain.ids import SubmissionId
+from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
 from bot.domain.score import Standing
 from bot.ports import Refusal
@@ -22,7 +22,9 @@ class _Leaderboard:
 
 
 def _refusal(message: str) -> Refusal:
-    return Refusal(SubmissionId(9), "mallory", "CPU", "wrong_answer", message, NOON)
+    return Refusal(
+        SubmissionId(9), PersonId(8), "mallory", "CPU", "wrong_answer", "test", message, NOON
+    )
 
 
 def _tables(leaderboard: _Leaderboard) -> dict[str, Table]:

@@ -1,6 +1,6 @@
 """Tests of what the demo does and how it checks itself."""
 
-from bot.domain.ids import SubmissionId
+from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
 from bot.domain.solutions import Solution
 from bot.frontends.cli.demonstration import Entry, can_run, choose, misplaced
@@ -57,7 +57,10 @@ def _leaderboard(ranked: tuple[str, ...], absent: tuple[str, ...]) -> BoardStand
         make_score(number, 1_000.0 * number, person_name=name)
         for number, name in enumerate(ranked, start=1)
     ]
-    refused = tuple(Refusal(SubmissionId(9), name, CPU, "crashed", "", NOON) for name in absent)
+    refused = tuple(
+        Refusal(SubmissionId(9), PersonId(8), name, CPU, "crashed", None, "", NOON)
+        for name in absent
+    )
     return BoardStandings(make_board(), 1, CPU, rank(scores), refused)
 
 

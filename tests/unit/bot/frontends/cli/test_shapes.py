@@ -2,7 +2,7 @@
 
 import json
 
-from bot.domain.ids import SubmissionId
+from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
 from bot.frontends.cli.shapes import case_json, dumps, evaluation_json, standings_json
 from bot.ports import Refusal
@@ -58,7 +58,9 @@ def test_an_untimed_case_has_nulls_and_no_samples() -> None:
 
 
 def test_standings_have_ranks_and_absences() -> None:
-    refusal = Refusal(SubmissionId(9), "mallory", "CPU", "crashed", "exit 1", NOON)
+    refusal = Refusal(
+        SubmissionId(9), PersonId(8), "mallory", "CPU", "crashed", "test", "exit 1", NOON
+    )
     board = BoardStandings(make_board(), 2, "CPU", rank([make_score(1, 5.0)]), (refusal,))
     shape = json.loads(dumps(standings_json(board)))
     assert shape["board"] == "vectoradd"
