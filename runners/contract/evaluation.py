@@ -21,7 +21,8 @@ class Limits(Wire):
     memory: int = Field(default=4 << 30, ge=64 << 20)
     output: int = Field(default=64 << 10, ge=1 << 10)
     """Of stdout and stderr together; more is `output_exceeded`."""
-    disk: int = Field(default=64 << 20, ge=1 << 20)
+    disk: int = Field(default=256 << 20, ge=1 << 20)
+    """Of all scratch folders together; inline CUDA needs some 50 MiB to build."""
     processes: int = Field(default=64, ge=4)
     open_files: int = Field(default=256, ge=32)
 

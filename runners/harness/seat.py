@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Arena, Plan, lay_out
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
 from runners.harness.deadline import Deadline
@@ -33,7 +33,10 @@ class Seat:
 
     def build(self, deadline: Deadline) -> None:
         """Import the submission; Ruling when it does not."""
-        self.handle.ask(encode(Order(operation=Operation.BUILD)), deadline)
+        try:
+            self.handle.ask(encode(Order(operation=Operation.BUILD)), deadline)
+        except Ruling as ruling:
+            raise Ruling(ruling.verdict, ruling.message, Stage.BUILD) from ruling
 
     def call(
         self,

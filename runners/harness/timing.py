@@ -5,6 +5,7 @@ written, while its output is read, and while the calibration runs.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.arena import lay_out
 from runners.harness.channel import Operation, Reply
-from runners.harness.clocks import Round, interval_of, measurement
+from runners.harness.clocks import Round, device_resolution, interval_of, measurement
 from runners.harness.correctness import seed_of
 from runners.harness.deadline import Deadline
 from runners.harness.handle import Exchange
@@ -37,6 +38,17 @@ MARGIN = 1.3
 """A round is begun only when this many times the last round's duration is left."""
 
 
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How long timing may take: a kernel that runs past `deadline` has timed out.
+
+    No round is begun that would not end within `share`, so that other workloads have theirs.
+    """
+
+    deadline: Deadline
+    share: Deadline
+
+
 class Stopwatch:
     """Times one workload of a submission, round by round."""
 
@@ -44,12 +56,13 @@ class Stopwatch:
         self,
         session: Session,
         workload: Workload,
-        deadline: Deadline,
+        allowed: Allowance,
         report: Callable[[int], None],
     ) -> None:
         self.session = session
         self.workload = workload
-        self.deadline = deadline
+        self.deadline = allowed.deadline
+        self.share = allowed.share
         self.report = report
         self.policy = session.request.round_policy
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
@@ -90,11 +103,13 @@ class Stopwatch:
             return StopReason.PRECISE
         if count >= self.policy.looks[-1]:
             return StopReason.ROUND_CAP
-        return StopReason.TIME_CAP if self.deadline.remaining < MARGIN * spent else None
+        return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
 
     def _precise(self, rounds: list[Round]) -> bool:
         interval = interval_of(rounds, on_gpu=self.session.on_gpu)
-        return len(rounds) > 1 and interval.relative <= self.policy.half_width
+        narrow = len(rounds) > 1 and interval.relative <= self.policy.half_width
+        # A claim finer than its own confirmation is worth more rounds before it is believed.
+        return narrow and (not self.session.on_gpu or device_resolution(rounds) <= interval.centre)
 
     def _settle(self, seat: Seat) -> None:
         for _ in range(SETTLING):
@@ -132,7 +147,7 @@ class Stopwatch:
     def _samples(self, per_call: float, done: int) -> int:
         """As many samples as the policy wants and the time limit has room for, at least 3."""
         rounds_left = max(1, self.policy.looks[0] - done)
-        room = int(self.deadline.remaining / MARGIN / rounds_left / max(per_call, 1e-6))
+        room = int(self.share.remaining / MARGIN / rounds_left / max(per_call, 1e-6))
         return max(3, min(self.policy.samples, room))
 
     def _overhead(self, seat: Seat) -> float:

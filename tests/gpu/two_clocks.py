@@ -1,20 +1,18 @@
 """Does the judge confirm honest kernels and refuse liars on this GPU? Prints a table.
 
-Run from the repository root on a machine with a GPU:  python tests/gpu/two_clocks.py [--rounds 5]
+Run from the repository root on a machine with a GPU:  python tests/gpu/two_clocks.py [--repeat N]
 """
 
 import argparse
-import json
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from runners.contract.evaluation import EvaluationRequest, RoundPolicy  # noqa: E402
+from runners.contract.evaluation import Evaluation, EvaluationRequest, RoundPolicy  # noqa: E402
 from runners.contract.task import Language, Mode, TaskDefinition, Workload  # noqa: E402
+from tests.gpu.asking import serving  # noqa: E402
 
 ADD = """
 import torch
@@ -98,37 +96,23 @@ def request(name: str, reference: str, size: int, source: str, rounds: int) -> E
         tests=(Workload(args={"n": 64, "seed": 1}), Workload(args={"n": 200, "seed": 2})),
         benchmarks=(Workload(args={"n": size, "seed": 3}),),
     )
-    policy = RoundPolicy(looks=(rounds,))
+    policy = RoundPolicy(looks=(rounds,)) if rounds else None
     return EvaluationRequest(
         request_id=name, task=task, source=source, mode=Mode.RANKED, gpu="GPU", rounds=policy
     )
 
 
-def ask(server: subprocess.Popen[bytes], order: EvaluationRequest) -> dict[str, object]:
-    assert server.stdin and server.stdout
-    server.stdin.write(order.model_dump_json().encode() + b"\n")
-    server.stdin.flush()
-    while True:
-        line = json.loads(server.stdout.readline())
-        if "progress" not in line:
-            return dict(line)
-
-
-def row(name: str, answer: dict, seconds: float, wanted: str) -> str:
-    if "error" in answer:
-        return f"{name:26s} ERROR {answer['error'][:1500]}"
-    found = answer["evaluation"]
-    timed = [case["measurement"] for case in found["cases"] if case["measurement"]]
-    mark = "ok " if found["verdict"] == wanted else "BAD"
-    text = f"{mark} {name:26s} {found['verdict']:16s} {seconds:6.2f} s "
-    if timed:
-        m = timed[0]
+def row(name: str, found: Evaluation, seconds: float, wanted: str) -> str:
+    timed = [case.measurement for case in found.cases if case.measurement]
+    mark = "ok " if found.verdict == wanted else "BAD"
+    text = f"{mark} {name:26s} {found.verdict:16s} {seconds:6.2f} s "
+    for m in timed:
         text += (
-            f"value {m['time_ns'] / 1e3:8.2f} +- {m['half_width_ns'] / 1e3:5.2f} "
-            f"bound {m['bound_ns'] / 1e3:8.2f} resolution {m['resolution_ns'] / 1e3:6.2f} us "
+            f"value {m.time_ns / 1e3:8.2f} +- {m.half_width_ns / 1e3:5.2f} "
+            f"bound {m.bound_ns / 1e3:8.2f} resolution {m.resolution_ns / 1e3:6.2f} us "
+            f"{m.rounds} rounds "
         )
-    steps = {step: round(spent, 2) for step, spent in found["durations_s"].items()}
-    return text + f"{found['message'][:300]} {steps} {found['log'][-600:]}"
+    return f"{text}{found.message[:200]} {found.log[-600:]}"
 
 
 def bench(reference: str, size: int, op: str) -> float:
@@ -145,27 +129,17 @@ def bench(reference: str, size: int, op: str) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=0, help="0: as a ranked run")
     parser.add_argument("--repeat", type=int, default=1)
     rounds, repeat = (vars(parser.parse_args())[key] for key in ("rounds", "repeat"))
-    command = [sys.executable, "-m", "runners.harness", "--serve", "--gpu-index", "0"]
-    begin = time.time()
-    server = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert server.stdin and server.stdout
-    print(server.stdout.readline().decode()[:1500], f"warm after {time.time() - begin:.1f} s")
     lines = []
-    bad = 0
-    for name, reference, size, source, op, wanted in CASES * repeat:
-        begin = time.time()
-        order = request(name, reference, size, source.format(op=op), rounds)
-        answer = ask(server, order)
-        lines.append(row(name, answer, time.time() - begin, wanted))
-        bad += not lines[-1].startswith("ok")
-        print(lines[-1], flush=True)
-    server.stdin.close()
-    server.wait(timeout=30)
+    with serving() as server:
+        print(server.ready[:1500])
+        for name, reference, size, source, op, wanted in CASES * repeat:
+            order = request(name, reference, size, source.format(op=op), rounds)
+            lines.append(row(name, *server.ask(order), wanted))
+            print(lines[-1], flush=True)
+    bad = sum(not line.startswith("ok") for line in lines)
     for name, reference, size, _, op, _ in CASES[:5:2] + CASES[3:5]:
         print(f"do_bench median {name:20s} {bench(reference, size, op):8.2f} us")
     print(f"{len(lines) - bad} of {len(lines)} as wanted")

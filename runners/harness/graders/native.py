@@ -14,7 +14,7 @@ from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
-from runners.harness.timing import Stopwatch, verify
+from runners.harness.timing import Allowance, Stopwatch, verify
 from runners.harness.values import ScalarNode
 
 STAGES = {CaseKind.TEST: Stage.TEST, CaseKind.BENCHMARK: Stage.TIMING}
@@ -37,7 +37,8 @@ class Grade:
 
     def fail(self, stage: Stage, ruling: Ruling) -> None:
         """Note where and how the evaluation ended."""
-        self.verdict, self.stage, self.message = ruling.verdict, stage, ruling.message
+        self.verdict, self.message = ruling.verdict, ruling.message
+        self.stage = ruling.stage or stage
 
 
 def grade(session: Session) -> Grade:
@@ -118,8 +119,13 @@ def _run_benchmarks(session: Session, result: Grade, workloads: tuple[Workload, 
         def report(rounds: int, before: int = number * cap) -> None:
             session.tell(Stage.TIMING, before + rounds, cap * len(workloads))
 
-        def step(timed: Workload = workload, report: Callable[[int], None] = report) -> Measurement:
-            return Stopwatch(session, timed, deadline, report).measure()
+        def step(
+            timed: Workload = workload,
+            left: int = len(workloads) - number,
+            report: Callable[[int], None] = report,
+        ) -> Measurement:
+            share = Deadline.after(deadline.remaining / left)
+            return Stopwatch(session, timed, Allowance(deadline, share), report).measure()
 
         _case(result, CaseKind.BENCHMARK, workload, step)
 
