@@ -116,8 +116,8 @@ def row(name: str, found: Evaluation, seconds: float, wanted: str) -> str:
 
 
 def bench(reference: str, size: int, op: str) -> float:
-    import torch
-    import triton.testing
+    import torch  # noqa: PLC0415 - the judge must not find a context made before it
+    import triton.testing  # noqa: PLC0415 - likewise
 
     space: dict[str, object] = {}
     exec(reference, space)  # noqa: S102 - our own text
