@@ -18,6 +18,10 @@ LOCK = 0x706F6469756D
 """Postgres' advisory lock of whoever migrates."""
 LOCK_DEADLINE_S = 60.0
 LOCK_POLL_S = 0.1
+CONNECT_S = 10.0
+ANSWER_S = 30.0
+MIGRATION_S = 3600.0
+"""A file may rewrite a big table; every other answer is quick."""
 FILE_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 RECORD = """
 create table if not exists schema_migrations (
@@ -95,7 +99,7 @@ async def check(dsn: str, folder: Path | None = None) -> None:
 @asynccontextmanager
 async def _connected(dsn: str) -> AsyncIterator[Connection]:
     with reaching(dsn):
-        connection = await asyncpg.connect(dsn, timeout=10)
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_S, command_timeout=ANSWER_S)
     try:
         yield connection
     except DRIVER_FAILURES as error:
@@ -156,7 +160,7 @@ def _pending(
 async def _apply(connection: Connection, migration: Migration) -> None:
     try:
         async with connection.transaction():
-            await connection.execute(migration.sql)
+            await connection.execute(migration.sql, timeout=MIGRATION_S)
             await connection.execute(
                 "insert into schema_migrations (number, name, sha256) values ($1, $2, $3)",
                 migration.number,

@@ -118,6 +118,19 @@ async def test_rows_outlive_a_restart_and_nothing_runs_afterwards(data_dir: Path
         assert await value(database.dsn, "select seven from kept") == 7
 
 
+async def test_a_server_is_found_where_the_system_has_no_proc(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = data_dir / "postgres" / "data"
+    async with open_database(data_dir):
+        found = await processes.residents(data)
+        monkeypatch.setattr(processes, "HAS_PROC", False)
+        listed = await processes.residents(data)
+        assert len(listed) == 1
+        assert set(listed) <= set(found)
+    assert await processes.residents(data) == ()
+
+
 async def test_the_server_takes_no_connection_without_the_password(data_dir: Path) -> None:
     async with open_database(data_dir) as database:
         password = (data_dir / "postgres" / "password").read_text().strip()

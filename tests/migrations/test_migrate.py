@@ -112,6 +112,22 @@ async def test_a_migration_that_never_ends_elsewhere_is_waited_for_only_so_long(
     assert await migrate(empty_dsn, folder) == (1, 2)
 
 
+async def test_a_database_that_stays_silent_is_waited_for_only_so_long(
+    empty_dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await migrate(empty_dsn, folder)
+    other = await asyncpg.connect(empty_dsn)
+    transaction = other.transaction()
+    await transaction.start()
+    await other.execute("lock table schema_migrations in access exclusive mode")
+    monkeypatch.setattr(module, "ANSWER_S", 0.3)
+    with pytest.raises(SetupError, match="TimeoutError"):
+        await check(empty_dsn, folder)
+    await transaction.rollback()
+    await other.close()
+    await check(empty_dsn, folder)
+
+
 def test_a_gap_in_the_numbers_is_refused(folder: Path) -> None:
     (folder / "0004_fourth.sql").write_text("select 1;")
     with pytest.raises(SetupError, match="without gaps"):

@@ -66,9 +66,9 @@ def _in_use(folder: Folder, data_dir: Path) -> SetupError:
 async def _answers(dsn: str) -> bool:
     try:
         connection = await asyncpg.connect(dsn, timeout=2)
+        await connection.close(timeout=2)
     except DRIVER_FAILURES:
         return False
-    await connection.close(timeout=2)
     return True
 
 

@@ -16,6 +16,7 @@ LAUNCHER = Path(__file__).with_name("launch.py")
 PROC = Path("/proc")
 HAS_PROC = (PROC / "self" / "cwd").is_symlink()
 POLL_S = 0.02
+LISTING_LIMIT_S = 10.0
 ENDINGS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 """Fast shutdown, immediate shutdown, and the end; with the seconds that each is given."""
 
@@ -56,11 +57,8 @@ async def residents(data: Path) -> tuple[int, ...]:
     """The processes of a server that lives in `data`, whoever started it."""
     if HAS_PROC:
         return _seen_in_proc(data)
-    process = await asyncio.create_subprocess_exec(
-        "/bin/ps", "-axo", "pid=,command=", stdout=asyncio.subprocess.PIPE
-    )
-    printed, _ = await process.communicate()
-    lines = printed.decode(errors="replace").splitlines()
+    _, printed = await run(Account(), ["/bin/ps", "-axo", "pid=,command="], LISTING_LIMIT_S)
+    lines = printed.splitlines()
     return tuple(int(line.split()[0]) for line in lines if f"postgres -D {data} " in line)
 
 

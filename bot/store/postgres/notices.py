@@ -41,8 +41,12 @@ async def _connect(dsn: str, subscriptions: Subscriptions) -> "asyncpg.Connectio
     def hear(_: object, __: int, channel: str, payload: object) -> None:
         subscriptions.publish(Notice(CHANNELS[channel], str(payload)))
 
-    for channel in CHANNELS:
-        await connection.add_listener(channel, hear)
+    try:
+        for channel in CHANNELS:
+            await connection.add_listener(channel, hear)
+    except BaseException:
+        connection.terminate()
+        raise
     return connection
 
 
