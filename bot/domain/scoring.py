@@ -19,8 +19,9 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
         return f"asked for task {request.task.name!r}, the runner answered {evaluation.task!r}"
     timed = sum(case.kind is CaseKind.BENCHMARK for case in evaluation.cases)
     ranked = request.mode is Mode.RANKED and evaluation.verdict is Verdict.PASSED
-    if ranked and timed != len(request.task.benchmarks):
-        return f"asked for {len(request.task.benchmarks)} benchmarks, the runner timed {timed}"
+    wanted = len(request.task.timed(request.mode))
+    if ranked and timed != wanted:
+        return f"asked for {wanted} benchmarks, the runner timed {timed}"
     return None
 
 

@@ -240,15 +240,17 @@ def _evaluation(request: EvaluationRequest, script: _Script) -> Evaluation:
 
 
 def _cases(request: EvaluationRequest, script: _Script) -> tuple[CaseResult, ...]:
-    tests, timing = _kinds(request.mode)
+    tests, _ = _kinds(request.mode)
     workloads = [(CaseKind.TEST, each) for each in request.task.tests if tests]
-    workloads += [(CaseKind.BENCHMARK, each) for each in request.task.benchmarks if timing]
+    workloads += [(CaseKind.BENCHMARK, each) for each in request.task.timed(request.mode)]
+    if request.mode is Mode.PROFILE:
+        workloads += [(CaseKind.PROFILE, each) for each in request.task.benchmarks]
     passed = script.verdict is Verdict.PASSED
     ended = not passed and script.stage in {Stage.PREPARE, Stage.BUILD}
     late = script.stage is Stage.TIMING
     cases: list[CaseResult] = []
     for kind, workload in workloads:
-        fails = not passed and (not tests or (kind is CaseKind.BENCHMARK) == late)
+        fails = not passed and (not tests or (kind is not CaseKind.TEST) == late)
         status = CaseStatus.FAILED if fails else CaseStatus.PASSED
         status = CaseStatus.SKIPPED if ended else status
         timed = status is CaseStatus.PASSED and kind is CaseKind.BENCHMARK

@@ -77,6 +77,8 @@ class CaseKind(StrEnum):
     """One checked call."""
     BENCHMARK = "benchmark"
     """Timed rounds, every output checked."""
+    PROFILE = "profile"
+    """One checked call under the profiler, whose table is in the log."""
 
 
 class CaseStatus(StrEnum):

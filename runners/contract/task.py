@@ -177,6 +177,17 @@ class TaskDefinition(Wire):
             raise ValueError(f"{self.submission_file!r} is the submission's name")
         return self
 
+    def timed(self, mode: Mode) -> tuple[Workload, ...]:
+        """The benchmarks that a mode times: a ranked run only those which score."""
+        match mode:
+            case Mode.TEST | Mode.PROFILE:
+                return ()
+            case Mode.BENCHMARK:
+                return self.benchmarks
+            case Mode.RANKED:
+                last = self.ranking_by is RankingBy.LAST
+                return self.benchmarks[-1:] if last else self.benchmarks
+
     def timeout_s(self, mode: Mode) -> int:
         """The time limit of the whole phase that `mode` asks for."""
         match mode:

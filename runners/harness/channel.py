@@ -31,6 +31,8 @@ class Operation(StrEnum):
     """Import the submission."""
     RUN = "run"
     """Call the kernel on the input that lies in the arena."""
+    PROFILE = "profile"
+    """The same under torch's profiler, whose table is printed."""
     TOUCH = "touch"
     """Run the trusted reader instead of the kernel, for calibration."""
 

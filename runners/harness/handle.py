@@ -26,7 +26,7 @@ from runners.harness.channel import (
     pair,
 )
 from runners.harness.deadline import Deadline
-from runners.harness.process import ProcessGoneError, Subject
+from runners.harness.process import ProcessGoneError, RestlessError, Subject
 from runners.harness.ruling import Ruling
 from runners.harness.sandbox.tree import memory_of_tree
 from runners.harness.template import Template
@@ -79,6 +79,7 @@ class Handle:
     def __init__(self, template: Template, enlisted: Enlistment, shared: list[int]) -> None:
         self.enlisted = enlisted
         self.log = bytearray()
+        self.silent = False
         self.orders, theirs = pair()
         self.output, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.output, False)
@@ -198,6 +199,10 @@ class Handle:
             raise self._ruling_of_end(gone.status) from gone
         except ValidationError as error:
             raise Ruling(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
+        except RestlessError as error:
+            raise Ruling(Verdict.DISALLOWED, f"the kernel broke a stop: {error}") from error
+        except BlockingIOError as error:
+            raise Ruling(Verdict.DISALLOWED, "the candidate does not read its orders") from error
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._ruling_of_hang_up() from error
 
@@ -251,13 +256,19 @@ class Handle:
             except BlockingIOError:
                 return
             if not text:
-                self.poll.unregister(self.output) if hasattr(self, "poll") else None
+                self._stop_listening()
                 return
             self.log += text
         del self.log[limit:]
         raise Ruling(
             Verdict.OUTPUT_EXCEEDED, f"more than {limit >> 10} KiB were written to stdout or stderr"
         )
+
+    def _stop_listening(self) -> None:
+        # A candidate may close its streams; every later look would see their end again.
+        if not self.silent and hasattr(self, "poll"):
+            self.poll.unregister(self.output)
+        self.silent = True
 
     def _refuse_failure(self, reply: Reply) -> None:
         verdict = _VERDICTS.get(reply.status)

@@ -9,14 +9,20 @@ from pathlib import Path
 
 import torch
 
-from runners.harness.sandbox.tree import descendants
+from runners.harness.sandbox.tree import descendants, thread_states
 from runners.harness.values import DTYPES, TensorNode
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
+_SCHEDULED = 2  # of CPUCLOCK_SCHED, the clock that counts nanoseconds and not ticks
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
+STOP_S = 2.0
+"""How long a process may take to stand still."""
+_QUICK_S = 5e-3
+RESTING_NS = 50_000
+"""Processor time that a stopped process may use: a thread is seen standing just before it is."""
 STOP_ROUNDS = 1000
 """How often descendants are looked at until all of them stand still."""
 
@@ -31,6 +37,10 @@ class ProcessGoneError(Exception):
     def __init__(self, status: int) -> None:
         super().__init__(f"the process ended with {status}")
         self.status = status
+
+
+class RestlessError(Exception):
+    """The process, or one that it started, ran while it was to stand still."""
 
 
 class UnreadableError(Exception):
@@ -58,12 +68,16 @@ def _stop_threads(pid: int) -> None:
         return
 
 
-def _state(pid: int) -> str:
+def _runs(pid: int) -> bool:
+    return any(state not in "TtZX" for state in thread_states(pid).values())
+
+
+def _cpu_ns(pid: int) -> int:
+    """The processor time of all threads of a process; 0 when it is gone."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return "X"
-    return stat.rsplit(")", 1)[1].split()[0]
+        return time.clock_gettime_ns(~pid << 3 | _SCHEDULED)
+    except OSError:
+        return 0
 
 
 class Subject:
@@ -74,12 +88,14 @@ class Subject:
         self.pidfd = os.pidfd_open(pid)
         self.frozen = False
         self.strays: tuple[int, ...] = ()
+        self.stood_at: dict[int, int] = {}
         self.reaped = False
 
     def freeze(self) -> int:
         """Stop every thread of the process and of its descendants, and wait until they stand.
 
         Gives the moment, by `time.perf_counter_ns`, at which the last one was seen standing.
+        Raises RestlessError when they do not stand.
         """
         if self.frozen:
             return time.perf_counter_ns()
@@ -87,25 +103,55 @@ class Subject:
         self._await_stop()
         end = time.perf_counter_ns()
         self.strays = descendants(self.pid)
-        for _ in range(STOP_ROUNDS):
-            running = [pid for pid in self.strays if _state(pid) not in "TtZX"]
-            if not running:
-                break
-            for pid in running:
-                _stop_threads(pid)
-            select.select([], [], [], 50e-6)
-            self.strays = descendants(self.pid)
-            end = time.perf_counter_ns()
+        if self.strays:
+            end = self._stop_all()
+        self.stood_at = {pid: _cpu_ns(pid) for pid in (self.pid, *self.strays)}
         self.frozen = True
         return end
 
     def _await_stop(self) -> None:
-        found = os.waitid(os.P_PIDFD, self.pidfd, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        if found is None or found.si_code != os.CLD_STOPPED:
+        # It is not waited for without end: a thread inside vfork takes no stop.
+        begin = time.monotonic()
+        options = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+        while (found := os.waitid(os.P_PIDFD, self.pidfd, options)) is None:
+            waited = time.monotonic() - begin
+            if waited < _QUICK_S:
+                os.sched_yield()
+                continue
+            if waited > STOP_S:
+                raise RestlessError("a thread did not stop")
+            for pid in (self.pid, *descendants(self.pid)):  # one of them may wake another
+                _stop_threads(pid)
+            select.select([], [], [], 1e-3)
+        if found.si_code != os.CLD_STOPPED:
             self.check()
 
+    def _stop_all(self) -> int:
+        for _ in range(STOP_ROUNDS):
+            running = [pid for pid in (self.pid, *self.strays) if _runs(pid)]
+            end = time.perf_counter_ns()
+            if not running:
+                return end
+            for pid in running:
+                _stop_threads(pid)
+            select.select([], [], [], 50e-6)
+            self.strays = descendants(self.pid)
+        raise RestlessError("a process that it started did not stop")
+
+    def confirm_stood(self) -> None:
+        """Raise RestlessError when anything ran since it was frozen.
+
+        A stop can be undone from within: by a timer whose signal is SIGCONT, or by a child.
+        Processor time tells, whoever did it.
+        """
+        started = set(descendants(self.pid)) - self.stood_at.keys()
+        ran = [pid for pid, at in self.stood_at.items() if _cpu_ns(pid) > at + RESTING_NS]
+        if self.frozen and (started or ran):
+            raise RestlessError("it ran while it was to stand still")
+
     def thaw(self) -> None:
-        """Let the process and its descendants run."""
+        """Let the process and its descendants run; RestlessError when they did already."""
+        self.confirm_stood()
         self.frozen = False
         signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
         for pid in self.strays:

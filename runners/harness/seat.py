@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
+
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Arena, Plan, lay_out
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
@@ -57,15 +59,23 @@ class Seat:
         """The judge's own copy of the output, read while the candidate stands still."""
         if reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        room = self.session.request.limits.memory
+
+        def read(node: TensorNode) -> torch.Tensor:
+            nonlocal room
+            found = self._read(node, room)
+            room -= found.nbytes
+            return found
+
         try:
-            return restore(reply.output, self._read)
+            return restore(reply.output, read)
         except (UnreadableError, ValueError, OverflowError) as error:
             raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
 
-    def _read(self, node: TensorNode) -> Any:  # noqa: ANN401 - a tensor
+    def _read(self, node: TensorNode, room: int) -> torch.Tensor:
         if node.device != "cpu":
             raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
-        return self.handle.process.read(node, self.session.request.limits.memory)
+        return self.handle.process.read(node, room)
 
     def overhead(self, exchange: Exchange) -> float:
         """What a calibrating window cost in nanoseconds beyond the trusted reader's own time."""

@@ -174,6 +174,18 @@ class Stopwatch:
             return self.session.code.generate(self.workload, seed)
 
 
+def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
+    """One warm, checked call under the profiler in a fresh candidate."""
+    data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
+    expected = session.code.expected(data)
+    with take_seat(session, lay_out(data), expected) as seat:
+        seat.build(deadline)
+        for _ in range(WARM_UPS):
+            seat.call(Operation.RUN, data, expected, deadline)
+        exchange = seat.call(Operation.PROFILE, data, expected, deadline)
+        verify(seat, data, exchange.reply, expected)
+
+
 def verify(seat: Seat, data: object, reply: Reply, expected: Node | None) -> None:
     """Refuse a wrong output, or an input that was changed where the task does not allow it."""
     session = seat.session

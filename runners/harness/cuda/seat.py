@@ -96,7 +96,7 @@ class DeviceSeat(Seat):
         if plan.device_size > self.buffers.input.size:
             raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         self.arena.write(plan.node, value)
-        if expected is None and operation is Operation.RUN:
+        if expected is None and operation is not Operation.TOUCH:
             expected = self._discover(plan, value, deadline)
         self.wanted = expected
         self._prepare(plan.node, value)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
-from runners.contract.task import Mode, RankingBy, TaskDefinition, Workload
+from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan, lay_out
 from runners.harness.channel import Operation
@@ -14,10 +14,14 @@ from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
-from runners.harness.timing import Allowance, Stopwatch, verify
+from runners.harness.timing import Allowance, Stopwatch, profile, verify
 from runners.harness.values import ScalarNode
 
-STAGES = {CaseKind.TEST: Stage.TEST, CaseKind.BENCHMARK: Stage.TIMING}
+STAGES = {
+    CaseKind.TEST: Stage.TEST,
+    CaseKind.BENCHMARK: Stage.TIMING,
+    CaseKind.PROFILE: Stage.TIMING,
+}
 """The stage in which a case of each kind can fail."""
 
 
@@ -47,16 +51,10 @@ def grade(session: Session) -> Grade:
     result = Grade()
     if mode in (Mode.TEST, Mode.RANKED):
         _run_tests(session, result)
-    if mode is not Mode.TEST:
-        _run_benchmarks(session, result, timed_workloads(task, mode))
+    _run_benchmarks(session, result, task.timed(mode))
+    if mode is Mode.PROFILE:
+        _profile(session, result)
     return result
-
-
-def timed_workloads(task: TaskDefinition, mode: Mode) -> tuple[Workload, ...]:
-    """The benchmarks that a mode times: in a ranked run only those which score."""
-    if mode is Mode.RANKED and task.ranking_by is RankingBy.LAST:
-        return task.benchmarks[-1:]
-    return task.benchmarks
 
 
 def _run_tests(session: Session, result: Grade) -> None:
@@ -128,6 +126,18 @@ def _run_benchmarks(session: Session, result: Grade, workloads: tuple[Workload, 
             return Stopwatch(session, timed, Allowance(deadline, share), report).measure()
 
         _case(result, CaseKind.BENCHMARK, workload, step)
+
+
+def _profile(session: Session, result: Grade) -> None:
+    workloads = session.request.task.benchmarks
+    deadline = Deadline.after(session.request.task.benchmark_timeout)
+    for number, workload in enumerate(workloads, 1):
+
+        def step(profiled: Workload = workload) -> None:
+            profile(session, profiled, deadline)
+
+        _case(result, CaseKind.PROFILE, workload, step)
+        session.tell(Stage.TIMING, number, len(workloads))
 
 
 def _case(

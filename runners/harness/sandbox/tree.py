@@ -32,12 +32,23 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _alive(pid: int) -> bool:
+def thread_states(pid: int) -> dict[int, str]:
+    """The state letter of every thread of a process; nothing when it is gone."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - names only, and fast
+        found = {int(each): Path(f"/proc/{pid}/task/{each}/stat").read_text() for each in threads}
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+        return {} if not Path(f"/proc/{pid}").exists() else thread_states(pid)
+    return {each: stat.rsplit(")", 1)[1].split()[0] for each, stat in found.items()}
+
+
+def _living(pid: int) -> list[int]:
+    # The first thread may have ended while others run on: then `/proc/PID/stat` says zombie.
+    return [each for each, state in thread_states(pid).items() if state not in "ZX"]
+
+
+def _alive(pid: int) -> bool:
+    return bool(_living(pid))
 
 
 def memory_of_tree(pid: int) -> int:
@@ -47,9 +58,10 @@ def memory_of_tree(pid: int) -> int:
     they were forked, so that each one's share is asked for.
     """
     tree = (pid, *descendants(pid))
+    living = [thread for each in tree for thread in _living(each)[:1]]
     if len(tree) == 1:
-        return _sum_kib(f"/proc/{pid}/status", _HELD)
-    return sum(_sum_kib(f"/proc/{each}/smaps_rollup", _SHARED_OUT) for each in tree)
+        return sum(_sum_kib(f"/proc/{each}/status", _HELD) for each in living)
+    return sum(_sum_kib(f"/proc/{each}/smaps_rollup", _SHARED_OUT) for each in living)
 
 
 def _sum_kib(path: str, fields: set[str]) -> int:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bot.domain.score import ScoreValue
 from bot.domain.scoring import mismatch, score
 from runners.contract.evaluation import CaseKind, Evaluation
-from runners.contract.task import Mode, RankingBy
+from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import (
     make_case,
@@ -95,6 +95,12 @@ def test_a_combined_time_lies_between_the_fastest_and_the_slowest(
 def test_an_answer_to_the_request_fits_it() -> None:
     request = make_request(mode=Mode.RANKED)
     assert mismatch(request, timed((10, 1))) is None
+
+
+def test_a_ranked_run_by_the_last_benchmark_need_not_time_the_others() -> None:
+    sizes = (Workload(args={"size": 1}), Workload(args={"size": 2}))
+    task = make_task(benchmarks=sizes, ranking_by=RankingBy.LAST)
+    assert mismatch(make_request(mode=Mode.RANKED, task=task), timed((10, 1))) is None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,14 @@
 import pytest
 from pydantic import ValidationError
 
-from runners.contract.task import GPU_NAME, ArgValue, Mode, TaskDefinition, Workload
+from runners.contract.task import (
+    GPU_NAME,
+    ArgValue,
+    Mode,
+    RankingBy,
+    TaskDefinition,
+    Workload,
+)
 from tests.doubles.factories import make_task
 
 
@@ -47,3 +54,13 @@ def test_each_mode_has_its_time_limit(mode: Mode, limit_s: int) -> None:
 @pytest.mark.parametrize(("name", "fits"), [("H100!", True), ("A100-80GB", True), ("a b", False)])
 def test_gpu_names_are_one_word(name: str, *, fits: bool) -> None:
     assert (GPU_NAME.match(name) is not None) is fits
+
+
+def test_a_ranked_run_times_only_the_benchmarks_which_score() -> None:
+    benchmarks = (Workload(args={"size": 1}), Workload(args={"size": 2}))
+    last = make_task(benchmarks=benchmarks, ranking_by=RankingBy.LAST)
+    mean = make_task(benchmarks=benchmarks, ranking_by=RankingBy.MEAN)
+    assert last.timed(Mode.RANKED) == benchmarks[-1:]
+    assert mean.timed(Mode.RANKED) == benchmarks
+    assert last.timed(Mode.BENCHMARK) == benchmarks
+    assert last.timed(Mode.TEST) == last.timed(Mode.PROFILE) == ()
