@@ -1,8 +1,5 @@
 """Kill -9 at random moments loses nothing, doubles nothing, and leaves nothing stuck or running."""
 
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,15 +22,6 @@ PLAN = Plan(
     span_s=35.0,
     limit_s=120.0,
 )
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Not below pytest's own folder: the database's account could not enter that one."""
-    path = Path(tempfile.mkdtemp(prefix="podium-chaos-"))
-    path.chmod(0o711)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.mark.slow
