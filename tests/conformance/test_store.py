@@ -183,6 +183,19 @@ async def test_a_requeued_job_keeps_its_turn(scene: Scene, clock: ManualClock) -
     assert (again.submission, again.turn) == (first.id, held.turn)
 
 
+async def test_a_requeued_job_does_not_turn_time_back(scene: Scene, clock: ManualClock) -> None:
+    for _ in range(4):
+        await scene.submit()
+    held = await scene.claim_one()
+    await scene.claim(3)
+    await scene.store.jobs.release(held.id, held.fence, "lost", final=False)
+    clock.advance(2)
+    assert (await scene.claim_one()).turn == 1
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    newcomer = await scene.submit(bob)
+    assert (await scene.job(newcomer.id)).turn == 5
+
+
 async def test_turns_of_a_priority_and_of_a_gpu_type_are_their_own(scene: Scene) -> None:
     for _ in range(3):
         await scene.submit()
