@@ -22,7 +22,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The present, aware and in UTC."""
-        ...
 
 
 class People(Protocol):
@@ -30,7 +29,6 @@ class People(Protocol):
 
     async def ensure(self, identity: str, name: str) -> Person:
         """The person of this identity, made when new; a changed name is taken over."""
-        ...
 
     async def get(self, person: PersonId) -> Person | None: ...
 
@@ -42,17 +40,14 @@ class Boards(Protocol):
 
     async def publish(self, board: NewBoard, task: TaskDefinition, digest: str) -> Board:
         """Store a board with version 1 of its task; UserError `board-exists` for a taken name."""
-        ...
 
     async def add_version(self, board: BoardId, task: TaskDefinition, digest: str) -> TaskVersion:
         """Make the task the board's next version; the same digest gives the version there is."""
-        ...
 
     async def configure(
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:
         """Change a board's GPU types and deadline."""
-        ...
 
     async def find(self, name: str) -> Board | None: ...
 
@@ -60,13 +55,11 @@ class Boards(Protocol):
 
     async def all(self) -> tuple[Board, ...]:
         """Every board, by name."""
-        ...
 
     async def version(self, version: TaskVersionId) -> TaskVersion | None: ...
 
     async def versions(self, board: BoardId) -> tuple[TaskVersion, ...]:
         """A board's versions, oldest first."""
-        ...
 
 
 class Submissions(Protocol):
@@ -74,13 +67,11 @@ class Submissions(Protocol):
 
     async def add(self, submission: NewSubmission) -> Submission:
         """Store the submission and one job per GPU in one transaction, and tell the workers."""
-        ...
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
 
     async def source(self, submission: SubmissionId) -> str:
         """The submitted text."""
-        ...
 
     async def history(
         self,
@@ -90,7 +81,6 @@ class Submissions(Protocol):
         limit: int = 50,
     ) -> tuple[Submission, ...]:
         """A person's submissions, newest first, with ids below `before`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,80 +110,64 @@ class Jobs(Protocol):
         comes later joins at the present turn (`bot.domain.job.next_turn`). Never more than `slots`
         of a GPU type, nor more than its pool's limit in all.
         """
-        ...
 
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
         """Note the runner's call id; False when the lease was lost."""
-        ...
 
     async def beat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
     ) -> tuple[Beat, ...]:
         """Prolong the leases of `(job, fence)` pairs; a job absent from the answer is lost."""
-        ...
 
     async def accept(
         self, job: JobId, fence: int, evaluation: Evaluation, score: ScoreValue | None
     ) -> bool:
         """Store the job's one evaluation and its score, and end the job; False when fenced off."""
-        ...
 
     async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
         """Give up an attempt for our own fault: again after a backoff, or FAILED at the last one.
 
         `final` gives up at once. A job whose cancellation was asked for becomes CANCELLED.
         """
-        ...
 
     async def lose(self, job: JobId, fence: int, error: str) -> bool:
         """Give up an attempt that was lost with its runner or its worker: another replaces it.
 
         Again after a backoff, or FAILED after `MOST_ATTEMPTS` in all.
         """
-        ...
 
     async def give_back(self, job: JobId, fence: int) -> bool:
         """Return an untouched job to the queue at once, without counting the attempt (a drain)."""
-        ...
 
     async def end_cancelled(self, job: JobId, fence: int) -> bool:
         """End a running job whose work was stopped because a person asked."""
-        ...
 
     async def request_cancel(self, submission: SubmissionId) -> int:
         """Cancel queued jobs at once and ask the workers of running ones; gives how many."""
-        ...
 
     async def reap(self) -> int:
         """Requeue, or fail after the last attempt, the jobs whose lease ran out; gives how many.
 
         `call` is kept, so that the next owner re-attaches instead of running twice.
         """
-        ...
 
     async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
         """A submission's jobs, by GPU."""
-        ...
 
     async def ahead(self, job: JobId) -> int:
         """How many queued jobs of the pool are now in line before this one, due or not."""
-        ...
 
     async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
         """Add a progress event; False when the lease was lost."""
-        ...
 
     async def events(self, submission: SubmissionId, after: EventId) -> tuple[JobEvent, ...]:
         """The events of a submission's jobs with ids above `after`, in order."""
-        ...
 
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         """Set how many jobs of a GPU type may run at once over all workers (None: no limit)."""
-        ...
 
     async def backlog(self) -> dict[str, dict[str, int]]:
         """The number of jobs by GPU type and state, of the states that are not final."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,19 +199,15 @@ class Results(Protocol):
 
     async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
         """The accepted evaluations, by GPU."""
-        ...
 
     async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
         """Every score of one task version on one GPU type."""
-        ...
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
         """The ranked evaluations that did not pass, newest first, at most 200."""
-        ...
 
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         """How many seconds each of the newest evaluations took, whatever its mode and verdict."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +230,6 @@ class Audit(Protocol):
 
     async def rows(self, limit: int = 100) -> tuple[AuditRow, ...]:
         """The newest rows first."""
-        ...
 
 
 class Topic(StrEnum):
@@ -289,7 +258,6 @@ class Events(Protocol):
         self, topics: frozenset[Topic]
     ) -> AbstractAsyncContextManager[AsyncIterator[Notice | None]]:
         """Yields a notice, or None about every second when there was none."""
-        ...
 
 
 class Store(Protocol):
