@@ -19,6 +19,9 @@ POLL_S = 0.02
 LISTING_LIMIT_S = 10.0
 ENDINGS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 """Fast shutdown, immediate shutdown, and the end; with the seconds that each is given."""
+ENDINGS_OF_ORPHANS = ((signal.SIGINT, 2.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
+"""The kernel asked an orphan already when its owner died, and everybody waits: the log of the
+database makes a hard end safe, while a fast one can starve under those who try to connect."""
 
 
 async def start(
@@ -78,7 +81,7 @@ def _lives_in(entry: Path, data: Path) -> bool:
 
 async def evict(data: Path) -> None:
     """End every process of an earlier server in `data`; SetupError when one stays."""
-    for sign, limit_s in ENDINGS:
+    for sign, limit_s in ENDINGS_OF_ORPHANS:
         for pid in await residents(data):
             with suppress(ProcessLookupError):
                 os.kill(pid, sign)
