@@ -28,7 +28,7 @@ from tests.e2e.chaos.findings import (
 from tests.e2e.chaos.schedule import Blow, Victim, schedule
 from tests.e2e.chaos.site import LEASE_S, Site
 
-VICTIM_LIMIT_S = 20.0
+VICTIM_LIMIT_S = 60.0
 """How long a blow waits for a victim of its kind to be there."""
 LOOK_S = 0.05
 SETTLE_S = 0.25
