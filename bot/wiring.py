@@ -1,15 +1,13 @@
 """Makes every concrete thing once from the settings: database, store, runners, dispatcher."""
 
 import asyncio
-import fcntl
 import importlib.metadata
 import importlib.util
 import logging
-import os
 import platform
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +26,7 @@ from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
 from bot.store.embedded.binaries import packaged
 from bot.store.failures import where
+from bot.store.locks import opened_lock, serving, taken
 from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store
 from runners import backends, plugins
@@ -37,6 +36,7 @@ from runners.contract.runner import Capabilities, Runner, RunnerError
 _LOCAL = "local_process"
 _SHORT_NAMES = {"local": _LOCAL}
 _MAX_ZIP = 64 << 20
+_TURN_POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +64,27 @@ class Installation:
         """The database, migrated, and the store on it."""
         clock = SystemClock()
         async with AsyncExitStack() as stack:
-            served = not stack.enter_context(_serving(self.data_dir, take=exclusive))
+            served = not stack.enter_context(serving(self.data_dir, take=exclusive))
             _log_to(self.data_dir / "podium.log")
-            dsn, owner = await stack.enter_async_context(self._database(exclusive=exclusive))
+            dsn, ready = await stack.enter_async_context(self._database(exclusive=exclusive))
             # Who joins a running Podium must not change the tables under it.
-            await (migrate(dsn) if owner or exclusive else check(dsn))
+            if not ready:
+                await (migrate(dsn) if exclusive else check(dsn))
             store = await stack.enter_async_context(open_store(dsn, clock))
             yield OpenPodium(store, clock, self._place(dsn), served)
 
     @asynccontextmanager
-    async def _database(self, *, exclusive: bool) -> AsyncIterator[tuple[str, bool]]:
+    async def _database(
+        self, *, exclusive: bool, prepare: Callable[[str], Awaitable[object]] = migrate
+    ) -> AsyncIterator[tuple[str, bool]]:
+        """The database's URL, and whether `prepare` was run on it."""
         url = self.settings.database_url
         if url is not None:
             yield url.get_secret_value(), False
             return
-        async with open_database(self.data_dir, exclusive=exclusive) as database:
+        async with open_database(
+            self.data_dir, exclusive=exclusive, prepare=prepare, waiting=_say_that_others_remain
+        ) as database:
             yield database.dsn, database.owner
 
     def _place(self, dsn: str) -> str:
@@ -115,6 +121,28 @@ class Installation:
             finally:
                 stop.set()
 
+    @asynccontextmanager
+    async def working_in_turn(self, podium: OpenPodium) -> AsyncIterator[None]:
+        """Works through the queue as soon as no other command on this data folder does."""
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._work_in_turn(podium, stop), name="turn")
+            try:
+                yield
+            finally:
+                stop.set()
+
+    async def _work_in_turn(self, podium: OpenPodium, stop: asyncio.Event) -> None:
+        """Two judges on one machine would disturb each other's times."""
+        with opened_lock(self.data_dir, "judge.lock") as lock:
+            while not taken(lock):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), _TURN_POLL_S)
+                if stop.is_set():
+                    return
+            async with self.runners() as runners, self.working(podium, runners):
+                await stop.wait()
+
     def read_task(self, path: Path) -> TaskBundle:
         """The files of a task's folder or zip."""
         if path.is_dir() or path.suffix != ".zip":
@@ -131,8 +159,15 @@ class Installation:
 
     async def migrate(self) -> tuple[int, ...]:
         """Apply the migrations which the database lacks."""
-        async with self._database(exclusive=False) as (dsn, _):
-            return await migrate(dsn)
+        applied: list[int] = []
+
+        async def prepare(dsn: str) -> None:
+            applied.extend(await migrate(dsn))
+
+        async with self._database(exclusive=False, prepare=prepare) as (dsn, prepared):
+            if not prepared:
+                await prepare(dsn)
+        return tuple(applied)
 
     async def requirements(self) -> tuple[Requirement, ...]:
         """What is here and what is missing."""
@@ -155,6 +190,10 @@ class Installation:
         return tuple(_gpu(offer) for offer in offers) + tuple(
             _sandbox(offer, strict=strict) for offer in offers
         )
+
+
+def _say_that_others_remain() -> None:
+    sys.stderr.write("done; the database stays open for the other commands that use it\n")
 
 
 def log_to_stderr() -> None:
@@ -212,46 +251,6 @@ def _create_runner(choice: RunnerChoice, *, strict: bool) -> Runner:
     return runner
 
 
-@contextmanager
-def _serving(data_dir: Path, *, take: bool) -> Iterator[bool]:
-    """Whether nobody else serves this data folder; `take` keeps it for this process."""
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-        lock = os.open(data_dir / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise SetupError(
-            f"cannot write to {data_dir}: {error.strerror}; choose another folder with --data"
-        ) from error
-    try:
-        free = _lock(lock)
-        if take and not free:
-            raise SetupError(_in_use(lock, data_dir))
-        if take:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
-        elif free:
-            fcntl.flock(lock, fcntl.LOCK_UN)
-        yield free
-    finally:
-        os.close(lock)
-
-
-def _lock(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _in_use(lock: int, data_dir: Path) -> str:
-    pid = os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "of an unknown number"
-    return (
-        f"data folder in use by Podium pid {pid}; stop that one, or choose another folder than "
-        f"{data_dir} with --data"
-    )
-
-
 def _torch() -> Requirement:
     if importlib.util.find_spec("torch") is None:
         remedy = "pip install 'kernel-podium[local]'"
@@ -273,7 +272,7 @@ def _postgres(settings: Settings) -> Requirement:
 
 def _data_folder(data_dir: Path) -> Requirement:
     try:
-        with _serving(data_dir, take=False) as free:
+        with serving(data_dir, take=False) as free:
             words = "free" if free else "served by a running `podium up`"
     except SetupError as error:
         remedy = "choose another folder with --data or PODIUM_DATA_DIR"

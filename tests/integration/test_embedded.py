@@ -210,6 +210,62 @@ async def test_a_second_process_joins_the_owners_server(
     assert await value(dsn, "select 1") == 1
 
 
+async def test_an_owner_stays_until_those_who_joined_have_left(data_dir: Path) -> None:
+    waits: list[None] = []
+    entered, release = asyncio.Event(), asyncio.Event()
+
+    async def own() -> None:
+        async with open_database(data_dir, waiting=lambda: waits.append(None)):
+            entered.set()
+            await release.wait()
+
+    owner = asyncio.create_task(own())
+    await entered.wait()
+    async with open_database(data_dir) as joined:
+        assert not joined.owner
+        release.set()
+        await asyncio.wait({owner}, timeout=2)
+        assert not owner.done()
+        assert await value(joined.dsn, "select 1") == 1
+    await asyncio.wait_for(owner, 30)
+    assert waits == [None]
+
+
+async def test_an_interrupted_owner_waits_for_nobody(data_dir: Path) -> None:
+    entered = asyncio.Event()
+
+    async def own() -> None:
+        async with open_database(data_dir):
+            entered.set()
+            await asyncio.Event().wait()
+
+    owner = asyncio.create_task(own())
+    await entered.wait()
+    async with open_database(data_dir):
+        owner.cancel()
+        await asyncio.wait({owner}, timeout=20)
+        assert owner.cancelled()
+
+
+async def test_nobody_joins_before_the_database_is_prepared(data_dir: Path) -> None:
+    prepared = asyncio.Event()
+
+    async def prepare(_: str) -> None:
+        await asyncio.sleep(1)
+        prepared.set()
+
+    async def own() -> None:
+        async with open_database(data_dir, prepare=prepare):
+            await asyncio.sleep(0.5)
+
+    owner = asyncio.create_task(own())
+    await asyncio.sleep(0.2)
+    async with open_database(data_dir) as joined:
+        assert not joined.owner
+        assert prepared.is_set()
+    await owner
+
+
 async def test_an_exclusive_start_names_the_process_that_owns_the_folder(
     data_dir: Path, other_owner: tuple[asyncio.subprocess.Process, str]
 ) -> None:

@@ -66,6 +66,10 @@ class Installation(Protocol):
         """Works through the queue until left, then drains; `rounds` replaces the modes' own."""
         ...
 
+    def working_in_turn(self, podium: OpenPodium) -> AbstractAsyncContextManager[None]:
+        """Works through the queue until left, once no other command of this data folder does."""
+        ...
+
     def read_task(self, path: Path) -> TaskBundle:
         """The files of a task's folder or zip; UserError when it is neither."""
         ...

@@ -2,8 +2,8 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,9 @@ from bot.store.failures import DRIVER_FAILURES
 
 JOIN_LIMIT_S = 30.0
 JOIN_POLL_S = 0.1
+GUESTS_POLL_S = 0.1
+SILENT_WAIT_S = 1.0
+"""A wait for others that is over sooner is not worth a word."""
 FIRST_RESTART_S = 0.1
 LAST_RESTART_S = 5.0
 
@@ -34,26 +37,75 @@ class Database:
 
 
 @asynccontextmanager
-async def open_database(data_dir: Path, *, exclusive: bool = False) -> AsyncIterator[Database]:
+async def open_database(
+    data_dir: Path,
+    *,
+    exclusive: bool = False,
+    prepare: Callable[[str], Awaitable[object]] | None = None,
+    waiting: Callable[[], None] | None = None,
+) -> AsyncIterator[Database]:
     """The database of `data_dir`: started here, or joined when another Podium owns the folder.
 
-    `exclusive` refuses to join. An owner restarts a server that dies.
+    An owner restarts a server that dies. It runs `prepare` before anybody can join, and ends the
+    server when the last who joined has left; `waiting` is called when that takes long.
+    `exclusive` refuses to join, and waits for nobody at its end.
     """
     folder = open_folder(data_dir)
     for _ in range(int(JOIN_LIMIT_S / JOIN_POLL_S)):
         with folder.owned() as owned:
             if owned:
-                async with _served(folder) as dsn:
+                guests = None if exclusive else _Guests(folder, waiting)
+                async with _served_to(guests, _served(folder, prepare)) as dsn:
                     yield Database(dsn, owner=True)
                 return
         if exclusive:
             raise _in_use(folder, data_dir)
-        address = folder.address()
-        if address is not None and await _answers(address):
-            yield Database(address, owner=False)
-            return
+        with folder.visited() as admitted:
+            address = folder.address() if admitted else None
+            if address is not None and await _answers(address):
+                yield Database(address, owner=False)
+                return
         await asyncio.sleep(JOIN_POLL_S)
     raise SetupError(f"Podium {folder.owner()} owns {data_dir} but its database does not answer")
+
+
+@dataclass(frozen=True, slots=True)
+class _Guests:
+    """Whoever joined the server of a folder."""
+
+    folder: Folder
+    waiting: Callable[[], None] | None
+
+    @asynccontextmanager
+    async def gone(self) -> AsyncIterator[None]:
+        """Waits until nobody uses the server, and then lets nobody in."""
+        looks = 0
+        while True:
+            with self.folder.closed() as closed:
+                if closed:
+                    yield
+                    return
+            looks += 1
+            if self.waiting is not None and looks == int(SILENT_WAIT_S / GUESTS_POLL_S):
+                self.waiting()
+            await asyncio.sleep(GUESTS_POLL_S)
+
+
+@asynccontextmanager
+async def _served_to(
+    guests: _Guests | None, server: AbstractAsyncContextManager[str]
+) -> AsyncIterator[str]:
+    """The server, which outlives its owner's use for as long as guests need it."""
+    async with AsyncExitStack() as shut, server as dsn:
+        interrupted = False
+        try:
+            yield dsn
+        except asyncio.CancelledError:
+            interrupted = True
+            raise
+        finally:
+            if guests is not None and not interrupted:
+                await shut.enter_async_context(guests.gone())
 
 
 def _in_use(folder: Folder, data_dir: Path) -> SetupError:
@@ -73,16 +125,20 @@ async def _answers(dsn: str) -> bool:
 
 
 @asynccontextmanager
-async def _served(folder: Folder) -> AsyncIterator[str]:
+async def _served(
+    folder: Folder, prepare: Callable[[str], Awaitable[object]] | None
+) -> AsyncIterator[str]:
     """Starts the folder's server, keeps it alive, and stops it at the end."""
     with writing(folder.path):
         cluster = _cluster(folder)
     try:
         await cluster.create()
         keeper = _Keeper(cluster, await cluster.start())
-        folder.publish_address(cluster.dsn)
         watch = asyncio.create_task(keeper.watch())
         try:
+            if prepare is not None:
+                await prepare(cluster.dsn)
+            folder.publish_address(cluster.dsn)
             yield cluster.dsn
         finally:
             folder.withdraw_address()

@@ -48,6 +48,31 @@ class Folder:
         finally:
             os.close(lock)
 
+    @contextmanager
+    def visited(self) -> Iterator[bool]:
+        """Whether this process may use the owner's server; meanwhile the owner stays for it."""
+        with self._guests(fcntl.LOCK_SH) as admitted:
+            yield admitted
+
+    @contextmanager
+    def closed(self) -> Iterator[bool]:
+        """Whether nobody uses the owner's server; meanwhile nobody new may."""
+        with self._guests(fcntl.LOCK_EX) as closed:
+            yield closed
+
+    @contextmanager
+    def _guests(self, kind: int) -> Iterator[bool]:
+        with writing(self.path):
+            lock = os.open(self.path / "guests.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(lock)
+
     def owner(self) -> str:
         """The number of the owner's process, as text."""
         return self._lock.read_text().strip() or "of an unknown number"
