@@ -39,7 +39,10 @@ class Dispatcher:
         self._wake = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve jobs until `stop` is set, then finish or give back what is held."""
+        """Serve jobs until `stop` is set, then finish or give back what is held.
+
+        Cancelled, it gives back at once.
+        """
         await self._pool.refresh()
         async with asyncio.TaskGroup() as group:
             background = [
@@ -50,7 +53,10 @@ class Dispatcher:
             ]
             try:
                 await self._claim_until(stop)
-                await self._drain()
+                await self._drain(self._config.drain_s)
+            except asyncio.CancelledError:
+                await self._drain(0)
+                raise
             finally:
                 for task in (*background, *self._tasks):
                     task.cancel()
@@ -158,13 +164,13 @@ class Dispatcher:
             await self._pool.refresh()
             self._wake.set()
 
-    async def _drain(self) -> None:
+    async def _drain(self, patience_s: float) -> None:
         """Let running work end by itself for a while, then stop it; start nothing more."""
         for attempt in self._held.values():
             if not attempt.started:
                 attempt.stop(Stop.DRAINED)
         if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=self._config.drain_s)
+            await asyncio.wait(set(self._tasks), timeout=patience_s)
         for attempt in self._held.values():
             attempt.stop(Stop.DRAINED)
         if self._tasks:

@@ -9,6 +9,7 @@ from bot.domain.job import JobState
 from bot.domain.submission import Submission
 from bot.ports import Claim
 from bot.services.cancel import cancel
+from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.standings import standings
 from runners.backends import fake
 from runners.contract.evaluation import Evaluation, EvaluationRequest
@@ -329,6 +330,19 @@ async def test_a_drain_finishes_the_short_gives_back_the_waiting_and_releases_th
     assert stopped.max_attempts == 4
     (waiting,) = await place.jobs(late)
     assert (waiting.state, waiting.attempt) == (JobState.QUEUED, 0)
+
+
+async def test_a_cancelled_dispatcher_gives_its_jobs_back_at_once(place: Place) -> None:
+    long = await place.submit(content=source("seconds=60"))
+    runner = fake.create()
+    dispatcher = Dispatcher(place.store, [runner], place.clock, DispatchConfig(poll_s=0.01))
+    task = asyncio.create_task(dispatcher.run(asyncio.Event()))
+    await until_state(place, long, JobState.RUNNING)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
+    assert await state(place, long) is JobState.QUEUED
+    await runner.aclose()
 
 
 async def test_a_claimed_job_without_a_slot_is_given_back_uncounted(place: Place) -> None:
