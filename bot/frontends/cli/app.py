@@ -40,6 +40,8 @@ def run(installation: Installation, arguments: Sequence[str]) -> int:
         return ended.exit_code
     except BaseException as error:  # noqa: BLE001  the outermost handler: every error ends here
         return _tell(failure_of(error), line, arguments)
+    if result == ExitCode.INTERRUPTED:  # the parser turned Ctrl-C into this number
+        return _tell(failure_of(KeyboardInterrupt()), line, arguments)
     return int(result) if isinstance(result, int) else ExitCode.PASSED
 
 

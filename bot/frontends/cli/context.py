@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from bot.domain.errors import UserError
+from bot.frontends.cli.draw import clean
 from bot.frontends.cli.installation import Installation
 
 _READ_AT_MOST = 32 << 20
@@ -18,6 +19,8 @@ DataFolder = Annotated[
     Path | None,
     typer.Option("--data", help="Data folder; else PODIUM_DATA_DIR, else .podium", metavar="DIR"),
 ]
+_LONGEST_NAME = 64
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone, on stdout")]
 Actor = Annotated[
     str | None,
@@ -35,7 +38,7 @@ class CommandLine:
 
     def say(self, words: str) -> None:
         """One line for people, apart from the results."""
-        self.err.out(words, highlight=False)
+        self.err.out(clean(words), highlight=False)
 
 
 def command_line(ctx: typer.Context) -> CommandLine:
@@ -48,7 +51,10 @@ def command_line(ctx: typer.Context) -> CommandLine:
 
 def actor_name(actor: str | None) -> str:
     """The name under which a person of this machine acts."""
-    return actor or getpass.getuser()
+    name = getpass.getuser() if actor is None else actor.strip()
+    if not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
+        raise UserError("bad-name", f"a name has 1 to {_LONGEST_NAME} printable characters")
+    return name
 
 
 def read_submission(path: Path) -> bytes:
@@ -57,6 +63,6 @@ def read_submission(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_READ_AT_MOST)
     except FileNotFoundError:
-        raise UserError("no-such-file", f"{path}: there is no such file") from None
+        raise UserError("no-such-file", f"{path}: there is no such file; check its path") from None
     except OSError as error:
         raise UserError("no-such-file", f"{path}: cannot be read ({error.strerror})") from error

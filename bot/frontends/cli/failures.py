@@ -44,13 +44,20 @@ def failure_of(error: BaseException) -> Failure:
         case UserError():
             return Failure(ExitCode.USAGE, leaf.code, leaf.message)
         case typer.TyperException():
-            return Failure(ExitCode.USAGE, "usage", leaf.format_message())
+            return Failure(ExitCode.USAGE, "usage", _usage(leaf))
         case KeyboardInterrupt() | typer.Abort():
             return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")
         case StoreError() | RunnerError():
             return _ours(leaf)
         case _:
             return _incident(error)
+
+
+def _usage(error: typer.TyperException) -> str:
+    """The parser's words, without the type of the error which it found."""
+    words = error.format_message().replace("Value error, ", "").rstrip(".")
+    command = getattr(getattr(error, "ctx", None), "command_path", "podium")
+    return f"{words}; see `{command} --help`" if words else ""
 
 
 def _ours(error: StoreError | RunnerError) -> Failure:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from signal import SIGINT, SIGTERM
+from signal import SIGINT, SIGTERM, getsignal, signal
 
 from bot.domain.ids import SubmissionId
 from bot.frontends.cli.progress import ProgressLines
@@ -81,11 +81,18 @@ def _tell(lines: ProgressLines, name: str, reading: SubmissionStatus) -> None:
 
 @contextmanager
 def stop_signals() -> Iterator[asyncio.Event]:
-    """An event that Ctrl-C or a polite kill sets, instead of breaking off what runs."""
+    """An event that Ctrl-C or a polite kill sets; a second Ctrl-C breaks off what runs."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    usual = getsignal(SIGINT)
+
+    def ask() -> None:
+        stop.set()
+        loop.remove_signal_handler(SIGINT)
+        signal(SIGINT, usual)
+
     for number in (SIGINT, SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, ask)
     try:
         yield stop
     finally:

@@ -17,6 +17,7 @@ from bot.frontends.cli.context import (
 )
 from bot.frontends.cli.shapes import dumps
 from bot.services.cancel import cancel as stop
+from bot.services.status import status
 
 
 def register(app: typer.Typer) -> None:
@@ -34,16 +35,23 @@ def cancel(
 ) -> None:
     """Stop a submission of yours, queued or running."""
     line = command_line(ctx)
-    jobs = asyncio.run(_cancel(line, data, actor_name(actor), SubmissionId(submission)))
+    order = _cancel(line, data, actor_name(actor), SubmissionId(submission))
+    jobs, ended = asyncio.run(order)
     if as_json:
         line.out.out(dumps({"submission": submission, "jobs": jobs}), highlight=False)
     elif jobs:
-        line.out.out(f"submission #{submission}: {jobs} jobs are being stopped", highlight=False)
+        what = "1 job is" if jobs == 1 else f"{jobs} jobs are"
+        line.out.out(f"submission #{submission}: {what} being stopped", highlight=False)
     else:
-        line.out.out(f"submission #{submission} had ended already", highlight=False)
+        what = "had ended already" if ended else "is being stopped already"
+        line.out.out(f"submission #{submission} {what}", highlight=False)
 
 
-async def _cancel(line: CommandLine, data: Path | None, name: str, submission: SubmissionId) -> int:
+async def _cancel(
+    line: CommandLine, data: Path | None, name: str, submission: SubmissionId
+) -> tuple[int, bool]:
+    """How many jobs are stopped, and whether the submission has ended."""
     async with line.installation.at(data).open() as podium:
         person = await podium.store.people.ensure(f"local:{name}", name)
-        return await stop(podium.store, person.id, submission)
+        jobs = await stop(podium.store, person.id, submission)
+        return jobs, (await status(podium.store, submission)).is_final

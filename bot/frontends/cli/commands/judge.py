@@ -10,6 +10,7 @@ import typer
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError, unknown_name
+from bot.domain.heading import parse_heading
 from bot.domain.requirements import missing
 from bot.domain.task_file import parse_task
 from bot.frontends.cli.context import AsJson, CommandLine, command_line, read_submission
@@ -57,6 +58,7 @@ def judge(
     if grader is not None:
         definition = definition.model_copy(update={"grader": grader})
     source = acceptance.source_text(read_submission(submission))
+    parse_heading(source)  # refused here as it would be by a leaderboard
     order = _Order(definition, source, mode, gpu, rounds)
     evaluation = asyncio.run(_judge(line, order))
     if as_json:

@@ -1,13 +1,15 @@
 """`podium submit`: hands in a file and waits for its result."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.submission import SubmissionRequest
 from bot.frontends.cli.context import (
@@ -87,12 +89,26 @@ async def _submit(line: CommandLine, data: Path | None, order: _Order) -> Submis
             if not podium.served:
                 line.say("nobody works through this queue yet: start `podium up`")
             return await status(podium.store, submission.id)
+        stack.enter_context(_parting_words(line, submission.id, served=podium.served))
         if not podium.served:
             line.say("no `podium up` runs here, so this command judges it itself")
-            runners = await stack.enter_async_context(installation.runners())
-            await stack.enter_async_context(installation.working(podium, runners))
+            await stack.enter_async_context(installation.working_in_turn(podium))
         with ProgressLines(line.err) as lines:
             return await follow(podium.store, submission.id, lines, f"#{submission.id}")
+
+
+@contextmanager
+def _parting_words(line: CommandLine, number: SubmissionId, *, served: bool) -> Iterator[None]:
+    """Says what becomes of a stored submission which this command does not see to its end."""
+    try:
+        yield
+    except BaseException:
+        where = "stays with the running `podium up`" if served else "waits for `podium up`"
+        line.say(
+            f"submission #{number} is stored and {where}; "
+            f"`podium show {number}` shows it, `podium cancel {number}` stops it"
+        )
+        raise
 
 
 def exit_code(ended: SubmissionStatus) -> ExitCode:

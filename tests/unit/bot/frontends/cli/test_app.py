@@ -54,6 +54,11 @@ def test_an_error_ends_in_its_exit_code(error: BaseException, code: int) -> None
     assert _run(error, "judge", "task", "kernel.py") == code
 
 
+def test_an_interruption_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    _run(KeyboardInterrupt(), "judge", "task", "kernel.py")
+    assert capsys.readouterr().err == "podium: interrupted\n"
+
+
 def test_a_message_goes_to_stderr_and_json_alone_to_stdout(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

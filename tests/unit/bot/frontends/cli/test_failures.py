@@ -8,13 +8,14 @@ from bot.domain import errors
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.frontends.cli.failures import ExitCode, failure_of
 from runners.contract import runner
-from runners.contract.runner import RunnerError, UnknownCallError
+from runners.contract.runner import RunnerError, RunnerLostError, UnknownCallError
 
 FAMILIES = {
     UserError: ExitCode.USAGE,
     StoreError: ExitCode.OURS,
     SetupError: ExitCode.OURS,
     RunnerError: ExitCode.OURS,
+    RunnerLostError: ExitCode.OURS,
     UnknownCallError: ExitCode.OURS,
 }
 
@@ -53,6 +54,11 @@ def test_bad_usage_is_the_persons_doing() -> None:
     failure = failure_of(typer.BadParameter("no such mode"))
     assert failure.exit_code is ExitCode.USAGE
     assert "no such mode" in failure.message
+
+
+def test_bad_usage_says_where_the_usage_is_written() -> None:
+    failure = failure_of(typer.BadParameter("Value error, no such mode."))
+    assert failure.message == "Invalid value: no such mode; see `podium --help`"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
