@@ -39,6 +39,9 @@ from runners.harness.values import Node, TensorNode, UndescribableError, describ
 
 JOB = Path("/tmp/job")  # noqa: S108 - the sandbox mounts an own /tmp for every candidate
 
+Claims = tuple[float, float]
+"""What a candidate says that a call took: wall time and, on the CPU, CPU time, in ns."""
+
 
 def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
     """The trusted stand-in for a kernel: reads every input once and gives the last one back."""
@@ -117,26 +120,28 @@ class Candidate:
     def call(self, kernel: Callable[[Any], Any], order: Order) -> Reply:
         """Call the kernel on the input that lies ready and describe what it gave."""
         self.kept = []
-        output, claimed = (self.guest.call if self.guest else self.call_here)(kernel, order)
+        output, claims = (self.guest.call if self.guest else self.call_here)(kernel, order)
         if output is None:
             return Reply(status=Status.INVALID, message="`custom_kernel` returned nothing")
         try:
-            return Reply(
-                status=Status.DONE, claimed_ns=claimed, output=describe(output, self.whereabouts)
-            )
+            described = describe(output, self.whereabouts)
         except UndescribableError as error:
             return Reply(status=Status.INVALID, message=f"the output is or holds {error}")
+        wall, cpu = claims
+        return Reply(status=Status.DONE, claimed_ns=wall, claimed_cpu_ns=cpu, output=described)
 
-    def call_here(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, float]:
-        """Call the kernel on the CPU; gives its output and the claimed nanoseconds."""
+    def call_here(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, Claims]:
+        """Call the kernel on the CPU; gives its output, and its wall and CPU time in ns."""
         if order.value is None:
             raise ValueError("an order without an input")
         data = restore(order.value, lambda node: view(self.buffer, node))
         self.orders.sendall(READY_FRAME)
         self.orders.recv(FRAME_MAX)
+        used = time.process_time_ns()
         begin = time.perf_counter_ns()
         output = kernel(data)
-        return output, float(time.perf_counter_ns() - begin)
+        wall = time.perf_counter_ns() - begin
+        return output, (float(wall), float(time.process_time_ns() - used))
 
     def whereabouts(self, tensor: torch.Tensor) -> TensorNode:
         """Where a tensor of the output lies in this process."""

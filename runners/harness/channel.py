@@ -70,6 +70,8 @@ class Reply(Wire):
     status: Status
     message: Annotated[str, Field(max_length=2000)] = ""
     claimed_ns: Annotated[float, Field(ge=0, le=1e15)] = 0.0
+    claimed_cpu_ns: Annotated[float, Field(ge=0, le=1e15)] = 0.0
+    """CPU time of all threads; asked of trusted candidates only."""
     output: Node | None = None
     """Where the output lies: an arena offset or the candidate's own address."""
 

@@ -25,10 +25,16 @@ FLOOR_NS = 1_000.0
 class Round:
     """One fresh candidate's raw numbers, all in nanoseconds."""
 
+    threads: int = 1
+    """How many threads a kernel may use at once."""
     windows: list[float] = field(default_factory=list)
     """The judge's own clock, from the input's release to the captured output."""
     claims: list[float] = field(default_factory=list)
     """The candidate's clock: precise on a GPU, and forgeable."""
+    used: list[float] = field(default_factory=list)
+    """CPU time of all of the candidate's threads in each window, as the kernel counts it."""
+    used_beside: list[float] = field(default_factory=list)
+    """The trusted candidate's CPU time beyond its own reading, in its windows."""
     beside: list[float] = field(default_factory=list)
     """Overhead of a trusted candidate's windows, taken between the timed ones."""
     steady: list[float] = field(default_factory=list)
@@ -50,8 +56,19 @@ class Round:
 
     @property
     def bound(self) -> float:
-        """The kernel's time as the judge saw it."""
-        return median(self.windows) - self.overhead
+        """The kernel's time as the judge saw it: never less than its share of CPU time.
+
+        CPU time hardly depends on what else the machine does, while a window's difference can
+        come out as nothing on a busy one.
+        """
+        return max(median(self.windows) - self.overhead, self.busy)
+
+    @property
+    def busy(self) -> float:
+        """The least wall time in which the threads could have used the CPU time that they did."""
+        if not self.used:
+            return -math.inf
+        return (median(self.used) - median(self.used_beside)) / self.threads
 
     @property
     def drift(self) -> float:

@@ -2,11 +2,9 @@
 
 import os
 import select
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Self
 
 from pydantic import ValidationError
@@ -26,8 +24,9 @@ from runners.harness.channel import (
     pair,
 )
 from runners.harness.deadline import Deadline
+from runners.harness.exchange import Exchange, Window
 from runners.harness.process import ProcessGoneError, RestlessError, Subject
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import Ruling, ruling_of_end
 from runners.harness.sandbox.tree import memory_of_tree
 from runners.harness.template import Template
 
@@ -53,26 +52,6 @@ class StartError(Exception):
     """A candidate did not come up; our own fault, since no submitted code had run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One order and its answer; the window closed when the bytes were the judge's own."""
-
-    window_ns: int
-    reply: Reply
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What the judge does inside a window, at both of its ends.
-
-    `open` makes the input visible after the clock was read; `close` makes the answer the
-    judge's own before the clock is read again.
-    """
-
-    open: Callable[[], None]
-    close: Callable[[], None]
-
-
 class Handle:
     """One candidate process, frozen whenever it is not being asked something."""
 
@@ -86,6 +65,7 @@ class Handle:
         self.subject: Subject | None = None
         try:
             template.enlist(enlisted, [theirs.fileno(), writer, *shared])
+            theirs.close()  # else a candidate that dies early would not be heard
             self.welcome = self._meet(Deadline.after(START_S))
         except (OSError, ValidationError, StartError) as error:
             self.close()
@@ -146,7 +126,7 @@ class Handle:
             frame = self._await_frame(deadline)
             self.process.freeze()
             if frame != READY_FRAME:
-                self._judged(frame, 0)
+                self._judged(frame)
                 raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
             self._refuse_unasked()
             write()
@@ -154,11 +134,13 @@ class Handle:
 
     def _answered(self, order: bytes, deadline: Deadline) -> Exchange:
         self.orders.sendall(order)
+        used = self.process.cpu_ns()
         begin = time.perf_counter_ns()
         self.process.thaw()
         frame = self._await_frame(deadline)
         end = self.process.freeze()
-        return self._judged(frame, end - begin)
+        reply = self._judged(frame)
+        return Exchange(end - begin, reply, self.process.cpu_ns() - used)
 
     def race(self, order: bytes, deadline: Deadline, window: Window, words: Words) -> Exchange:
         """Let the candidate get ready for an order, and hand it over by words in shared memory.
@@ -181,13 +163,13 @@ class Handle:
             end = time.perf_counter_ns()
             frame = self._await_frame(deadline)
             self.process.freeze()
-            return self._judged(frame, end - begin)
+            return Exchange(end - begin, self._judged(frame))
 
-    def _judged(self, frame: bytes, window_ns: int) -> Exchange:
+    def _judged(self, frame: bytes) -> Reply:
         reply = Reply.model_validate_json(frame)
         self._drain()
         self._refuse_failure(reply)
-        return Exchange(window_ns, reply)
+        return reply
 
     @contextmanager
     def _ruling(self) -> Iterator[None]:
@@ -196,7 +178,7 @@ class Handle:
             yield
         except ProcessGoneError as gone:
             self._drain()
-            raise self._ruling_of_end(gone.status) from gone
+            raise ruling_of_end(gone.status) from gone
         except ValidationError as error:
             raise Ruling(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
         except RestlessError as error:
@@ -214,7 +196,7 @@ class Handle:
         if self.process.pidfd in ready:
             self.process.check()
         if self.orders.fileno() in ready:
-            self._judged(self.orders.recv(FRAME_MAX), 0)
+            self._judged(self.orders.recv(FRAME_MAX))
             raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
         self._enforce(deadline)
 
@@ -281,18 +263,8 @@ class Handle:
         try:
             self.process.check()
         except ProcessGoneError as gone:
-            return self._ruling_of_end(gone.status)
+            return ruling_of_end(gone.status)
         return Ruling(Verdict.DISALLOWED, "the candidate closed its line to the judge")
-
-    def _ruling_of_end(self, status: int) -> Ruling:
-        if status == -signal.SIGKILL:
-            return Ruling(Verdict.MEMORY_EXCEEDED, "the system killed the process for memory")
-        if status == -signal.SIGXFSZ:
-            return Ruling(Verdict.OUTPUT_EXCEEDED, "a file grew beyond the limit")
-        if status < 0:
-            name = signal.Signals(-status).name
-            return Ruling(Verdict.CRASHED, f"the process was killed by {name}")
-        return Ruling(Verdict.CRASHED, f"the process exited with status {status}")
 
     def close(self) -> None:
         """Kill the candidate with everything it started and let go of its descriptors."""

@@ -15,6 +15,7 @@ from runners.harness.values import DTYPES, TensorNode
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
+_CPUCLOCK_SCHED = 2  # the kind of another process's clock id, see clock_getcpuclockid(3)
 _SCHEDULED = 2  # of CPUCLOCK_SCHED, the clock that counts nanoseconds and not ticks
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
@@ -148,6 +149,10 @@ class Subject:
         ran = [pid for pid, at in self.stood_at.items() if _cpu_ns(pid) > at + RESTING_NS]
         if self.frozen and (started or ran):
             raise RestlessError("it ran while it was to stand still")
+
+    def cpu_ns(self) -> int:
+        """CPU time that all threads of the process have used, as the kernel counts it."""
+        return time.clock_gettime_ns((~self.pid << 3) | _CPUCLOCK_SCHED)
 
     def thaw(self) -> None:
         """Let the process and its descendants run; RestlessError when they did already."""

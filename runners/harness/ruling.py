@@ -1,5 +1,7 @@
 """How a step deep inside an evaluation ends it: with a verdict, told once."""
 
+import signal
+
 from runners.contract.verdict import Stage, Verdict
 
 
@@ -14,3 +16,16 @@ class Ruling(Exception):  # noqa: N818 - a verdict is not an error of ours
         self.verdict = verdict
         self.message = message
         self.stage = stage
+
+
+def ruling_of_end(status: int) -> Ruling:
+    """What a candidate's end means; `status` as `os.waitstatus_to_exitcode` gives it."""
+    if status >= 0:
+        return Ruling(Verdict.CRASHED, f"the process exited with status {status}")
+    if status == -signal.SIGKILL:
+        return Ruling(Verdict.MEMORY_EXCEEDED, "the system killed the process for memory")
+    if status == -signal.SIGXFSZ:
+        return Ruling(Verdict.OUTPUT_EXCEEDED, "a file grew beyond the limit")
+    names = {int(each): each.name for each in signal.Signals}  # real-time signals have none
+    name = names.get(-status, f"signal {-status}")
+    return Ruling(Verdict.CRASHED, f"the process was killed by {name}")

@@ -11,7 +11,8 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Arena, Plan, lay_out
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
 from runners.harness.deadline import Deadline
-from runners.harness.handle import Exchange, Handle
+from runners.harness.exchange import Exchange
+from runners.harness.handle import Handle
 from runners.harness.integrity import changes_in, refuse_changed
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
@@ -64,7 +65,7 @@ class Seat:
         def read(node: TensorNode) -> torch.Tensor:
             nonlocal room
             found = self._read(node, room)
-            room -= found.nbytes
+            room -= found.nbytes if node.device == "cpu" else 0
             return found
 
         try:

@@ -96,6 +96,7 @@ def _serve_one(out: int, isolation: Isolation) -> int:
     adopt_orphans()
     line = _read_line(0)
     if not line:
+        template.close()
         return END_OF_INPUT
 
     def report(progress: Progress) -> None:

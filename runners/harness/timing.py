@@ -18,10 +18,10 @@ from runners.harness.channel import Operation, Reply
 from runners.harness.clocks import Round, device_resolution, interval_of, measurement
 from runners.harness.correctness import seed_of
 from runners.harness.deadline import Deadline
-from runners.harness.handle import Exchange
+from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
 from runners.harness.ruling import Ruling
-from runners.harness.seat import Seat
+from runners.harness.seat import THREADS, Seat
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
 from runners.harness.values import Node
@@ -116,7 +116,7 @@ class Stopwatch:
             seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
     def _round(self, anchor: Seat, done: int) -> Round:
-        result = Round()
+        result = Round(threads=THREADS)
         with take_seat(self.session, self.room, self.expected) as seat:
             self._settle(seat)
             if self.session.on_gpu:
@@ -133,15 +133,17 @@ class Stopwatch:
                 result.windows.append(exchange.window_ns)
                 result.claims.append(exchange.reply.claimed_ns)
                 refuse_new_processes(known, seat.handle.process.strays)
-                result.beside.append(self._overhead(anchor))
+                self._interleave(anchor, result)
+                if not self.session.on_gpu:
+                    result.used.append(exchange.cpu_ns)
         return result
 
     def _calibrate(self, seat: Seat, anchor: Seat) -> list[float]:
         """The trusted candidate's overhead while the other one is still trusted, too."""
         steady = []
         for _ in range(CALIBRATIONS):
-            self._overhead(seat)  # a window of its own between two, as it will be later
-            steady.append(self._overhead(anchor))
+            self._touch(seat)  # a window of its own between two, as it will be later
+            steady.append(anchor.overhead(self._touch(anchor)))
         return steady
 
     def _samples(self, per_call: float, done: int) -> int:
@@ -150,10 +152,14 @@ class Stopwatch:
         room = int(self.share.remaining / MARGIN / rounds_left / max(per_call, 1e-6))
         return max(3, min(self.policy.samples, room))
 
-    def _overhead(self, seat: Seat) -> float:
+    def _interleave(self, anchor: Seat, result: Round) -> None:
+        touched = self._touch(anchor)
+        result.beside.append(anchor.overhead(touched))
+        result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
+
+    def _touch(self, seat: Seat) -> Exchange:
         self._flush()
-        touched = seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
-        return seat.overhead(touched)
+        return seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
     def _call(self, seat: Seat) -> Exchange:
         data = self._fresh_input()

@@ -41,7 +41,7 @@ class Guest:
         """The input tensor that a node describes, on the device that it names."""
         return typed_view(self.local, node) if node.device == "cuda" else view(self.host, node)
 
-    def call(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, float]:
+    def call(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, tuple[float, float]]:
         """Run the kernel between two events; gives its output and the claimed nanoseconds.
 
         Everything that needs no input is done before READY, everything that the judge need
@@ -62,7 +62,7 @@ class Guest:
         deliver(output, order.output, self.output.bytes)
         torch.cuda.synchronize()
         self.words.write(DONE, self.turn)
-        return output, self.begin.elapsed_time(self.end) * 1e6
+        return output, (self.begin.elapsed_time(self.end) * 1e6, 0.0)
 
 
 def _patient() -> None:

@@ -15,7 +15,8 @@ from runners.harness.cuda.driver import DriverError, typed_view
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.vmm import DeviceBuffer
 from runners.harness.deadline import Deadline
-from runners.harness.handle import Exchange, Handle, Window
+from runners.harness.exchange import Exchange, Window
+from runners.harness.handle import Handle
 from runners.harness.integrity import Changes, refuse_changed
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
@@ -144,10 +145,10 @@ class DeviceSeat(Seat):
         return super().fetch(reply)
 
     @override
-    def _read(self, node: TensorNode) -> Any:
+    def _read(self, node: TensorNode, room: int) -> torch.Tensor:
         place = next(self._places, None)
         if node.device == "cpu":
-            return self.handle.process.read(node, self.session.request.limits.memory)
+            return self.handle.process.read(node, room)
         same = place and (place.shape, place.dtype, place.device)
         if place is None or same != (node.shape, node.dtype, node.device):
             # Described, not delivered: enough to say how its structure differs.

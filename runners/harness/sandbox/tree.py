@@ -34,12 +34,21 @@ def _children(pid: int) -> list[int]:
 
 def thread_states(pid: int) -> dict[int, str]:
     """The state letter of every thread of a process; nothing when it is gone."""
+    found: dict[int, str] = {}
     try:
-        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - names only, and fast
-        found = {int(each): Path(f"/proc/{pid}/task/{each}/stat").read_text() for each in threads}
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
+            found[int(thread)] = _state(f"/proc/{pid}/task/{thread}/stat")
     except (FileNotFoundError, ProcessLookupError):
-        return {} if not Path(f"/proc/{pid}").exists() else thread_states(pid)
-    return {each: stat.rsplit(")", 1)[1].split()[0] for each, stat in found.items()}
+        return found
+    return found
+
+
+def _state(path: str) -> str:
+    try:
+        stat = Path(path).read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+    return stat.rsplit(")", 1)[1].split()[0]
 
 
 def _living(pid: int) -> list[int]:
