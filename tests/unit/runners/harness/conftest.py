@@ -1,0 +1,82 @@
+"""Fixtures of the judge's tests: a template to fork candidates from, and a session on it."""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
+from runners.harness import evaluate as evaluating
+from runners.harness.correctness import PUBLIC_NONCE, TaskCode
+from runners.harness.process import adopt_orphans
+from runners.harness.session import Session
+from runners.harness.template import Template, fork_template, pack_files
+from runners.harness.workspace import candidate_files, workspace
+
+torch.set_num_threads(1)  # a template may only be forked from a process without OpenMP threads
+SUBREAPER = 36
+OPEN = Isolation(outer="none")
+
+Judge = Callable[[EvaluationRequest], Evaluation]
+Sit = Callable[[EvaluationRequest], Session]
+
+
+@pytest.fixture
+def template() -> Iterator[Template]:
+    """A template of this process, which adopts the candidates' orphans meanwhile."""
+    alarm = signal.getsignal(signal.SIGALRM)
+    gc.collect()
+    captured = sys.stdout, sys.stderr  # pytest's files, which a candidate has to close
+    sys.stdout, sys.stderr = (os.fdopen(fd, "w", 1, closefd=False) for fd in (1, 2))
+    forked = fork_template()
+    sys.stdout, sys.stderr = captured
+    adopt_orphans()
+    yield forked
+    forked.close()
+    ctypes.CDLL(None).prctl(SUBREAPER, 0, 0, 0, 0)
+    signal.signal(signal.SIGALRM, alarm)
+
+
+@pytest.fixture
+def progress() -> list[Progress]:
+    return []
+
+
+@pytest.fixture
+def judge(template: Template, progress: list[Progress]) -> Judge:
+    """Judges requests in this process, with real candidates."""
+    return lambda request: evaluating.evaluate(request, template, OPEN, progress.append)
+
+
+@pytest.fixture
+def sit(template: Template, progress: list[Progress]) -> Iterator[Sit]:
+    """Makes sessions, as an evaluation does before it grades."""
+    opened: list[int] = []
+    folders = []
+
+    def make(request: EvaluationRequest) -> Session:
+        folder = workspace(request.task)
+        folders.append(folder)
+        files = pack_files(candidate_files(request.task, request.source))
+        opened.append(files)
+        return Session(
+            request=request,
+            code=TaskCode(Path(folder.__enter__()), request.task),
+            template=template,
+            files_fd=files,
+            nonce=PUBLIC_NONCE,
+            report=progress.append,
+            isolation=OPEN,
+        )
+
+    yield make
+    for files in opened:
+        os.close(files)
+    for folder in folders:
+        folder.__exit__(None, None, None)

@@ -1,0 +1,76 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from runners.harness.languages import python
+
+
+@pytest.fixture(autouse=True)
+def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "submission", raising=False)
+
+
+def build(folder: Path, source: str) -> python.Kernel:
+    (folder / "submission.py").write_text(source)
+    return python.build(folder, "submission.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def custom_kernel(data): return data + 1",
+        "custom_kernel = lambda data: data + 1",
+        "def custom_kernel(data, scale=1): return data + scale",
+        "def custom_kernel(*args): return args[0] + 1",
+        "class K:\n    def __call__(self, data): return data + 1\ncustom_kernel = K()",
+        "custom_kernel = (1).__add__",
+    ],
+)
+def test_anything_that_takes_the_input_is_a_kernel(tmp_path: Path, source: str) -> None:
+    assert build(tmp_path, source)(1) == 2
+
+
+def test_a_callable_without_a_signature_is_believed(tmp_path: Path) -> None:
+    assert build(tmp_path, "custom_kernel = type")(1) is int
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("x = 1", "there is no `custom_kernel`"),
+        ("custom_kernel = 5", "is not a function"),
+        ("def custom_kernel(): ...", "cannot be called with one argument"),
+        ("def custom_kernel(a, b): ...", r"`custom_kernel\(a, b\)`"),
+        ("def custom_kernel(*, data): ...", "cannot be called"),
+    ],
+)
+def test_an_unusable_kernel_is_invalid(tmp_path: Path, source: str, words: str) -> None:
+    with pytest.raises(python.InvalidSubmissionError, match=words):
+        build(tmp_path, source)
+
+
+def test_a_failing_import_passes_through(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        build(tmp_path, "1 / 0")
+
+
+def test_a_file_of_another_language_is_invalid(tmp_path: Path) -> None:
+    with pytest.raises(python.InvalidSubmissionError, match="not a Python file"):
+        python.build(tmp_path, "submission.cu")
+
+
+def test_a_submission_may_import_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_submission.py").write_text("ANSWER = 5\n")
+
+    kernel = build(
+        tmp_path, "from neighbour_of_submission import ANSWER\ndef custom_kernel(_): return ANSWER"
+    )
+
+    assert kernel(0) == 5
+
+
+def test_the_self_test_builds_and_answers(tmp_path: Path) -> None:
+    assert python.self_test(tmp_path)
+    assert python.toolchain().startswith("CPython 3.")

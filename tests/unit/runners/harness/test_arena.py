@@ -1,0 +1,107 @@
+import mmap
+import os
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.harness.arena import ALIGNMENT, CHECK_EVERY, DONE, GO, Arena, lay_out, reach, view
+from runners.harness.values import leaves, restore, tensors
+
+ROOM = 1 << 22
+
+
+def round_trip(value: object) -> object:
+    plan = lay_out(value)
+    with Arena(ROOM) as arena:
+        arena.write(plan.node, value)
+        return restore(plan.node, lambda node: view(arena.buffer, node).clone())
+
+
+def same(left: object, right: object) -> bool:
+    pairs = zip(leaves(left), leaves(right), strict=True)
+    return all(torch.equal(a.view(torch.uint8), b.view(torch.uint8)) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.arange(5.0),
+        torch.tensor([float("nan"), float("inf"), -0.0]),
+        torch.tensor([True, False]),
+        torch.arange(4).to(torch.bfloat16),
+        torch.zeros(0, 3),
+        {"a": [torch.arange(3), (torch.ones(2, 2), 7)], "b": "text"},
+    ],
+    ids=["float", "nan", "bool", "bf16", "empty", "nested"],
+)
+def test_a_value_comes_out_as_it_went_in(value: object) -> None:
+    assert same(round_trip(value), value)
+
+
+def test_a_strided_tensor_keeps_its_strides() -> None:
+    value = torch.arange(12.0).reshape(3, 4).T
+
+    found = round_trip(value)
+
+    assert isinstance(found, torch.Tensor)
+    assert torch.equal(found, value)
+    assert lay_out(value).node.stride == (1, 4)  # type: ignore[union-attr]
+
+
+@given(st.lists(st.integers(0, 5000), max_size=6))
+def test_no_tensor_shares_a_page_with_another_or_with_the_words(sizes: list[int]) -> None:
+    plan = lay_out([torch.empty(size, dtype=torch.uint8) for size in sizes])
+    begins = [node.offset or 0 for node in tensors(plan.node)]
+    ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
+
+    assert all(begin % ALIGNMENT == 0 and begin >= ALIGNMENT for begin in begins)
+    assert all(end < begin for end, begin in zip(ends, begins[1:], strict=False))
+    assert plan.host_size >= max(ends, default=0)
+    assert plan.device_size == 0
+
+
+def test_a_tensor_reaches_to_its_last_element() -> None:
+    assert reach(torch.empty(4, 6)[:, ::3]) == 88
+    assert reach(torch.empty(0, 6)) == 0
+
+
+def test_the_size_of_an_arena_cannot_be_changed() -> None:
+    with Arena(ROOM) as arena:
+        for size in (0, 2 * ROOM):
+            with pytest.raises(PermissionError):
+                os.ftruncate(arena.fd, size)
+
+
+def test_an_arena_takes_no_memory_before_it_is_written() -> None:
+    with Arena(1 << 30) as arena:
+        assert os.fstat(arena.fd).st_blocks == 0
+
+
+def test_both_sides_see_the_words() -> None:
+    with Arena(ROOM) as arena:
+        other = mmap.mmap(arena.fd, ROOM)
+        arena.words.write(GO, 7)
+        assert int.from_bytes(other[8 * GO : 8 * GO + 8], "little") == 7 == arena.words.read(GO)
+
+
+def test_spinning_ends_when_the_word_has_the_value() -> None:
+    with Arena(ROOM) as arena:
+        turns: list[int] = []
+
+        def check() -> None:
+            turns.append(1)
+            arena.words.write(DONE, 3)
+
+        arena.words.spin(DONE, 3, check)
+        assert turns == [1]
+
+
+def test_spinning_ends_when_the_check_raises() -> None:
+    def check() -> None:
+        raise TimeoutError
+
+    with Arena(ROOM) as arena, pytest.raises(TimeoutError):
+        arena.words.spin(DONE, 1, check)
+    assert CHECK_EVERY < 1 << 20  # else a dead candidate is noticed late

@@ -1,0 +1,180 @@
+import pytest
+
+from runners.contract.evaluation import StopReason
+from runners.contract.verdict import Verdict
+from runners.harness.clocks import (
+    FLOOR_NS,
+    IDLE_GAP_NS,
+    Round,
+    device_interval,
+    device_resolution,
+    host_interval,
+    interval_of,
+    measurement,
+    resolution,
+)
+from runners.harness.ruling import Ruling
+
+MS = 1e6
+
+
+def make_round(
+    window: float = 1.1 * MS,
+    beside: float = 0.1 * MS,
+    claim: float = 1.0 * MS,
+    steady: float | None = None,
+    noise: float = 0.0,
+) -> Round:
+    spread = [index * noise for index in (-2, -1, 0, 1, 2)]
+    return Round(
+        windows=[window + each for each in spread],
+        claims=[claim + each for each in spread],
+        beside=[beside + each for each in spread],
+        steady=[] if steady is None else [steady + each for each in spread],
+    )
+
+
+def test_the_bound_is_the_window_less_the_overhead() -> None:
+    assert make_round(5.0, 2.0).bound == 3.0
+
+
+def test_a_disturbed_calibration_gains_nothing() -> None:
+    honest, disturbing = (
+        make_round(beside=0.1 * MS, steady=0.1 * MS),
+        make_round(beside=0.8 * MS, steady=0.1 * MS),
+    )
+
+    assert disturbing.bound == honest.bound
+    assert disturbing.drift == pytest.approx(0.7 * MS)
+
+
+def test_a_quieter_calibration_counts_as_it_is() -> None:
+    assert make_round(beside=1.0, steady=5.0).overhead == 1.0
+
+
+def test_without_a_calibration_before_the_import_there_is_no_drift() -> None:
+    assert make_round().drift == 0.0
+
+
+def test_the_resolution_grows_with_noise_within_rounds() -> None:
+    quiet, noisy = [make_round(noise=1.0)] * 4, [make_round(noise=100.0)] * 4
+
+    assert resolution(noisy) == pytest.approx(100 * resolution(quiet))
+
+
+def test_the_resolution_sees_differences_between_rounds() -> None:
+    assert resolution([make_round(), make_round(window=1.2 * MS)]) == pytest.approx(0.15 * MS)
+
+
+def test_drift_that_averages_out_costs_no_resolution() -> None:
+    up, down = make_round(beside=0.2 * MS, steady=0.1 * MS), make_round(0.1 * MS + MS, 0.1 * MS)
+    down.steady = [0.2 * MS] * 5
+
+    assert resolution([up, down]) < resolution([up, up]) + 0.1 * MS
+    assert resolution([up, up]) == pytest.approx(0.1 * MS)
+
+
+def test_on_the_cpu_the_value_is_the_mean_of_the_bounds() -> None:
+    found = host_interval([make_round(1.1 * MS), make_round(1.3 * MS)])
+
+    assert found.centre == pytest.approx(1.1 * MS)
+    assert found.half_width == pytest.approx(12.7062 * 0.1 * MS)
+
+
+def test_on_the_cpu_one_round_has_twice_its_own_error() -> None:
+    only = make_round(noise=50.0)
+
+    assert host_interval([only]).half_width == 2 * only.error > 0
+
+
+def test_nothing_on_the_cpu_counts_as_less_than_the_floor() -> None:
+    assert host_interval([make_round(window=0.1 * MS)] * 3).centre == FLOOR_NS
+
+
+def test_what_the_candidate_claims_on_the_cpu_is_not_used() -> None:
+    lied, told = (
+        measurement([make_round(claim=claim)] * 3, StopReason.PRECISE, on_gpu=False)
+        for claim in (1.0, 1.0 * MS)
+    )
+
+    assert lied == told
+    assert lied.claimed_ns is None
+
+
+def test_a_confirmed_claim_on_a_gpu_is_the_value() -> None:
+    found = device_interval([make_round(claim=0.999 * MS)] * 3)
+
+    assert found.centre == pytest.approx(0.999 * MS)
+
+
+def test_a_claim_below_the_bound_is_rejected_with_both_numbers() -> None:
+    with pytest.raises(Ruling, match=r"900\.00 us were claimed, but the judge saw 1000\.00") as no:
+        device_interval([make_round(claim=0.9 * MS)] * 3)
+
+    assert no.value.verdict is Verdict.TIMING_REJECTED
+
+
+def test_a_claim_within_the_resolution_is_believed() -> None:
+    claim = 1.0 * MS - IDLE_GAP_NS / 2
+
+    assert device_interval([make_round(claim=claim)] * 3).centre == pytest.approx(claim)
+
+
+def test_a_claim_just_beyond_the_resolution_is_rejected() -> None:
+    with pytest.raises(Ruling):
+        device_interval([make_round(claim=1.0 * MS - IDLE_GAP_NS - 1)] * 3)
+
+
+def test_a_claim_of_nothing_is_rejected_even_where_the_bound_is_nothing() -> None:
+    with pytest.raises(Ruling):
+        device_interval([make_round(window=0.1 * MS, claim=0.0)] * 3)
+
+
+def test_the_resolution_on_a_gpu_counts_the_idle_gaps() -> None:
+    rounds = [make_round()] * 2
+
+    assert device_resolution(rounds) == resolution(rounds) + IDLE_GAP_NS
+
+
+def test_each_machine_has_its_own_rule() -> None:
+    rounds = [make_round(claim=1.05 * MS)] * 2
+
+    assert interval_of(rounds, on_gpu=True).centre == pytest.approx(1.05 * MS)
+    assert interval_of(rounds, on_gpu=False).centre == pytest.approx(1.0 * MS)
+
+
+def test_a_measurement_keeps_every_sample_and_both_clocks() -> None:
+    rounds = [make_round(claim=1.05 * MS), make_round(claim=1.06 * MS)]
+
+    found = measurement(rounds, StopReason.ROUND_CAP, on_gpu=True)
+
+    assert found.samples == tuple(tuple(each.claims) for each in rounds)
+    assert found.claimed_ns == pytest.approx(1.055 * MS)
+    assert found.bound_ns == pytest.approx(1.0 * MS)
+    assert found.resolution_ns == device_resolution(rounds)
+    assert (found.rounds, found.stop_reason) == (2, StopReason.ROUND_CAP)
+
+
+def test_samples_on_the_cpu_are_windows_less_the_overhead() -> None:
+    found = measurement([make_round()] * 2, StopReason.PRECISE, on_gpu=False)
+
+    assert found.samples[0] == pytest.approx([1.0 * MS] * 5)
+    assert found.resolution_ns >= FLOOR_NS
+
+
+def test_a_bound_is_never_less_than_the_threads_share_of_cpu_time() -> None:
+    busy = Round(
+        threads=2,
+        windows=[500.0, 510.0, 490.0],
+        beside=[600.0, 600.0, 600.0],
+        used=[900.0, 900.0, 900.0],
+        used_beside=[100.0, 100.0, 100.0],
+    )
+    assert busy.bound == 400.0
+    assert busy.busy == 400.0
+
+
+def test_a_quiet_machines_bound_is_the_window_less_the_overhead() -> None:
+    quiet = Round(threads=2, windows=[1000.0], beside=[600.0], used=[500.0], used_beside=[100.0])
+    assert quiet.bound == 400.0
+    assert quiet.busy == 200.0

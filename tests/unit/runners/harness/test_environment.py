@@ -1,0 +1,46 @@
+import importlib.metadata
+import platform
+from pathlib import Path
+
+import pytest
+import torch
+
+from runners.harness import environment
+from runners.harness.version import HARNESS_VERSION
+
+
+def test_the_machine_is_recorded() -> None:
+    found = environment.host_environment()
+
+    assert found.torch == torch.__version__
+    assert found.python == platform.python_version()
+    assert found.harness_version == HARNESS_VERSION
+    assert found.cores >= 1
+    assert (found.gpu, found.transport) == ("CPU", "shared-memory")
+
+
+def test_a_processor_without_a_name_is_known_by_its_architecture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(path: Path) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+
+    assert environment.cpu_model.__wrapped__() == platform.machine()
+
+
+def test_the_processor_is_known_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "processor : 0\nmodel name : Fast CPU: 2\n"
+    monkeypatch.setattr(Path, "read_text", lambda path: text)
+
+    assert environment.cpu_model.__wrapped__() == "Fast CPU: 2"
+
+
+def test_a_package_that_is_absent_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", refuse)
+
+    assert environment.host_environment().triton is None

@@ -1,0 +1,190 @@
+import os
+
+import pytest
+
+from runners.contract.evaluation import CaseStatus, Limits, Progress, StopReason
+from runners.contract.task import Device, Mode, RankingBy, Workload
+from runners.contract.verdict import Stage, Verdict
+from runners.harness.correctness import PUBLIC_NONCE
+from runners.harness.evaluate import choose_device, nonce_of
+from runners.harness.ruling import Ruling
+from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
+from tests.unit.runners.harness.conftest import Judge
+from tests.unit.runners.harness.judged import ACCEPTED, REFUSED
+
+SMALL = Limits(memory=512 << 20, disk=8 << 20)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_each_failure_gets_its_verdict_stage_and_words(judge: Judge, name: str) -> None:
+    source, verdict, stage, words = REFUSED[name]
+    seconds = 2 if name == "hanging" else 20
+
+    found = judge(make_judging(source, task=make_sort_task(test_timeout=seconds), limits=SMALL))
+
+    assert (found.verdict, found.stage) == (verdict, stage), found.message
+    assert words in found.message
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_each_right_kernel_passes(judge: Judge, name: str) -> None:
+    source, task = ACCEPTED[name]
+
+    found = judge(make_judging(source, task=task))
+
+    assert found.verdict is Verdict.PASSED, found.message
+    assert found.stage is None
+    assert [case.status for case in found.cases] == [CaseStatus.PASSED]
+
+
+def test_a_ranked_run_has_tests_and_a_measurement(judge: Judge, progress: list[Progress]) -> None:
+    found = judge(make_judging(SORTED, Mode.RANKED))
+
+    assert found.verdict is Verdict.PASSED, found.message
+    measured = found.cases[-1].measurement
+    assert measured is not None
+    assert measured.rounds == len(measured.samples) == 2
+    assert {len(samples) for samples in measured.samples} == {5}
+    assert measured.stop_reason in (StopReason.ROUND_CAP, StopReason.PRECISE)
+    assert {told.stage for told in progress} == {
+        Stage.PREPARE, Stage.BUILD, Stage.TEST, Stage.TIMING,
+    }  # fmt: skip
+    assert {"start", "build", "run", "check", "inputs", "kill"} <= found.durations_s.keys()
+    assert found.wall_s > 0
+
+
+def test_a_benchmark_run_times_every_benchmark_and_no_test(judge: Judge) -> None:
+    sizes = (100, 200)
+    task = make_sort_task(
+        benchmarks=tuple(Workload(args={"size": size, "seed": 1}) for size in sizes)
+    )
+
+    found = judge(make_judging(SORTED, Mode.BENCHMARK, task=task))
+
+    assert [case.spec for case in found.cases] == [f"size: {size}; seed: 1" for size in sizes]
+    assert all(case.measurement for case in found.cases)
+
+
+@pytest.mark.parametrize(("ranking", "timed"), [(RankingBy.LAST, 1), (RankingBy.GEOM, 2)])
+def test_a_ranked_run_times_what_scores(judge: Judge, ranking: RankingBy, timed: int) -> None:
+    benchmarks = tuple(Workload(args={"size": size, "seed": 1}) for size in (100, 200))
+    task = make_sort_task(tests=(), benchmarks=benchmarks, ranking_by=ranking)
+
+    found = judge(make_judging(SORTED, Mode.RANKED, task=task))
+
+    assert len(found.cases) == timed
+    assert found.cases[-1].spec == benchmarks[-1].spec
+
+
+def test_what_fails_first_ends_the_rest(judge: Judge) -> None:
+    tests = tuple(Workload(args={"size": size, "seed": 1}) for size in (4, 8, 16))
+    source = SORTED.replace("    return", "    assert len(data[0]) != 8\n    return")
+
+    found = judge(make_judging(source, Mode.RANKED, task=make_sort_task(tests=tests)))
+
+    assert found.verdict is Verdict.CRASHED
+    assert [case.status.value for case in found.cases] == ["passed", "failed", "skipped", "skipped"]
+    assert "AssertionError" in found.log
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("import torch", "import torch, os\nraise OSError('no file')"), "OSError: no file"),
+        (("def generate_input(", "def other("), "has no function `generate_input`"),
+        (("generator = ", "raise KeyError(1)\n    generator = "), "generate_input failed"),
+        (("return torch.sort", "raise ValueError(1)\n    return torch.sort"), "ref_kernel failed"),
+        (("right = torch.equal", "raise SystemError\n    right = torch.equal"), "SystemError"),
+        (("return right,", "return 1 or"), "gave a int"),
+    ],
+)
+def test_the_tasks_own_failures_are_never_the_submissions(
+    judge: Judge, change: tuple[str, str], words: str
+) -> None:
+    found = judge(make_judging(task=make_sort_task(SORT.replace(*change))))
+
+    assert found.verdict is Verdict.TASK_ERROR
+    assert words in found.message
+
+
+def test_a_secret_run_has_other_inputs_each_time_and_a_test_has_its_own(judge: Judge) -> None:
+    source = SORTED.replace("return", "print(len(data[0]), round(data[0][0].item(), 5)); return")
+    logs = [judge(make_judging(source, Mode.RANKED)).log.splitlines() for _ in range(2)]
+    tests, timed = zip(*(([x for x in log if x.startswith("100 ")],
+                          {x for x in log if not x.startswith("100 ")}) for log in logs),
+                       strict=True)  # fmt: skip
+
+    assert tests[0] == tests[1]
+    assert len(timed[0]) == len(timed[1]) == 16  # three warm-ups and five samples, twice
+    assert not timed[0] & timed[1]
+
+
+def test_the_same_nonce_gives_the_same_inputs(judge: Judge) -> None:
+    source = SORTED.replace("return", "print(data[0][0].item()); return")
+    first, again = (judge(make_judging(source, Mode.RANKED, nonce="ab" * 16)).log for _ in range(2))
+
+    assert first == again
+
+
+def test_timing_stops_in_time_when_the_limit_is_near(judge: Judge) -> None:
+    source = SORTED.replace("    return", "    import time; time.sleep(0.15)\n    return")
+    found = judge(
+        make_judging(source, Mode.RANKED, task=make_sort_task(tests=(), ranked_timeout=3))
+    )
+
+    assert found.verdict is Verdict.PASSED, found.message
+    measured = found.cases[-1].measurement
+    assert measured is not None
+    assert measured.stop_reason is StopReason.TIME_CAP
+    assert measured.time_ns > 150e6
+    assert found.wall_s < 3.5
+
+
+def test_a_process_left_behind_by_a_timed_call_is_refused(judge: Judge) -> None:
+    source = (
+        "import os, time, torch\ncalls = []\ndef custom_kernel(data):\n    calls.append(1)\n"
+        "    if len(calls) == 5 and os.fork() == 0: time.sleep(60)\n"
+        "    return torch.sort(data[0]).values\n"
+    )
+
+    found = judge(make_judging(source, Mode.RANKED))
+
+    assert (found.verdict, found.stage) == (Verdict.DISALLOWED, Stage.TIMING)
+    assert "left a process running" in found.message
+
+
+def test_an_input_larger_than_the_memory_limit_is_the_tasks_fault(judge: Judge) -> None:
+    big = make_sort_task(tests=(), benchmarks=(Workload(args={"size": 20_000_000, "seed": 1}),))
+
+    found = judge(make_judging(SORTED, Mode.BENCHMARK, task=big, limits=Limits(memory=64 << 20)))
+
+    assert found.verdict is Verdict.TASK_ERROR
+    assert "exceeds the memory limit" in found.message
+
+
+def test_the_isolation_names_what_the_candidate_is_confined_by(judge: Judge) -> None:
+    isolation = judge(make_judging()).isolation
+
+    assert isolation.outer == "none"
+    assert "seccomp" in (*isolation.layers, *isolation.missing)
+
+
+def test_a_task_for_cuda_is_refused_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Ruling, match="needs a GPU"):
+        choose_device(make_judging(task=make_sort_task(device=Device.CUDA)))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "device", "on_gpu"),
+    [("CPU", Device.ANY, False), ("H100", Device.CPU, False), ("H100", Device.ANY, True)],
+)
+def test_a_task_runs_where_it_belongs(*, gpu: str, device: Device, on_gpu: bool) -> None:
+    assert choose_device(make_judging(gpu=gpu, task=make_sort_task(device=device))) is on_gpu
+    assert os.environ.get("CUDA_VISIBLE_DEVICES", "") == ""
+
+
+def test_only_a_ranked_run_is_secret() -> None:
+    assert nonce_of(make_judging(mode=Mode.TEST, nonce="ab" * 16)) == PUBLIC_NONCE
+    assert nonce_of(make_judging(mode=Mode.BENCHMARK)) == PUBLIC_NONCE
+    assert nonce_of(make_judging(mode=Mode.RANKED, nonce="ab" * 16)) == b"\xab" * 16
+    assert len({nonce_of(make_judging(mode=Mode.RANKED)) for _ in range(5)}) == 5

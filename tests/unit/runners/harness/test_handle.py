@@ -1,0 +1,169 @@
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from runners.contract.evaluation import Limits
+from runners.contract.verdict import Verdict
+from runners.harness.arena import Arena
+from runners.harness.channel import Enlistment, Operation, Order, Status, encode
+from runners.harness.deadline import Deadline
+from runners.harness.handle import Exchange, Handle, StartError
+from runners.harness.ruling import Ruling
+from runners.harness.template import Template, pack_files
+from runners.harness.values import ScalarNode
+
+ENLISTMENT = Enlistment(
+    limits=Limits(memory=256 << 20),
+    threads=1,
+    language="python",
+    submission_file="submission.py",
+    arena_size=1 << 20,
+)
+RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))
+BUILD = encode(Order(operation=Operation.BUILD))
+
+Start = Callable[[str], Handle]
+
+
+@pytest.fixture
+def start(template: Template) -> Iterator[Start]:
+    """Starts candidates of a source, frozen and built."""
+    handles: list[Handle] = []
+    with Arena(ENLISTMENT.arena_size) as arena:
+
+        def make(source: str) -> Handle:
+            files = pack_files({"submission.py": source})
+            handle = Handle(template, ENLISTMENT, [files, arena.fd])
+            handles.append(handle)
+            handle.process.freeze()
+            handle.ask(BUILD, Deadline.after(10))
+            return handle
+
+        yield make
+        for handle in handles:
+            handle.close()
+
+
+def step(handle: Handle, seconds: float = 10) -> Exchange:
+    return handle.step(RUN, Deadline.after(seconds), lambda: None)
+
+
+FIND = """
+import os, time
+FDS = [fd for fd in range(3, 256) if os.path.exists(f"/proc/self/fd/{fd}")]
+LINES = [fd for fd in FDS if os.readlink(f"/proc/self/fd/{fd}").startswith("socket")]
+"""
+
+
+def kernel(body: str) -> str:
+    return f"{FIND}\ndef custom_kernel(data):\n    {body}\n"
+
+
+def test_a_candidate_answers_and_stands_still(start: Start) -> None:
+    handle = start(kernel("return data + 1"))
+
+    exchange = step(handle)
+
+    assert exchange.reply.status is Status.DONE
+    assert exchange.reply.output == ScalarNode(value=6)
+    assert 0 < exchange.window_ns < 1e9
+    assert handle.process.frozen
+
+
+def test_the_window_holds_the_kernels_time_and_not_its_preparation(start: Start) -> None:
+    handle = start(kernel("time.sleep(0.05); return data"))
+    quick = start(kernel("return data"))
+
+    assert 50e6 <= step(handle).window_ns < 80e6
+    assert step(quick).window_ns < 20e6
+
+
+def test_the_input_is_written_while_the_candidate_stands_still(start: Start) -> None:
+    handle = start(kernel("return data"))
+    frozen: list[bool] = []
+
+    handle.step(RUN, Deadline.after(10), lambda: frozen.append(handle.process.frozen))
+
+    assert frozen == [True]
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict", "words"),
+    [
+        ("raise ValueError('no')", Verdict.CRASHED, "ValueError: no"),
+        ("os._exit(3)", Verdict.CRASHED, "status 3"),
+        ("return {1}", Verdict.INVALID_SUBMISSION, "type set"),
+        ("return 'x' * 70_000", Verdict.CRASHED, "status 70"),
+        ("os.write(1, b'x' * 65_000); os.write(2, b'x' * 2000)", Verdict.OUTPUT_EXCEEDED, "64 KiB"),
+        (
+            "[os.write(fd, b'{}') for fd in LINES]",
+            Verdict.DISALLOWED, "no valid reply",
+        ),
+    ],
+)  # fmt: skip
+def test_each_way_to_fail_is_ruled(start: Start, body: str, verdict: Verdict, words: str) -> None:
+    handle = start(kernel(body))
+
+    with pytest.raises(Ruling, match=words) as ruling:
+        step(handle)
+
+    assert ruling.value.verdict is verdict
+
+
+def test_the_deadline_ends_a_call(start: Start) -> None:
+    with pytest.raises(Ruling, match="time limit") as ruling:
+        step(start(kernel("while True: pass")), seconds=0.3)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+def test_an_answer_that_nobody_asked_for_is_refused(start: Start) -> None:
+    handle = start(kernel('os.write(LINES[0], b\'{"status":"done"}\'); return data'))
+
+    with pytest.raises(Ruling, match=r"out of turn|without being asked|no valid reply") as ruling:
+        _ = step(handle), step(handle), step(handle)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_a_candidate_that_closes_its_streams_goes_on(start: Start) -> None:
+    handle = start(kernel("print('last words', flush=True); os.closerange(0, 3); return data"))
+    quiet = start(kernel("return data"))
+
+    step(handle)
+    for _ in range(3):
+        with pytest.raises(Ruling):  # print fails from now on, and the judge does not
+            step(handle)
+        step(quiet)
+
+    assert bytes(handle.log).startswith(b"last words")
+
+
+def test_what_is_printed_is_kept(start: Start) -> None:
+    handle = start(kernel("print('said', flush=True); return data"))
+
+    step(handle)
+    step(handle)
+
+    assert bytes(handle.log) == b"said\nsaid\n"
+
+
+def test_a_closed_candidate_has_no_process_left(start: Start) -> None:
+    handle = start(kernel("return data"))
+
+    handle.close()
+    handle.close()
+
+    assert handle.process.reaped
+
+
+def test_a_template_that_is_gone_is_our_own_fault(template: Template) -> None:
+    template.link.close()
+
+    with pytest.raises(StartError, match="did not start"):
+        Handle(template, ENLISTMENT, [])
+
+
+def test_a_candidate_that_dies_before_its_welcome_is_our_own_fault(template: Template) -> None:
+    with Arena(1 << 20) as arena, pytest.raises(StartError, match="ended at once"):
+        Handle(template, ENLISTMENT, [arena.fd, arena.fd])  # where the files should be

@@ -1,0 +1,82 @@
+import pytest
+import torch
+
+from runners.contract.verdict import Verdict
+from runners.harness.arena import Arena, lay_out, view
+from runners.harness.integrity import changes_in, refuse_changed, refuse_new_processes
+from runners.harness.ruling import Ruling
+from runners.harness.values import Node, ScalarNode, TensorNode, tensors
+
+BASE = 1 << 40
+NAN = float("nan")
+
+
+def refuse(data: list[torch.Tensor], changed: int | None, output: Node) -> None:
+    plan = lay_out(data)
+    with Arena(1 << 20) as arena:
+        arena.write(plan.node, data)
+        if changed is not None:
+            view(arena.buffer, tensors(plan.node)[changed]).add_(1)
+        refuse_changed(changes_in(arena, data), BASE, output)
+
+
+def at(data: list[torch.Tensor], which: int) -> TensorNode:
+    """An output that is the candidate's view of one input."""
+    node = tensors(lay_out(data).node)[which]
+    return node.model_copy(update={"address": BASE + (node.offset or 0), "offset": None})
+
+
+ELSEWHERE = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=BASE - 4096)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [torch.ones(4), torch.zeros(0)],
+        [torch.tensor([NAN, 1.0])],
+        [torch.arange(6.0).reshape(2, 3).T],
+        [torch.tensor([True]), torch.ones(3).to(torch.bfloat16)],
+    ],
+)
+def test_an_untouched_input_is_fine(data: list[torch.Tensor]) -> None:
+    refuse(data, None, ELSEWHERE)
+
+
+def test_a_changed_input_is_refused() -> None:
+    with pytest.raises(Ruling, match="changed an input") as ruling:
+        refuse([torch.ones(4), torch.ones(5)], 1, ELSEWHERE)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_an_input_that_is_given_back_may_be_changed() -> None:
+    data = [torch.ones(4), torch.ones(5)]
+
+    refuse(data, 1, at(data, 1))
+
+
+def test_giving_one_input_back_does_not_allow_to_change_another() -> None:
+    data = [torch.ones(4), torch.ones(5)]
+
+    with pytest.raises(Ruling):
+        refuse(data, 0, at(data, 1))
+
+
+def test_an_output_without_tensors_gives_nothing_back() -> None:
+    with pytest.raises(Ruling):
+        refuse([torch.ones(4)], 0, ScalarNode(value=1))
+
+
+@pytest.mark.parametrize(
+    ("now", "words"), [((1, 2, 3), "left a process running"), ((3, 4), "left 2 processes running")]
+)
+def test_a_new_process_is_refused(now: tuple[int, ...], words: str) -> None:
+    with pytest.raises(Ruling, match=words) as ruling:
+        refuse_new_processes(frozenset({1, 2}), now)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+@pytest.mark.parametrize("now", [(), (1,), (2, 1)])
+def test_processes_of_the_warm_up_may_stay_or_end(now: tuple[int, ...]) -> None:
+    refuse_new_processes(frozenset({1, 2}), now)

@@ -1,0 +1,45 @@
+import pytest
+
+from runners.contract.evaluation import Isolation
+from runners.harness import __main__ as program
+from runners.harness import server
+
+FOUND = Isolation(outer="unshare")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "entry", "strict", "gpu"),
+    [
+        ([], "answer_once", False, False),
+        (["--serve"], "serve", False, False),
+        (["--serve", "--gpu-index", "0", "--strict"], "serve", True, True),
+    ],
+)
+def test_the_program_confines_itself_before_it_serves(
+    *, monkeypatch: pytest.MonkeyPatch, arguments: list[str], entry: str, strict: bool, gpu: bool
+) -> None:
+    steps: list[object] = []
+
+    def confine(argv: list[str], *, strict: bool, gpu: bool) -> Isolation:
+        steps.append((argv, strict, gpu))
+        return FOUND
+
+    def answer(isolation: Isolation) -> int:
+        steps.append(isolation)
+        return 5
+
+    monkeypatch.setattr("sys.argv", ["harness", *arguments])
+    monkeypatch.setattr(program.outer, "confine", confine)
+    monkeypatch.setattr(server, entry, answer)
+
+    assert program.main() == 5
+    assert steps == [(arguments, strict, gpu), FOUND]
+
+
+def test_an_unknown_argument_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["harness", "--verbose"])
+
+    with pytest.raises(SystemExit) as end:
+        program.main()
+
+    assert end.value.code == 2

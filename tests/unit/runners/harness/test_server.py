@@ -1,0 +1,200 @@
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
+from runners.contract.verdict import Verdict
+from runners.harness import server
+from runners.harness.ruling import Ruling
+from tests.doubles.judging import SORT, make_judging, make_sort_task
+from tests.unit.runners.harness.conftest import OPEN
+
+Ask = Callable[[bytes], tuple[int, list[dict[str, Any]]]]
+
+
+@pytest.fixture
+def stdin() -> Iterator[int]:
+    """The writing end of what this process has as standard input meanwhile."""
+    before = os.dup(0)
+    reader, writer = os.pipe()
+    os.dup2(reader, 0)
+    os.close(reader)
+    yield writer
+    os.dup2(before, 0)
+    os.close(before)
+
+
+@pytest.fixture(autouse=True)
+def own_alarm() -> Iterator[None]:
+    handler = signal.getsignal(signal.SIGALRM)
+    yield
+    signal.signal(signal.SIGALRM, handler)
+
+
+def lines_of(fd: int) -> list[dict[str, Any]]:
+    with os.fdopen(fd) as text:
+        return [json.loads(line) for line in text]
+
+
+@pytest.fixture
+def ask(stdin: int) -> Ask:
+    """Has one line answered by `_serve_one`, in this process."""
+
+    def answer(line: bytes) -> tuple[int, list[dict[str, Any]]]:
+        os.write(stdin, line)
+        os.close(stdin)
+        reader, writer = os.pipe()
+        status = server._serve_one(writer, OPEN)
+        os.close(writer)
+        return status, lines_of(reader)
+
+    return answer
+
+
+def test_a_request_is_answered_after_its_progress(ask: Ask) -> None:
+    request = make_judging()
+
+    status, lines = ask(request.model_dump_json().encode() + b"\n")
+
+    assert status == 0
+    assert [next(iter(line)) for line in lines[:-1]] == ["progress"] * (len(lines) - 1)
+    found = Evaluation.model_validate_json(json.dumps(lines[-1]["evaluation"]))
+    assert (found.request_id, found.verdict) == (request.request_id, Verdict.PASSED)
+
+
+@pytest.mark.parametrize("line", [b"no json\n", b"{}\n", b"\xff\xfe\n", b"[" * 5000 + b"\n"])
+def test_what_is_no_request_is_an_error_and_no_evaluation(ask: Ask, line: bytes) -> None:
+    status, lines = ask(line)
+
+    assert status == 0
+    assert [list(each) for each in lines] == [["error"]]
+
+
+def test_the_end_of_input_has_a_status_of_its_own(ask: Ask) -> None:
+    assert ask(b"") == (server.END_OF_INPUT, [])
+
+
+def test_a_line_may_come_in_pieces() -> None:
+    reader, writer = os.pipe()
+    feeder = threading.Thread(
+        target=lambda: (
+            [os.write(writer, b"x" * 50_000) for _ in range(5)],
+            os.write(writer, b"\n"),
+        )
+    )
+    feeder.start()
+
+    assert server._read_line(reader) == b"x" * 250_000 + b"\n"
+    feeder.join()
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_line_that_is_too_long_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "REQUEST_MAX", 10)
+    reader, writer = os.pipe()
+    os.write(writer, b"x" * 100)
+
+    assert server._read_line(reader) == b""
+    os.close(reader)
+    os.close(writer)
+
+
+def test_hanging_task_code_is_ended_by_the_alarm(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "GRACE_S", -1.5)
+    hanging = SORT.replace("    generator =", "    while True: pass\n    generator =")
+    task = make_sort_task(hanging, test_timeout=1)
+
+    _, lines = ask(make_judging(task=task).model_dump_json().encode() + b"\n")
+
+    answer = lines[-1]["evaluation"]
+    assert answer["verdict"] == "task_error"
+    assert "longer than its time limits" in answer["message"]
+
+
+def test_the_alarm_is_off_after_an_evaluation(ask: Ask) -> None:
+    ask(make_judging().model_dump_json().encode() + b"\n")
+
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    with pytest.raises(Ruling):
+        server._out_of_time(0, None)
+
+
+def test_the_whole_input_is_one_request_when_asked_once(
+    stdin: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = make_judging()
+    with os.fdopen(stdin, "wb") as sink:
+        sink.write(request.model_dump_json(indent=2).encode())
+    monkeypatch.setattr("sys.stdin", os.fdopen(0, closefd=False))
+    reader, writer = os.pipe()
+
+    assert server._answer_all(writer, OPEN) == 0
+    os.close(writer)
+    with os.fdopen(reader) as text:
+        found = Evaluation.model_validate_json(text.read())
+    assert found.verdict is Verdict.PASSED
+
+
+def test_a_judges_status_comes_back_and_its_prints_go_elsewhere() -> None:
+    def body(out: int) -> int:
+        os.write(1, b"task code prints\n")
+        return 5 if out != 1 else 6
+
+    assert server._run_judge(body) == 5
+
+
+def test_a_judge_that_dies_leaves_nothing() -> None:
+    reader, writer = os.pipe()
+
+    def body(_: int) -> int:
+        if os.fork() == 0:
+            signal.pause()
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    server.adopt_orphans()
+    assert server._run_judge(body) == -signal.SIGKILL
+    os.close(writer)
+    assert os.read(reader, 1) == b""  # nobody holds the writing end any more
+    os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "printed"),
+    [([64], ["ready"]), ([0, 0, 64], ["ready"]), ([-9, 70, 64], ["ready", "error", "error"])],
+)
+def test_the_server_goes_on_until_its_input_ends(
+    stdin: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    statuses: list[int],
+    printed: list[str],
+) -> None:
+    os.close(stdin)
+    monkeypatch.setattr(server, "_run_judge", lambda _: statuses.pop(0))
+
+    assert server.serve(OPEN) == 0
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [next(iter(line)) for line in lines] == printed
+    assert not statuses
+
+
+def test_asking_once_gives_the_judges_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_run_judge", lambda _: 7)
+
+    assert server.answer_once(OPEN) == 7
+
+
+def test_capabilities_name_the_sandbox() -> None:
+    isolation = Isolation(outer="unshare", layers=("network",))
+
+    found = server.capabilities(isolation)
+
+    assert (found.gpus, found.isolation) == ({"CPU": 1}, isolation)
+    assert EvaluationRequest.model_fields["contract_version"].default == found.contract_version

@@ -1,0 +1,186 @@
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from runners.harness.values import (
+    DTYPES,
+    NODE,
+    FloatNode,
+    Node,
+    TensorNode,
+    UndescribableError,
+    clone,
+    describe,
+    difference,
+    leaves,
+    restore,
+    tensors,
+)
+
+
+class Shelf:
+    """Keeps the tensors of a described value by number."""
+
+    def __init__(self) -> None:
+        self.kept: list[torch.Tensor] = []
+
+    def place(self, tensor: torch.Tensor) -> TensorNode:
+        self.kept.append(tensor)
+        return TensorNode(
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            shape=tuple(tensor.shape),
+            stride=tuple(tensor.stride()),
+            address=len(self.kept) - 1,
+        )
+
+    def fetch(self, node: TensorNode) -> torch.Tensor:
+        return self.kept[node.address]
+
+
+def node_of(value: object) -> Node:
+    return describe(value, Shelf().place)
+
+
+def travelled(value: object) -> object:
+    shelf = Shelf()
+    text = NODE.dump_json(describe(value, shelf.place))
+    return restore(NODE.validate_json(text), shelf.fetch)
+
+
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=5) | st.floats()
+)
+nested = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers(0, 9), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(nested)
+def test_a_nested_value_survives_the_journey(value: object) -> None:
+    assert repr(travelled(value)) == repr(value)  # NaN equals itself by its name alone
+
+
+@pytest.mark.parametrize("value", [True, 1, 1.0, "1", None, math.inf, -0.0])
+def test_a_scalar_keeps_its_type(value: object) -> None:
+    assert type(travelled(value)) is type(value)
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_every_known_type_keeps_its_name(dtype: torch.dtype) -> None:
+    found = node_of(torch.zeros(2, dtype=dtype))
+
+    assert isinstance(found, TensorNode)
+    assert DTYPES[found.dtype] is dtype
+    assert found.itemsize == dtype.itemsize
+
+
+def test_tensors_are_found_in_the_order_of_their_nodes() -> None:
+    value = {"b": [torch.zeros(1), (torch.zeros(2), 3.0)], "a": torch.zeros(3), "c": None}
+
+    assert [leaf.numel() for leaf in leaves(value)] == [1, 2, 3]
+    assert [found.numel for found in tensors(node_of(value))] == [1, 2, 3]
+
+
+def test_a_strided_tensor_reaches_over_its_gaps() -> None:
+    found = node_of(torch.zeros(4, 6)[:, ::3])
+
+    assert isinstance(found, TensorNode)
+    assert (found.span, found.numel, found.reach) == (22, 8, 88)
+
+
+def test_an_empty_tensor_reaches_nothing() -> None:
+    found = node_of(torch.zeros(0, 5))
+
+    assert isinstance(found, TensorNode)
+    assert (found.span, found.reach, found.numel) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [({1, 2}, "set"), ([object()], "object"), ({(1,): 2}, "dict key"), ({"a": 1j}, "complex")],
+)
+def test_what_is_no_structure_of_tensors_is_refused(value: object, why: str) -> None:
+    with pytest.raises(UndescribableError, match=why):
+        node_of(value)
+
+
+def test_endless_nesting_is_refused() -> None:
+    value: list[Any] = []
+    value.append(value)
+
+    with pytest.raises(UndescribableError, match="32 deep"):
+        node_of(value)
+
+
+def test_a_clone_shares_nothing_and_keeps_strides() -> None:
+    value = {"a": [torch.arange(6.0).reshape(2, 3).T], "b": (torch.ones(1), "x")}
+
+    copied = clone(value)
+    value["a"][0].zero_()  # type: ignore[union-attr]
+
+    assert copied["a"][0].stride() == (1, 3)
+    assert torch.equal(copied["a"][0], torch.arange(6.0).reshape(2, 3).T)
+    assert copied["b"][1] == "x"
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "words"),
+    [
+        (torch.zeros(2), torch.zeros(3), "the output has shape [3], [2] is expected"),
+        (torch.zeros(2), torch.zeros(2).int(), "has dtype int32, float32 is expected"),
+        (torch.zeros(2), [torch.zeros(2)], "the output is a list, a tensor is expected"),
+        ((1, torch.zeros(2)), (1, torch.zeros(1)), "the output[1] has shape"),
+        ((1, 2), (1, 2, 3), "the output has 3 items, 2 are expected"),
+        ({"a": 1}, {"b": 1}, "has the keys ['b'], ['a'] are expected"),
+        ({"a": torch.zeros(2)}, {"a": torch.zeros(1)}, "the output['a'] has shape"),
+        (1.0, torch.zeros(1), "the output is a tensor, a float is expected"),
+    ],
+)
+def test_a_difference_is_said_in_words(expected: object, actual: object, words: str) -> None:
+    found = difference(node_of(expected), node_of(actual))
+
+    assert found is not None
+    assert words in found
+
+
+@pytest.mark.parametrize(
+    "value", [torch.zeros(2), (1, torch.zeros(2)), {"a": [1.5]}, 3, None, [True]]
+)
+def test_a_structure_does_not_differ_from_itself(value: object) -> None:
+    assert difference(node_of(value), node_of(clone(value))) is None
+
+
+def test_strides_and_numbers_are_no_difference_of_structure() -> None:
+    assert difference(node_of(torch.zeros(2, 3)), node_of(torch.zeros(3, 2).T)) is None
+    assert difference(node_of(1), node_of(2.0)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind":"tensor","dtype":"float32","shape":[-1],"stride":[1]}',
+        '{"kind":"tensor","dtype":"float32","shape":[1],"stride":[562949953421312]}',
+        '{"kind":"tensor","dtype":"float32","shape":[1],"stride":[1],"address":-1}',
+        '{"kind":"pickle","data":"x"}',
+        '{"kind":"scalar","value":1.5}',
+        '{"kind":"list","items":[],"extra":1}',
+    ],
+)
+def test_a_description_outside_the_form_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        NODE.validate_json(text)
+
+
+def test_a_float_travels_by_its_bits() -> None:
+    assert node_of(0.1) == FloatNode(value="0x1.999999999999ap-4")
