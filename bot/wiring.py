@@ -36,7 +36,6 @@ from runners.contract.runner import Capabilities, Runner, RunnerError
 _LOCAL = "local_process"
 _SHORT_NAMES = {"local": _LOCAL}
 _MAX_ZIP = 64 << 20
-_TURN_POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ class Installation:
         with opened_lock(self.data_dir, "judge.lock") as lock:
             while not taken(lock):
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), _TURN_POLL_S)
+                    await asyncio.wait_for(stop.wait(), 0.2)
                 if stop.is_set():
                     return
             async with self.runners() as runners, self.working(podium, runners):
@@ -151,7 +150,9 @@ class Installation:
             with path.open("rb") as file:
                 return read_zip(file.read(_MAX_ZIP))
         except OSError as error:
-            raise UserError("no-such-task", f"{path}: {error.strerror}") from error
+            raise UserError("no-such-task", f"{path}: cannot be read ({error.strerror})") from error
+        except UserError as error:
+            raise UserError(error.code, f"{path}: {error.message}") from error
 
     def task_folders(self, top: Path) -> tuple[Path, ...]:
         """The folders with a task at or below `top`."""

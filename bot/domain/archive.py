@@ -29,7 +29,7 @@ def _refusal(name: str, message: str) -> UserError:
 def read_zip(data: bytes) -> TaskBundle:
     """The bundle in a zip; UserError `bad-zip` names the entry and the correct form."""
     if len(data) > MAX_PACKED:
-        raise _refusal("", f"the zip has {len(data)} bytes; at most {MAX_PACKED} are taken")
+        raise _refusal("", f"the zip has {len(data):,} bytes; at most {MAX_PACKED:,} are taken")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             files = _read_entries(archive)
@@ -91,7 +91,7 @@ def _kind_fault(entry: zipfile.ZipInfo) -> str:
         (nested, "an archive inside the zip; unpack it first"),
         (
             entry.file_size > MAX_UNPACKED,
-            f"{entry.file_size} bytes unpacked; at most {MAX_UNPACKED} in all are taken",
+            f"{entry.file_size:,} bytes unpacked; at most {MAX_UNPACKED:,} in all are taken",
         ),
         (inflated, f"unpacks to more than {MAX_RATIO} times its packed size"),
     )
@@ -112,7 +112,9 @@ def _require_distinct(names: list[str]) -> None:
     for name in names:
         other = seen.setdefault(name.casefold(), name)
         if other is not name:
-            raise _refusal(name, f"collides with {other}; names differ in more than their case")
+            raise _refusal(
+                name, f"collides with {other}; names must differ in more than their case"
+            )
     for name in names:
         parent = posixpath.dirname(name)
         while parent:
@@ -128,7 +130,7 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> 
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
         raise _refusal(entry.filename, f"damaged ({error}); make the zip anew") from error
     if len(content) > room:
-        raise _refusal(entry.filename, f"the zip unpacks to more than {MAX_UNPACKED} bytes")
+        raise _refusal(entry.filename, f"the zip unpacks to more than {MAX_UNPACKED:,} bytes")
     if len(content) != entry.file_size:
         raise _refusal(entry.filename, "its size is not the one the zip tells; make the zip anew")
     if content.startswith((b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf")):

@@ -12,6 +12,8 @@ from bot.domain.task_file import digest
 from bot.ports import Clock, Store
 from runners.contract.task import TaskDefinition
 
+_BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""One word that a heading can name, and no number, which would be taken for a submission's."""
 _GPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9!_.+-]{0,39}")
 
 
@@ -74,6 +76,12 @@ async def publish(store: Store, clock: Clock, request: PublishRequest) -> Publis
 
 
 def _check(request: PublishRequest, now: datetime) -> None:
+    if not _BOARD.fullmatch(request.board_name):
+        raise UserError(
+            "bad-board-name",
+            f"{request.board_name!r} is no name for a leaderboard; use letters, digits, '-', '_' "
+            "and '.', at most 64, not digits alone, as in 'vector-add'",
+        )
     for gpu in request.gpus or request.task.gpus:
         if not _GPU.fullmatch(gpu):
             raise UserError("bad-gpu", f"{gpu!r} is no GPU type; write one such as H100 or CPU")

@@ -15,10 +15,12 @@ def read_folder(path: Path) -> TaskBundle:
     """The bundle of the task in `path`, with those files of its set's folder that it names."""
     folder = path.resolve()
     if not folder.is_dir():
-        raise UserError("no-such-task", f"{path}: there is no such folder")
+        raise _no_task(path)
     task_file = folder / TASK_FILE
     if not task_file.is_file():
-        raise UserError("no-such-task", f"{path}: no task.yml in this folder; a task has one")
+        raise UserError(
+            "no-such-task", f"{path}: no task.yml in this folder; {_tasks_below(folder)}"
+        )
     files: dict[str, bytes] = {}
     room = MAX_UNPACKED
     for file in _files(folder):
@@ -31,6 +33,20 @@ def read_folder(path: Path) -> TaskBundle:
             files[name] = _read(shared, room)
             room -= len(files[name])
     return TaskBundle(files, folder.name)
+
+
+def _no_task(path: Path) -> UserError:
+    if path.exists():
+        words = "neither a task's folder nor a file that ends in .zip"
+    else:
+        words = f"there is no such folder or zip; {_tasks_below(path.parent)}"
+    return UserError("no-such-task", f"{path}: {words}")
+
+
+def _tasks_below(folder: Path) -> str:
+    """Where there is a task near by, so that a slip of the pen can be mended."""
+    found = [str(task.relative_to(folder)) for task in task_folders(folder)]
+    return f"in {folder} lie the tasks {', '.join(found[:20])}" if found else "name a task's folder"
 
 
 def task_folders(top: Path) -> tuple[Path, ...]:

@@ -60,6 +60,8 @@ def demo(
 ) -> int:
     """Publish every task, judge several people's kernels, print the standings."""
     line = command_line(ctx)
+    if not line.installation.task_folders(tasks):
+        raise UserError("no-tasks", f"{tasks}: no task in there; name a folder with --tasks")
     with _data_folder(line, data) as folder:
         demonstration = _Demonstration(line, line.installation.embedded_at(folder), tasks, rounds)
         outcome = asyncio.run(demonstration.run())
@@ -119,10 +121,6 @@ class _Demonstration:
     ) -> list[tuple[str, list[Solution]]]:
         """Put every task on a board of all GPU types here; gives what can run on each."""
         folders = self.installation.task_folders(self.tasks)
-        if not folders:
-            raise UserError(
-                "no-tasks", f"{self.tasks}: no task in there; name a folder with --tasks"
-            )
         gpus = tuple(sorted({gpu for offer in offers for gpu in offer.gpus}))
         owner = await podium.store.people.ensure("local:podium", "podium")
         boards = []

@@ -125,14 +125,14 @@ def test_a_bomb_is_refused_by_its_ratio() -> None:
 def test_too_much_in_all_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MAX_UNPACKED", 1000)
     files = {**GOOD, "add/a": b"a" * 600, "add/b": b"b" * 600}
-    assert "add/b: the zip unpacks to more than 1000 bytes" in refusal(make_zip(files))
+    assert "add/b: the zip unpacks to more than 1,000 bytes" in refusal(make_zip(files))
 
 
 def test_one_entry_larger_than_everything_allowed_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(archive, "MAX_UNPACKED", 1000)
-    assert "1001 bytes unpacked" in refusal(make_zip({**GOOD, "add/a": b"a" * 1001}))
+    assert "1,001 bytes unpacked" in refusal(make_zip({**GOOD, "add/a": b"a" * 1001}))
 
 
 @pytest.mark.parametrize("told", [10, 6000])

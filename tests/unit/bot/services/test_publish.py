@@ -76,3 +76,9 @@ async def test_only_its_creator_changes_a_board(place: Place) -> None:
     with pytest.raises(UserError, match="belongs to somebody else"):
         await again(place, person=await place.person("bob"), task=make_task(description="Mine."))
     assert await place.store.boards.find("vectoradd") == place.board
+
+
+@pytest.mark.parametrize("name", ["two words", "12", "a\x1b[2J", "-sort", "x" * 65, "a/b"])
+async def test_a_name_that_no_heading_can_hold_is_refused(place: Place, name: str) -> None:
+    with pytest.raises(UserError, match="is no name for a leaderboard"):
+        await again(place, name=name)

@@ -62,3 +62,17 @@ def test_tasks_are_found_at_and_below_a_folder(task: Path) -> None:
     assert task_folders(task) == (task,)
     assert task_folders(task.parent) == (task,)
     assert task_folders(task.parent.parent) == (task,)
+
+
+def test_a_slip_of_the_pen_is_answered_with_the_tasks_that_lie_near(tmp_path: Path) -> None:
+    (tmp_path / "sort").mkdir()
+    (tmp_path / "sort" / "task.yml").touch()
+    for wrong in (tmp_path, tmp_path / "sotr"):
+        with pytest.raises(UserError, match="lie the tasks sort"):
+            read_folder(wrong)
+
+
+def test_a_file_is_no_task(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").touch()
+    with pytest.raises(UserError, match=r"neither a task's folder nor a file that ends in \.zip"):
+        read_folder(tmp_path / "kernel.py")
