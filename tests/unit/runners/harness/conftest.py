@@ -32,6 +32,7 @@ def template() -> Iterator[Template]:
     """A template of this process, which adopts the candidates' orphans meanwhile."""
     alarm = signal.getsignal(signal.SIGALRM)
     gc.collect()
+    sys.modules.pop("runners.harness.candidate", None)  # a program; only its own test imports it
     captured = sys.stdout, sys.stderr  # pytest's files, which a candidate has to close
     sys.stdout, sys.stderr = (os.fdopen(fd, "w", 1, closefd=False) for fd in (1, 2))
     forked = fork_template()

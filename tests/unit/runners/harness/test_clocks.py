@@ -178,3 +178,11 @@ def test_a_quiet_machines_bound_is_the_window_less_the_overhead() -> None:
     quiet = Round(threads=2, windows=[1000.0], beside=[600.0], used=[500.0], used_beside=[100.0])
     assert quiet.bound == 400.0
     assert quiet.busy == 200.0
+
+
+def test_processor_time_bounds_the_value_from_below() -> None:
+    busy = make_round(window=0.2 * MS)
+    busy.threads, busy.used, busy.used_beside = 2, [1.0 * MS] * 3, [0.2 * MS] * 3
+
+    assert busy.busy == busy.bound == pytest.approx(0.4 * MS)
+    assert make_round().busy < 0

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -150,7 +151,7 @@ def test_whatever_the_tasks_code_raises_is_the_tasks_fault(tmp_path: Path, step:
             f"def {n}: {'return 1 / 0' if n.startswith(step) else 'return 1'}\n" for n in names
         ),
     )
-    calls = {
+    calls: dict[str, Callable[[], object]] = {
         "generate_input": lambda: task.generate(WORKLOAD, 1),
         "ref_kernel": lambda: task.expected(1),
         "check_implementation": lambda: task.refusal(1, 1, None),

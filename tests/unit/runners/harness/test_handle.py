@@ -7,7 +7,8 @@ from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena
 from runners.harness.channel import Enlistment, Operation, Order, Status, encode
 from runners.harness.deadline import Deadline
-from runners.harness.handle import Exchange, Handle, StartError
+from runners.harness.exchange import Exchange
+from runners.harness.handle import Handle, StartError
 from runners.harness.ruling import Ruling
 from runners.harness.template import Template, pack_files
 from runners.harness.values import ScalarNode

@@ -3,6 +3,7 @@ import pytest
 from runners.contract.evaluation import Isolation
 from runners.harness import __main__ as program
 from runners.harness import server
+from runners.harness.sandbox import outer
 
 FOUND = Isolation(outer="unshare")
 
@@ -29,7 +30,7 @@ def test_the_program_confines_itself_before_it_serves(
         return 5
 
     monkeypatch.setattr("sys.argv", ["harness", *arguments])
-    monkeypatch.setattr(program.outer, "confine", confine)
+    monkeypatch.setattr(outer, "confine", confine)
     monkeypatch.setattr(server, entry, answer)
 
     assert program.main() == 5

@@ -10,6 +10,7 @@ import pytest
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
 from runners.contract.verdict import Verdict
 from runners.harness import server
+from runners.harness.process import adopt_orphans
 from runners.harness.ruling import Ruling
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN
@@ -158,7 +159,7 @@ def test_a_judge_that_dies_leaves_nothing() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         return 0
 
-    server.adopt_orphans()
+    adopt_orphans()
     assert server._run_judge(body) == -signal.SIGKILL
     os.close(writer)
     assert os.read(reader, 1) == b""  # nobody holds the writing end any more
