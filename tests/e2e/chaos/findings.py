@@ -131,7 +131,7 @@ def _look_at_result(findings: Findings, row: asyncpg.Record, order: Order, *, st
     if struck and verdict in DEALT and verdict is not order.verdict:
         findings.killed_by_us += 1
     elif verdict is not order.verdict:
-        told = f"{evaluation.message}; it printed {evaluation.log[-600:]!r}"
+        told = f"{evaluation.message}; candidate killed: {struck}; log {evaluation.log[-600:]!r}"
         findings.untrue.append(f"{name}: {verdict} ({told}), not {order.verdict}")
     if (row["verdict"], row["gpu"], row["mode"]) != (verdict, evaluation.gpu, evaluation.mode):
         findings.untrue.append(f"{name}: the row contradicts its evaluation")
