@@ -16,7 +16,7 @@ from bot.ports import Claim
 from bot.store.memory import MemoryStore
 from bot.store.postgres import PostgresStore, open_store
 from runners.contract.task import Mode
-from tests.benchmarks.queue import fill
+from tests.benchmarks.queue import FILL, fill
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import LEASE, Scene, make_evaluation, set_up
 
@@ -60,6 +60,36 @@ async def test_ten_thousand_jobs_of_one_person_do_not_hold_up_another(
     clock.advance(timedelta(days=10_000).total_seconds())
     order = [job.person for _ in range(5) for job in await scene.claim(8)]
     assert order == [scene.ada.id, bob.id] * 20
+
+
+async def test_a_claim_reads_few_rows_when_the_statistics_take_the_queue_for_empty(
+    postgres_dsn: str, postgres_store: PostgresStore, clock: ManualClock
+) -> None:
+    scene = await set_up(postgres_store)
+    await scene.submit()
+    await scene.claim_one()
+    clock.advance(timedelta(days=10_000).total_seconds())
+    async with AsyncExitStack() as stack:
+        filling, other = [await asyncpg.connect(postgres_dsn) for _ in "ab"]
+        for connection in (filling, other):
+            stack.push_async_callback(connection.close)
+        board = scene.board
+        async with filling.transaction():
+            await filling.execute(FILL, [scene.ada.id], board.id, board.task_version, 5000)
+            await other.execute("vacuum analyze jobs")
+        before = await _index_rows_read(other)
+        assert len(await scene.claim(8)) == 8
+        assert await _index_rows_read(other) - before < 500
+
+
+async def _index_rows_read(connection: "asyncpg.Connection[asyncpg.Record]") -> int:
+    """Rows that every session has read from the indexes of jobs, as the server counted them."""
+    await asyncio.sleep(1.2)  # sessions hand in their counts about once a second
+    return int(
+        await connection.fetchval(
+            "select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'jobs'"
+        )
+    )
 
 
 async def test_submissions_of_one_person_at_once_each_get_a_turn_of_their_own(

@@ -1,7 +1,11 @@
 -- name: lock_pool
 -- Claims of one pool wait for each other, which makes its limit exact. The counting is a statement
 -- of its own, so that it sees what the claim before this one committed.
-select max_running, paused from pools where gpu = $1 for no key update
+--
+-- The setting lasts for this transaction: a planner whose statistics take the queue for empty would
+-- rather read and sort all of it than walk along jobs_in_line.
+select max_running, paused, set_config('enable_sort', 'off', true) from pools where gpu = $1
+for no key update
 
 -- name: running
 select count(*) from jobs where gpu = $1 and state = 'running'
