@@ -9,7 +9,13 @@ import pytest
 import torch
 
 from runners.harness import process
-from runners.harness.process import ProcessGoneError, RestlessError, Subject, UnreadableError
+from runners.harness.process import (
+    RESTLESS_MOST,
+    ProcessGoneError,
+    RestlessError,
+    Subject,
+    UnreadableError,
+)
 from runners.harness.sandbox.tree import thread_states
 from runners.harness.values import TensorNode
 
@@ -176,15 +182,28 @@ def test_standing_still_is_confirmed(started: Started) -> None:
         started.subject.thaw()
 
 
-@pytest.mark.parametrize("started", [SPINNING], indirect=True)
-def test_a_stop_that_was_undone_is_noticed(started: Started) -> None:
+def undo_a_stop(started: Started) -> None:
     started.subject.freeze()
     started.process.send_signal(signal.SIGCONT)
     time.sleep(0.01)
     started.process.send_signal(signal.SIGSTOP)
+    started.subject.thaw()
+
+
+@pytest.mark.parametrize("started", [SPINNING], indirect=True)
+def test_a_stop_that_seems_undone_once_is_taken_for_the_machines_doing(started: Started) -> None:
+    undo_a_stop(started)
+
+    assert started.subject.restless == 1
+
+
+@pytest.mark.parametrize("started", [SPINNING], indirect=True)
+def test_stops_that_are_undone_again_and_again_are_noticed(started: Started) -> None:
+    for _ in range(RESTLESS_MOST):
+        undo_a_stop(started)
 
     with pytest.raises(RestlessError, match="while it was to stand still"):
-        started.subject.thaw()
+        undo_a_stop(started)
 
 
 WAKING = """
