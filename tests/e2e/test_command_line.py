@@ -1,20 +1,14 @@
 """The `podium` command as real processes: its output, its exit codes, its one data folder."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import ROOT
+from tests.e2e.command import IDENTITY, Podium, fresh
+from tests.e2e.command import served as running
 
-IDENTITY = ROOT / "tasks" / "examples" / "identity"
 RIGHT = "# fake: time_us=30\ndef custom_kernel(data): ...\n"
 WRONG = "# fake: verdict=wrong_answer\ndef custom_kernel(data): ...\n"
 JUDGE_KEYS = ["verdict", "mode", "task", "score_ns", "cases", "environment", "isolation", "wall_s"]
@@ -22,81 +16,18 @@ CASE_KEYS = [
     "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns", "rounds",
     "samples",
 ]  # fmt: skip
-UP_LIMIT_S = 60
-
-
-class Podium:
-    """The command on one data folder, with the fake runner unless told otherwise."""
-
-    def __init__(self, folder: Path, runner: str = "fake") -> None:
-        self.folder = folder
-        self.environment = {
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(ROOT),
-            "HOME": str(folder),
-            "PODIUM_DATA_DIR": str(folder / "data"),
-            "PODIUM_RUNNERS": runner,
-        }
-
-    def __call__(
-        self, *arguments: str | Path, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "bot", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment | environment,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
-
-    def file(self, name: str, text: str) -> Path:
-        path = self.folder / name
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    def up(self) -> subprocess.Popen[str]:
-        """A served data folder: gives the process once it said that it is up."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bot", "up"],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        assert process.stdout is not None
-        overdue = threading.Timer(UP_LIMIT_S, process.kill)
-        overdue.start()
-        said = ""
-        for line in process.stdout:
-            said += line
-            if "Ctrl-C" in line:
-                break
-        overdue.cancel()
-        assert "Podium is up" in said, said
-        return process
 
 
 @pytest.fixture
 def podium() -> Iterator[Podium]:
-    """Not below pytest's own folder: the database's account could not enter that one."""
-    with tempfile.TemporaryDirectory(prefix="podium-test-") as name:
-        Path(name).chmod(0o755)
-        yield Podium(Path(name))
+    with fresh() as podium:
+        yield podium
 
 
 @pytest.fixture
 def served(podium: Podium) -> Iterator[Podium]:
-    process = podium.up()
-    try:
+    with running(podium):
         yield podium
-    finally:
-        process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, said
-    assert "stopped" in said
 
 
 @pytest.mark.slow
@@ -133,9 +64,7 @@ def test_without_a_running_podium_submit_judges_by_itself(podium: Podium) -> Non
     queued = podium("submit", kernel, "--no-wait", "--as", "ada")
     assert (queued.returncode, queued.stdout) == (0, "submission #1 is queued\n")
     assert "start `podium up`" in queued.stderr
-    assert (
-        podium("cancel", "1", "--as", "ada").stdout == "submission #1: 1 jobs are being stopped\n"
-    )
+    assert podium("cancel", "1", "--as", "ada").stdout == "submission #1: 1 job is being stopped\n"
     done = podium("submit", kernel, "--as", "ada", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["state"] == "finished"

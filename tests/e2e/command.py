@@ -1,0 +1,124 @@
+"""The `podium` command as a real process on a data folder of its own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.architecture.tree import ROOT
+
+IDENTITY = ROOT / "tasks" / "examples" / "identity"
+UP_LIMIT_S = 60
+
+
+class Podium:
+    """The command on one data folder, with the fake runner unless told otherwise."""
+
+    def __init__(self, folder: Path, runner: str = "fake") -> None:
+        self.folder = folder
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(folder),
+            "PODIUM_DATA_DIR": str(folder / "data"),
+            "PODIUM_RUNNERS": runner,
+        }
+
+    def __call__(
+        self, *arguments: str | Path, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "bot", *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment | environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """The command under way, with everything that it says on its stdout."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "bot", *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def up(self) -> subprocess.Popen[str]:
+        """A served data folder: gives the process once it said that it is up."""
+        process = self.start("up")
+        assert process.stdout is not None
+        overdue = threading.Timer(UP_LIMIT_S, process.kill)
+        overdue.start()
+        said = ""
+        for line in process.stdout:
+            said += line
+            if "Ctrl-C" in line:
+                break
+        overdue.cancel()
+        assert "Podium is up" in said, said
+        return process
+
+
+def refusal(answer: subprocess.CompletedProcess[str], code: int) -> str:
+    """The one message of a command that failed as it should: said plainly, and only on stderr."""
+    assert answer.returncode == code, answer.stderr
+    assert answer.stdout == ""
+    assert "Traceback" not in answer.stderr
+    assert answer.stderr.replace("\n", "").isprintable()
+    message = answer.stderr.splitlines()[-1]
+    assert message.startswith("podium: ")
+    return message.removeprefix("podium: ")
+
+
+def json_refusal(answer: subprocess.CompletedProcess[str], code: int) -> tuple[str, str]:
+    """Code and message of a refusal as JSON, which stands alone on stdout in its closed shape."""
+    assert answer.returncode == code, answer.stderr
+    shape = json.loads(answer.stdout)
+    assert list(shape) == ["error"]
+    assert list(shape["error"]) == ["code", "message"]
+    assert answer.stderr.splitlines()[-1] == f"podium: {shape['error']['message']}"
+    return shape["error"]["code"], shape["error"]["message"]
+
+
+@contextmanager
+def fresh(runner: str = "fake") -> Iterator[Podium]:
+    """A Podium in a folder of its own, with nothing left behind.
+
+    Not below pytest's folder: the database's account could not enter that one.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="podium-test-"))
+    folder.chmod(0o755)
+    try:
+        yield Podium(folder, runner)
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def served(podium: Podium) -> Iterator[Podium]:
+    """The same Podium with a `podium up` beside it, which ends well."""
+    process = podium.up()
+    try:
+        yield podium
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "stopped" in said
