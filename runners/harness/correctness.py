@@ -75,7 +75,7 @@ class TaskCode:
     def _guarded(step: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the call gives
         try:
             return call()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             traceback.print_exc()
             reason = f"{type(error).__name__}: {error}"
             raise Ruling(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error

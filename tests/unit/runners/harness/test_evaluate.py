@@ -5,6 +5,7 @@ import pytest
 from runners.contract.evaluation import CaseStatus, Limits, Progress, StopReason
 from runners.contract.task import Device, Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
+from runners.harness import handle
 from runners.harness.correctness import PUBLIC_NONCE
 from runners.harness.evaluate import choose_device, nonce_of
 from runners.harness.ruling import Ruling
@@ -13,6 +14,11 @@ from tests.unit.runners.harness.conftest import Judge
 from tests.unit.runners.harness.judged import ACCEPTED, REFUSED
 
 SMALL = Limits(memory=512 << 20, disk=8 << 20)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handle, "DYING_S", 0.5)  # it is long for the sake of GPUs
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -96,6 +102,7 @@ def test_what_fails_first_ends_the_rest(judge: Judge) -> None:
         (("return torch.sort", "raise ValueError(1)\n    return torch.sort"), "ref_kernel failed"),
         (("right = torch.equal", "raise SystemError\n    right = torch.equal"), "SystemError"),
         (("return right,", "return 1 or"), "gave a int"),
+        (("generator = ", "raise SystemExit(0)\n    generator = "), "SystemExit: 0"),
     ],
 )
 def test_the_tasks_own_failures_are_never_the_submissions(

@@ -1,0 +1,100 @@
+"""The harness as the program that it is: requests in, one answer each, whatever happens between."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from runners.contract.evaluation import Evaluation
+from runners.contract.verdict import Stage, Verdict
+from tests.doubles.judging import ROOT, SORT, SORTED, Harness, make_judging, make_sort_task, serving
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def harness() -> Iterator[Harness]:
+    with serving() as served:
+        yield served
+
+
+def test_asked_once_it_prints_the_evaluation_alone() -> None:
+    request = make_judging(SORTED.replace("return", "print('noise'); return"))
+
+    answered = subprocess.run(
+        [sys.executable, "-m", "runners.harness"],
+        cwd=ROOT,
+        input=request.model_dump_json().encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=60,
+    )
+
+    found = Evaluation.model_validate_json(answered.stdout)
+    assert (found.verdict, found.log) == (Verdict.PASSED, "noise\n")
+
+
+def test_progress_is_told_before_the_answer(harness: Harness) -> None:
+    harness.evaluate(make_judging())
+
+    assert [told.stage for told in harness.progress][:2] == [Stage.PREPARE, Stage.BUILD]
+
+
+def test_what_is_no_request_is_an_error_and_the_next_one_is_judged(harness: Harness) -> None:
+    assert harness.ask(b"not json").keys() == {"error"}
+    assert harness.ask(b'{"request_id": "r"}').keys() == {"error"}
+    assert harness.evaluate(make_judging()).verdict is Verdict.PASSED
+
+
+def test_a_task_that_ends_the_judge_is_an_error_and_the_next_one_is_judged(
+    harness: Harness,
+) -> None:
+    ending = SORT.replace("    generator =", "    import os; os._exit(9)\n    generator =")
+
+    answer = harness.ask(make_judging(task=make_sort_task(ending)).model_dump_json().encode())
+
+    assert answer == {"error": "the judge ended with status 9"}
+    assert harness.evaluate(make_judging()).verdict is Verdict.PASSED
+
+
+def test_a_task_that_prints_does_not_spoil_the_answer(harness: Harness) -> None:
+    printing = SORT.replace("    generator =", "    print('{\"evaluation\": 1}')\n    generator =")
+
+    assert harness.evaluate(make_judging(task=make_sort_task(printing))).verdict is Verdict.PASSED
+
+
+def test_a_task_that_exits_is_the_tasks_fault(harness: Harness) -> None:
+    exiting = SORT.replace("    generator =", "    raise SystemExit(0)\n    generator =")
+
+    answer = harness.ask(make_judging(task=make_sort_task(exiting)).model_dump_json().encode())
+
+    assert answer.get("evaluation", {}).get("verdict") == "task_error"
+
+
+def test_a_judge_that_is_killed_is_an_error_and_leaves_no_candidate(harness: Harness) -> None:
+    hanging = make_judging("def custom_kernel(data):\n    while True: pass\n")
+    harness.stdin.write(hanging.model_dump_json().encode() + b"\n")
+    harness.stdin.flush()
+    program = psutil.Process(harness.process.pid)
+    while not any("R" in each.status()[:1].upper() and each.cpu_times().user > 0.2
+                  for each in program.children(recursive=True)[4:]):  # fmt: skip
+        time.sleep(0.01)
+    judge = program.children(recursive=True)[2]
+
+    os.kill(judge.pid, signal.SIGKILL)
+
+    while (answer := harness.line()).keys() == {"progress"}:
+        continue
+    assert "ended with status -9" in answer["error"]
+    assert harness.evaluate(make_judging()).verdict is Verdict.PASSED
+
+
+def test_the_end_of_input_ends_the_program() -> None:
+    with serving() as served:
+        served.stdin.close()
+        assert served.process.wait(10) == 0
