@@ -52,7 +52,7 @@ def standings_report(leaderboard: Leaderboard) -> Report:
         title += f" (task version {leaderboard.version})"
     blocks: list[Block] = []
     if board.deadline is not None:
-        blocks.append(Text(f"open until {show_deadline(board.deadline)}", Tone.QUIET))
+        blocks.append(Text(f"deadline {show_deadline(board.deadline)}", Tone.QUIET))
     if leaderboard.entries:
         blocks.append(Table("standings", _COLUMNS, _ranked(leaderboard.entries)))
     else:

@@ -49,6 +49,8 @@ def test_the_main_job_through_a_running_podium(served: Podium) -> None:
     [board] = json.loads(served("show", "identity", "--json").stdout)
     assert [entry["person"] for entry in board["entries"]] == ["ada"]
     assert [absent["person"] for absent in board["absent"]] == ["ken"]
+    assert "there are: 1" in served("show", "identity", "--task-version", "2").stderr
+    assert "ada" in served("show", "identity", "--task-version", "1").stdout
     assert "#1" in served("history", "--as", "ada").stdout
     assert "passed" in served("show", "1").stdout
     assert served("cancel", "1", "--as", "ken").returncode == 2

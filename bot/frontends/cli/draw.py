@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import assert_never
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
@@ -100,13 +101,19 @@ def _plain_table(table: Table) -> Iterator[str]:
     yield f"{table.title}:"
     rows = [tuple(column.name for column in table.columns)]
     rows += [tuple(one_line(cell) for cell in row) for row in table.rows]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(table.columns))]
+    widths = [max(cell_len(row[index]) for row in rows) for index in range(len(table.columns))]
     for row in rows:
         cells = (
-            cell.rjust(width) if column.numeric else cell.ljust(width)
+            _padded(cell, width, numeric=column.numeric)
             for cell, width, column in zip(row, widths, table.columns, strict=True)
         )
         yield ("  " + "  ".join(cells)).rstrip()
+
+
+def _padded(cell: str, width: int, *, numeric: bool) -> str:
+    """The cell as wide as its column; some writing takes two columns of a terminal per letter."""
+    space = " " * (width - cell_len(cell))
+    return space + cell if numeric else cell + space
 
 
 def _attachment(attachment: Attachment) -> str:

@@ -28,7 +28,8 @@ async def evaluate(runner: Runner, request: EvaluationRequest, lines: ProgressLi
 def _tell_step(lines: ProgressLines, request: EvaluationRequest, step: Progress) -> None:
     count = f" {step.done}/{step.total}" if step.total else ""
     note = f", {step.note}" if step.note else ""
-    lines.tell(request.task.name, Text(f"{step.stage}{count}{note}"))
+    share = step.done / step.total if step.total else None
+    lines.tell(request.task.name, Text(f"{step.stage}{count}{note}"), share)
 
 
 async def follow(
@@ -76,7 +77,13 @@ def _tell(lines: ProgressLines, name: str, reading: SubmissionStatus) -> None:
     jobs = [job_line(job) for job in reading.jobs]
     tones = {job.tone for job in jobs}
     tone = next(iter(tones)) if len(tones) == 1 else Tone.PLAIN
-    lines.tell(name, Text("; ".join(job.text for job in jobs), tone))
+    lines.tell(name, Text("; ".join(job.text for job in jobs), tone), _share(reading))
+
+
+def _share(reading: SubmissionStatus) -> float | None:
+    """How much of the present step is done, of the one job that moves."""
+    moving = [job for job in reading.jobs if job.evaluation is None and job.total]
+    return moving[0].done / moving[0].total if len(moving) == 1 else None
 
 
 @contextmanager

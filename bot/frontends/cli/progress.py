@@ -5,6 +5,7 @@ from typing import Self
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text as RichText
 
@@ -20,7 +21,7 @@ class ProgressLines:
     def __init__(self, console: Console, *, shown: int = 12) -> None:
         self._console = console
         self._shown = shown
-        self._lines: dict[str, Text] = {}
+        self._lines: dict[str, tuple[Text, float | None]] = {}
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -38,12 +39,12 @@ class ProgressLines:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
-    def tell(self, name: str, words: Text) -> None:
-        """Give the newest words of a name."""
-        if self._lines.get(name) == words:
+    def tell(self, name: str, words: Text, share: float | None = None) -> None:
+        """Give the newest words of a name, and how much of its present step is done, of 1."""
+        if self._lines.get(name) == (words, share):
             return
         self._lines.pop(name, None)
-        self._lines[name] = words
+        self._lines[name] = (words, share)
         if self._live is not None:
             self._live.update(self._drawing())
         else:
@@ -51,9 +52,10 @@ class ProgressLines:
 
     def _drawing(self) -> Table:
         table = Table.grid(padding=(0, 2))
-        for name, words in list(self._lines.items())[-self._shown :]:
+        for name, (words, share) in list(self._lines.items())[-self._shown :]:
             table.add_row(
                 RichText(one_line(name), style="bold"),
+                "" if share is None else ProgressBar(1, share, width=20),
                 RichText(one_line(words.text), style=_STYLES[words.tone]),
             )
         return table

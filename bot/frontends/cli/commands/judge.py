@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -20,9 +21,10 @@ from bot.frontends.cli.following import evaluate
 from bot.frontends.cli.progress import ProgressLines
 from bot.frontends.cli.rounds import cap_rounds
 from bot.frontends.cli.shapes import dumps, evaluation_json
+from bot.reports.blocks import Text
 from bot.reports.evaluation import evaluation_report
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
-from runners.contract.runner import Capabilities
+from runners.contract.runner import Capabilities, Runner
 from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Verdict
 
@@ -72,22 +74,27 @@ def judge(
 
 async def _judge(line: CommandLine, order: _Order) -> Evaluation:
     async with line.installation.runners() as runners:
-        offers = [(runner, await runner.capabilities()) for runner in runners]
-        gpu = order.gpu or _usual_gpu([offer for _, offer in offers], order.task)
-        able = [runner for runner, offer in offers if not missing(offer, order.task, gpu)]
-        if not able:
-            raise _nowhere([offer for _, offer in offers], order.task, gpu)
-        policy = None if order.rounds is None else cap_rounds(order.mode, order.rounds)
-        request = EvaluationRequest(
-            request_id=secrets.token_hex(8),
-            task=order.task,
-            source=order.source,
-            mode=order.mode,
-            gpu=gpu,
-            rounds=policy,
-        )
         with ProgressLines(line.err) as lines:
-            return await evaluate(able[0], request, lines)
+            return await _evaluate(runners, order, lines)
+
+
+async def _evaluate(runners: Sequence[Runner], order: _Order, lines: ProgressLines) -> Evaluation:
+    lines.tell(order.task.name, Text("starting the judge"))
+    offers = [(runner, await runner.capabilities()) for runner in runners]
+    gpu = order.gpu or _usual_gpu([offer for _, offer in offers], order.task)
+    able = [runner for runner, offer in offers if not missing(offer, order.task, gpu)]
+    if not able:
+        raise _nowhere([offer for _, offer in offers], order.task, gpu)
+    policy = None if order.rounds is None else cap_rounds(order.mode, order.rounds)
+    request = EvaluationRequest(
+        request_id=secrets.token_hex(8),
+        task=order.task,
+        source=order.source,
+        mode=order.mode,
+        gpu=gpu,
+        rounds=policy,
+    )
+    return await evaluate(able[0], request, lines)
 
 
 def _usual_gpu(offers: list[Capabilities], task: TaskDefinition) -> str:

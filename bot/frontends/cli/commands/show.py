@@ -1,6 +1,7 @@
 """`podium show`: a board's standings, a submission's report, or the boards there are."""
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,14 @@ from bot.reports.status import status_report
 from bot.services.standings import standings
 from bot.services.status import status
 
-_BOARD_COLUMNS = (Column("board"), Column("GPU types"), Column("open until"))
+_BOARD_COLUMNS = (Column("board"), Column("GPU types"), Column("deadline"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    target: str | None
+    gpu: str | None
+    version: int | None
 
 
 def register(app: typer.Typer) -> None:
@@ -31,29 +39,36 @@ def show(
     target: Annotated[str | None, typer.Argument(help="A board's name or a number")] = None,
     *,
     gpu: Annotated[str | None, typer.Option(help="Only this GPU type")] = None,
+    version: Annotated[
+        int | None, typer.Option("--task-version", min=1, help="Else the task's present version")
+    ] = None,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a board's standings by its name, a submission by its number, else the boards."""
     line = command_line(ctx)
-    reports, shape = asyncio.run(_show(line, data, target, gpu))
+    reports, shape = asyncio.run(_show(line, data, _Wish(target, gpu, version)))
     if as_json:
         line.out.out(dumps(shape), highlight=False)
         return
-    for report in reports:
+    for number, report in enumerate(reports):
+        if number > 0:
+            line.out.out("", highlight=False)
         draw(report, line.out)
 
 
 async def _show(
-    line: CommandLine, data: Path | None, target: str | None, gpu: str | None
+    line: CommandLine, data: Path | None, wish: _Wish
 ) -> tuple[list[Report], list[Json] | Json]:
     async with line.installation.at(data).open() as podium:
-        number = (target or "").removeprefix("#")
+        number = (wish.target or "").removeprefix("#")
         if number.isascii() and number.isdecimal() and len(number) < 19:
             found = await status(podium.store, SubmissionId(int(number)))
             return [status_report(found)], status_json(found)
-        if target is not None:
-            leaderboards = await standings(podium.store, target, gpu)
+        if wish.target is not None:
+            leaderboards = await standings(
+                podium.store, wish.target, wish.gpu, version=wish.version
+            )
             shapes = [standings_json(each) for each in leaderboards]
             return [standings_report(each) for each in leaderboards], shapes
         return await _boards(podium.store)
@@ -66,7 +81,7 @@ async def _boards(store: Store) -> tuple[list[Report], list[Json]]:
         return [Report("leaderboards", (Text(words, Tone.QUIET),))], []
     until = [None if each.deadline is None else show_deadline(each.deadline) for each in boards]
     rows = tuple(
-        (board.name, ", ".join(board.gpus), deadline or "always")
+        (board.name, ", ".join(board.gpus), deadline or "none")
         for board, deadline in zip(boards, until, strict=True)
     )
     shapes: list[Json] = [

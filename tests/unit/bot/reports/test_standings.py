@@ -68,4 +68,4 @@ def test_the_deadline_and_a_later_task_version_are_named() -> None:
     report = standings_report(_Leaderboard(board=make_board(deadline=NOON), version=3))
     assert report.title == "vectoradd on CPU (task version 3)"
     assert isinstance(report.blocks[0], Text)
-    assert report.blocks[0].text == "open until 2026-11-01 12:00 UTC"
+    assert report.blocks[0].text == "deadline 2026-11-01 12:00 UTC"

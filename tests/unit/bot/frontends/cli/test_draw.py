@@ -49,6 +49,11 @@ def test_plain_tables_align_numbers_to_the_right() -> None:
     ]
 
 
+def test_plain_tables_know_that_some_letters_are_wide() -> None:
+    table = Table("t", (Column("who"), Column("n", numeric=True)), (("日本", "1"), ("adas", "2")))
+    assert list(plain_lines(Report("r", (table,))))[-2:] == ["    日本  1", "    adas  2"]
+
+
 @pytest.mark.parametrize(
     ("hostile", "harmless"),
     [
