@@ -20,7 +20,6 @@ NO_README_NEEDED = {
     ".github": "GitHub's own layout",
     "bot": "the README at the root draws it",
     "runners/contract": "runners/README.md describes it",
-    "runners/harness": "runners/README.md describes it",
 }
 CODE = modules("bot", "runners")
 
