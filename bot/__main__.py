@@ -5,7 +5,8 @@ import sys
 from bot.domain.errors import SetupError
 from bot.frontends.cli.app import run
 from bot.settings import read_settings
-from bot.wiring import Installation, log_to_stderr
+from bot.store.event_log import log_to_stderr
+from bot.wiring import Installation
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import importlib.metadata
 import importlib.util
-import logging
 import platform
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -11,8 +10,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-
-import structlog
 
 from bot.domain.archive import read_zip
 from bot.domain.errors import SetupError, UserError
@@ -25,6 +22,7 @@ from bot.store import folders
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
 from bot.store.embedded.binaries import packaged
+from bot.store.event_log import log_to
 from bot.store.failures import where
 from bot.store.locks import opened_lock, serving, taken
 from bot.store.migrate import check, migrate
@@ -64,7 +62,7 @@ class Installation:
         clock = SystemClock()
         async with AsyncExitStack() as stack:
             served = not stack.enter_context(serving(self.data_dir, take=exclusive))
-            _log_to(self.data_dir / "podium.log")
+            log_to(self.data_dir / "podium.log")
             dsn, ready = await stack.enter_async_context(self._database(exclusive=exclusive))
             # Who joins a running Podium must not change the tables under it.
             if not ready:
@@ -195,50 +193,6 @@ class Installation:
 
 def _say_that_others_remain() -> None:
     sys.stderr.write("done; the database stays open for the other commands that use it\n")
-
-
-def log_to_stderr() -> None:
-    """Warnings and worse to stderr: for commands that open no data folder."""
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=False,
-    )
-
-
-def _log_to(path: Path) -> None:
-    """From here on every event as one line of JSON in a file."""
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=_LogFile(path),
-        cache_logger_on_first_use=False,
-    )
-
-
-class _LogFile:
-    """A log that is opened for each line: nobody has to close it, and it may be moved away."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __call__(self, *_: object) -> "_LogFile":
-        return self
-
-    def msg(self, line: str) -> None:
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
-        except OSError:
-            sys.stderr.write(f"{line}\n")
-
-    log = debug = info = warning = error = critical = exception = msg
 
 
 def _create_runner(choice: RunnerChoice, *, strict: bool) -> Runner:
