@@ -76,7 +76,7 @@ class Candidate:
             order = self.known.get(frame) or self.known.setdefault(
                 frame, Order.model_validate_json(frame)
             )
-            self.orders.sendall(encode(self.answer(order)))
+            self.orders.sendall(packed(self.answer(order)))
 
     def answer(self, order: Order) -> Reply:
         """Carry out one order; the submission's failures become replies."""
@@ -156,6 +156,15 @@ class Candidate:
             address=plain.data_ptr(),
             device=plain.device.type,
         )
+
+
+def packed(reply: Reply) -> bytes:
+    """The reply as bytes, or a refusal of an output that is too long to describe."""
+    try:
+        return encode(reply)
+    except ValueError:
+        text = "the output has too many parts to be described"
+        return encode(Reply(status=Status.INVALID, message=text))
 
 
 def guarded(step: Callable[[], Reply], failure: Status) -> Reply:

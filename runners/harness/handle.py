@@ -196,7 +196,10 @@ class Handle:
         if self.process.pidfd in ready:
             self.process.check()
         if self.orders.fileno() in ready:
-            self._judged(self.orders.recv(FRAME_MAX))
+            frame = self.orders.recv(FRAME_MAX)
+            if not frame:
+                raise ConnectionResetError
+            self._judged(frame)
             raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
         self._enforce(deadline)
 

@@ -26,6 +26,10 @@ REFUSED: dict[str, tuple[str, Verdict, Stage, str]] = {
     "another device": (
         BODY + "return data[0].to('meta')", Verdict.WRONG_ANSWER, Stage.TEST, "is on device meta"
     ),
+    "too many parts": (
+        BODY + "return [data[0]] * 5000",
+        Verdict.INVALID_SUBMISSION, Stage.TEST, "too many parts",
+    ),
     "no kernel": ("x = 1", Verdict.INVALID_SUBMISSION, Stage.BUILD, "no `custom_kernel`"),
     "bad signature": (
         "def custom_kernel(a, b): ...", Verdict.INVALID_SUBMISSION, Stage.BUILD, "one argument"
