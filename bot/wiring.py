@@ -56,6 +56,11 @@ class Installation:
         update = {"data_dir": data_dir, "database_url": None}
         return replace(self, settings=self.settings.model_copy(update=update))
 
+    def is_served(self) -> bool:
+        """Whether a `podium up` works through the queue of this data folder now."""
+        with serving(self.data_dir, take=False) as free:
+            return not free
+
     @asynccontextmanager
     async def open(self, *, exclusive: bool = False) -> AsyncIterator[OpenPodium]:
         """The database, migrated, and the store on it."""
@@ -80,7 +85,10 @@ class Installation:
             yield url.get_secret_value(), False
             return
         async with open_database(
-            self.data_dir, exclusive=exclusive, prepare=prepare, waiting=_say_that_others_remain
+            self.data_dir,
+            exclusive=exclusive,
+            prepare=prepare,
+            waiting=None if exclusive else _say_that_others_remain,
         ) as database:
             yield database.dsn, database.owner
 

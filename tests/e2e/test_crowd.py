@@ -96,9 +96,22 @@ def test_ctrl_c_beside_a_server_leaves_the_submission_to_it(podium: Podium) -> N
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=20)
         assert process.returncode == 130
-        assert "stays with the running `podium up`" in said
+        assert "stays with `podium up`" in said
         assert podium("submit", "quick.py", "--as", "ken").returncode == 0
         assert _ranked(podium) == ["ada", "ken"]
+
+
+def test_a_submission_does_not_wait_for_a_server_that_was_stopped(podium: Podium) -> None:
+    with served(podium):
+        first = podium.start("submit", "slow.py", "--as", "ada")
+        _until(first, "test 0/")
+        second = podium.start("submit", "slow.py", "--as", "ken")
+        _until(second, "queued")
+    [(judged, _), (left, said)] = _ended([first, second])
+    assert (judged, left) == (0, 3), said
+    assert "submission #2 is stored and stays with `podium up`" in said
+    assert said.endswith("the `podium up` that was to judge it has ended; start it again\n")
+    assert "Traceback" not in said
 
 
 def test_a_terminal_sees_progress_that_moves_and_then_the_result(podium: Podium) -> None:

@@ -49,6 +49,10 @@ class Installation(Protocol):
         """The same installation on another folder's own database, whatever DATABASE_URL says."""
         ...
 
+    def is_served(self) -> bool:
+        """Whether a `podium up` works through the queue of this data folder now."""
+        ...
+
     def open(self, *, exclusive: bool = False) -> AbstractAsyncContextManager[OpenPodium]:
         """The database, migrated, and the store on it.
 

@@ -1,6 +1,7 @@
 """The database of a data folder: started and watched by its owner, joined by everybody else."""
 
 import asyncio
+import math
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
@@ -20,6 +21,7 @@ from bot.store.failures import DRIVER_FAILURES
 JOIN_LIMIT_S = 30.0
 JOIN_POLL_S = 0.1
 GUESTS_POLL_S = 0.1
+BRIEF_WAIT_S = 2.0
 SILENT_WAIT_S = 1.0
 """A wait for others that is over sooner is not worth a word."""
 FIRST_RESTART_S = 0.1
@@ -48,13 +50,13 @@ async def open_database(
 
     An owner restarts a server that dies. It runs `prepare` before anybody can join, and ends the
     server when the last who joined has left; `waiting` is called when that takes long.
-    `exclusive` refuses to join, and waits for nobody at its end.
+    `exclusive` refuses to join, and gives others only a moment at its end to read a last result.
     """
     folder = open_folder(data_dir)
     for _ in range(int(JOIN_LIMIT_S / JOIN_POLL_S)):
         with folder.owned() as owned:
             if owned:
-                guests = None if exclusive else _Guests(folder, waiting)
+                guests = _Guests(folder, waiting, BRIEF_WAIT_S if exclusive else math.inf)
                 async with _served_to(guests, _served(folder, prepare)) as dsn:
                     yield Database(dsn, owner=True)
                 return
@@ -75,16 +77,20 @@ class _Guests:
 
     folder: Folder
     waiting: Callable[[], None] | None
+    patience_s: float
 
     @asynccontextmanager
     async def gone(self) -> AsyncIterator[None]:
-        """Waits until nobody uses the server, and then lets nobody in."""
+        """Waits until nobody uses the server, and then lets nobody in, or for its patience."""
         looks = 0
         while True:
             with self.folder.closed() as closed:
                 if closed:
                     yield
                     return
+            if looks * GUESTS_POLL_S >= self.patience_s:
+                yield
+                return
             looks += 1
             if self.waiting is not None and looks == int(SILENT_WAIT_S / GUESTS_POLL_S):
                 self.waiting()
@@ -93,7 +99,7 @@ class _Guests:
 
 @asynccontextmanager
 async def _served_to(
-    guests: _Guests | None, server: AbstractAsyncContextManager[str]
+    guests: _Guests, server: AbstractAsyncContextManager[str]
 ) -> AsyncIterator[str]:
     """The server, which outlives its owner's use for as long as guests need it."""
     async with AsyncExitStack() as shut, server as dsn:
@@ -104,7 +110,7 @@ async def _served_to(
             interrupted = True
             raise
         finally:
-            if guests is not None and not interrupted:
+            if not interrupted:
                 await shut.enter_async_context(guests.gone())
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from bot.domain.errors import SetupError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.submission import SubmissionRequest
@@ -24,6 +25,7 @@ from bot.frontends.cli.context import (
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.failures import ExitCode
 from bot.frontends.cli.following import follow
+from bot.frontends.cli.installation import Installation
 from bot.frontends.cli.progress import ProgressLines
 from bot.frontends.cli.shapes import dumps, status_json
 from bot.reports.status import status_report
@@ -31,6 +33,10 @@ from bot.services.status import SubmissionStatus, status
 from bot.services.submit import submit as hand_in
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
+
+_LOOK_S = 2.0
+_ABSENCES = 5
+"""So many looks in a row without a `podium up`: enough for one that was killed to be restarted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,21 @@ async def _submit(line: CommandLine, data: Path | None, order: _Order) -> Submis
             line.say("no `podium up` runs here, so this command judges it itself")
             await stack.enter_async_context(installation.working_in_turn(podium))
         with ProgressLines(line.err) as lines:
-            return await follow(podium.store, submission.id, lines, f"#{submission.id}")
+            async with asyncio.TaskGroup() as group:
+                watch = group.create_task(_desertion(installation)) if podium.served else None
+                ended = await follow(podium.store, submission.id, lines, f"#{submission.id}")
+                if watch is not None:
+                    watch.cancel()
+            return ended
+
+
+async def _desertion(installation: Installation) -> None:
+    """SetupError once the `podium up` has ended and does not come back in a while."""
+    absences = 0
+    while absences < _ABSENCES:
+        await asyncio.sleep(_LOOK_S)
+        absences = 0 if installation.is_served() else absences + 1
+    raise SetupError("the `podium up` that was to judge it has ended; start it again")
 
 
 @contextmanager
@@ -103,7 +123,7 @@ def _parting_words(line: CommandLine, number: SubmissionId, *, served: bool) -> 
     try:
         yield
     except BaseException:
-        where = "stays with the running `podium up`" if served else "waits for `podium up`"
+        where = "stays with `podium up`" if served else "waits for `podium up`"
         line.say(
             f"submission #{number} is stored and {where}; "
             f"`podium show {number}` shows it, `podium cancel {number}` stops it"
