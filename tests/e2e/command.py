@@ -121,4 +121,4 @@ def served(podium: Podium) -> Iterator[Podium]:
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
-    assert "stopped" in said
+    assert "stopped" in said, said
