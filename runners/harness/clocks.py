@@ -116,6 +116,24 @@ def device_interval(rounds: list[Round]) -> Interval:
     return rounds_interval([each.claims for each in rounds])
 
 
+def audit_of(rounds: list[Round]) -> Ruling | None:
+    """What a ranked GPU claim deserves which is neither confirmed nor refuted.
+
+    An honest claim lies about its bound; one in the lower half of what the resolution leaves
+    open may be a lie about a short kernel, and does not rank until somebody has looked.
+    """
+    claim = fmean(median(each.claims) for each in rounds)
+    bound = fmean(each.bound for each in rounds)
+    open_ns = device_resolution(rounds)
+    if claim >= bound - open_ns / 2:
+        return None
+    return Ruling(
+        Verdict.AUDIT,
+        f"{claim / 1e3:.2f} us were claimed and the judge saw {bound / 1e3:.2f} us"
+        f" ± {open_ns / 1e3:.2f}: too coarse to tell",
+    )
+
+
 def device_resolution(rounds: list[Round]) -> float:
     """By how much a claim on a GPU could be below the truth without being noticed, in ns."""
     return resolution(rounds) + IDLE_GAP_NS

@@ -11,11 +11,17 @@ from typing import Any
 import torch
 
 from runners.contract.evaluation import Measurement, StopReason
-from runners.contract.task import Workload
+from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.arena import lay_out
 from runners.harness.channel import Operation, Reply
-from runners.harness.clocks import Round, device_resolution, interval_of, measurement
+from runners.harness.clocks import (
+    Round,
+    audit_of,
+    device_resolution,
+    interval_of,
+    measurement,
+)
 from runners.harness.correctness import seed_of
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
@@ -85,7 +91,11 @@ class Stopwatch:
                 spent = before - self.deadline.remaining
                 self.report(len(rounds))
                 stop = self._stop_reason(rounds, spent)
-        return measurement(rounds, stop, on_gpu=self.session.on_gpu)
+        found = measurement(rounds, stop, on_gpu=self.session.on_gpu)
+        audit = self._audit(rounds)
+        if audit is not None:
+            raise audit
+        return found
 
     def _discover(self) -> Node | None:
         """Where no reference tells the output's structure, let a candidate of its own tell it.
@@ -108,8 +118,14 @@ class Stopwatch:
     def _precise(self, rounds: list[Round]) -> bool:
         interval = interval_of(rounds, on_gpu=self.session.on_gpu)
         narrow = len(rounds) > 1 and interval.relative <= self.policy.half_width
+        if not narrow or not self.session.on_gpu:
+            return narrow
         # A claim finer than its own confirmation is worth more rounds before it is believed.
-        return narrow and (not self.session.on_gpu or device_resolution(rounds) <= interval.centre)
+        return device_resolution(rounds) <= interval.centre and self._audit(rounds) is None
+
+    def _audit(self, rounds: list[Round]) -> Ruling | None:
+        ranked = self.session.on_gpu and self.session.request.mode is Mode.RANKED
+        return audit_of(rounds) if ranked else None
 
     def _settle(self, seat: Seat) -> None:
         for _ in range(SETTLING):

@@ -6,6 +6,7 @@ from runners.harness.clocks import (
     FLOOR_NS,
     IDLE_GAP_NS,
     Round,
+    audit_of,
     device_interval,
     device_resolution,
     host_interval,
@@ -186,3 +187,31 @@ def test_processor_time_bounds_the_value_from_below() -> None:
 
     assert busy.busy == busy.bound == pytest.approx(0.4 * MS)
     assert make_round().busy < 0
+
+
+def gpu_round(claim: float, bound: float) -> Round:
+    """A round on a steady GPU: its resolution is the idle gap alone."""
+    return Round(
+        windows=[500_000.0 + bound] * 9,
+        claims=[claim] * 9,
+        beside=[500_000.0] * 9,
+        steady=[500_000.0] * 9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [(30_000.0, None), (25_500.0, None), (22_500.0, Verdict.AUDIT)],
+)
+def test_a_claim_in_the_lower_half_of_the_resolution_is_for_audit(
+    claim: float, verdict: Verdict | None
+) -> None:
+    rounds = [gpu_round(claim, 28_000.0)] * 5
+    found = audit_of(rounds)
+    assert (found.verdict if found else None) is verdict
+
+
+def test_an_audit_names_claim_bound_and_resolution() -> None:
+    found = audit_of([gpu_round(22_500.0, 28_000.0)] * 5)
+    assert found is not None
+    assert "22.50 us were claimed and the judge saw 28.00 us ± 8.00" in found.message
