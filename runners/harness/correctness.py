@@ -23,6 +23,25 @@ PUBLIC_NONCE = b"public"
 """The key of public seeds: anybody may compute them."""
 
 
+def public_nonce(task: TaskDefinition) -> bytes:
+    """The key of a task's public seeds, which its own `seed` changes."""
+    return PUBLIC_NONCE if task.seed is None else PUBLIC_NONCE + str(task.seed).encode()
+
+
+def public_seed(task: TaskDefinition, workload: Workload) -> int:
+    """The seed of a test: the one that the task wrote, or else one that anybody may compute.
+
+    A `seed` of the task itself is combined with it by Cantor's pairing, as KernelBot does.
+    """
+    own = workload.args.get("seed")
+    if not isinstance(own, int):
+        return seed_of(public_nonce(task), workload, 0)
+    if task.seed is None:
+        return own
+    both = own + task.seed
+    return (own + both * (both + 1) // 2) % (1 << 63)
+
+
 def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
     """The seed of the `index`-th input of a workload: a keyed hash, 31 bits."""
     text = f"{workload.spec}#{index}".encode()

@@ -16,7 +16,7 @@ from runners.contract.evaluation import (
 from runners.contract.task import Device, Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders
-from runners.harness.correctness import PUBLIC_NONCE, TaskCode
+from runners.harness.correctness import TaskCode, public_nonce
 from runners.harness.environment import gpu_environment, host_environment
 from runners.harness.graders.native import Grade
 from runners.harness.ruling import Ruling
@@ -73,7 +73,7 @@ def choose_device(request: EvaluationRequest) -> bool:
 def nonce_of(request: EvaluationRequest) -> bytes:
     """The key of the seeds: fresh and secret in a ranked run, public otherwise."""
     if request.mode is not Mode.RANKED:
-        return PUBLIC_NONCE
+        return public_nonce(request.task)
     return bytes.fromhex(request.nonce) if request.nonce else secrets.token_bytes(32)
 
 

@@ -8,7 +8,7 @@ from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan, lay_out
 from runners.harness.channel import Operation
-from runners.harness.correctness import PUBLIC_NONCE, seed_of
+from runners.harness.correctness import public_seed
 from runners.harness.deadline import Deadline
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
@@ -70,12 +70,6 @@ def _run_tests(session: Session, result: Grade) -> None:
             result.cases += [_skipped(CaseKind.TEST, workload) for workload in tests]
 
 
-def public_seed(workload: Workload) -> int:
-    """The seed of a test: the one that the task wrote, or else one that anybody may compute."""
-    seed = workload.args.get("seed")
-    return seed if isinstance(seed, int) else seed_of(PUBLIC_NONCE, workload, 0)
-
-
 def _room(session: Session, tests: tuple[Workload, ...]) -> Plan:
     """Room for the largest test; on the CPU, where an arena is sparse, none need be measured."""
     none = Plan(ScalarNode(), 0, 0)
@@ -100,7 +94,7 @@ def _test(
 ) -> Callable[[], None]:
     def step() -> None:
         with session.lasting("inputs"):
-            data = session.code.generate(workload, public_seed(workload))
+            data = session.code.generate(workload, public_seed(session.request.task, workload))
             expected = session.code.expected(data)
         with session.lasting("run"):
             exchange = seat.call(Operation.RUN, data, expected, deadline)

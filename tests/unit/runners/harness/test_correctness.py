@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.arena import lay_out
-from runners.harness.correctness import PUBLIC_NONCE, TaskCode, seed_of
+from runners.harness.correctness import (
+    PUBLIC_NONCE,
+    TaskCode,
+    public_nonce,
+    public_seed,
+    seed_of,
+)
 from runners.harness.ruling import Ruling
 from tests.doubles.judging import SORT, make_sort_task
 
@@ -170,3 +176,20 @@ def test_a_reference_may_import_its_neighbours(tmp_path: Path) -> None:
     )
 
     assert task.generate(WORKLOAD, 1) == 5
+
+
+def test_a_tests_seed_is_the_one_that_the_task_wrote() -> None:
+    assert public_seed(make_sort_task(), Workload(args={"size": 3, "seed": 77})) == 77
+
+
+def test_a_test_without_a_seed_has_one_that_anybody_may_compute() -> None:
+    workload = Workload(args={"size": 3})
+
+    assert public_seed(make_sort_task(), workload) == seed_of(PUBLIC_NONCE, workload, 0)
+
+
+def test_a_seed_of_the_task_itself_is_paired_with_the_tests() -> None:
+    task = make_sort_task(seed=5)
+
+    assert public_seed(task, Workload(args={"size": 3, "seed": 7})) == 7 + 12 * 13 // 2
+    assert public_nonce(task) != public_nonce(make_sort_task())

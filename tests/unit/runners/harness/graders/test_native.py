@@ -1,24 +1,13 @@
 from runners.contract.evaluation import CaseKind, CaseStatus, Progress
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.correctness import PUBLIC_NONCE, seed_of
-from runners.harness.graders.native import Grade, grade, public_seed
+from runners.harness.graders.native import Grade, grade
 from runners.harness.ruling import Ruling
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit, progress, sit, template
 
 __all__ = ["progress", "sit", "template"]
 TWO = tuple(Workload(args={"size": size, "seed": 1}) for size in (10, 20))
-
-
-def test_a_tests_seed_is_the_one_that_the_task_wrote() -> None:
-    assert public_seed(Workload(args={"size": 3, "seed": 77})) == 77
-
-
-def test_a_test_without_a_seed_has_one_that_anybody_may_compute() -> None:
-    workload = Workload(args={"size": 3})
-
-    assert public_seed(workload) == seed_of(PUBLIC_NONCE, workload, 0)
 
 
 def test_a_fresh_grade_has_passed_and_a_failed_one_says_where() -> None:
