@@ -75,7 +75,8 @@ def _room(session: Session, tests: tuple[Workload, ...]) -> Plan:
     none = Plan(ScalarNode(), 0, 0)
     if not session.on_gpu:
         return none
-    plans = (lay_out(session.code.generate(each, public_seed(each))) for each in tests)
+    task = session.request.task
+    plans = (lay_out(session.code.generate(each, public_seed(task, each))) for each in tests)
     return max(plans, key=lambda plan: plan.device_size, default=none)
 
 
