@@ -54,6 +54,10 @@ def environment(gpu: Gpu | None) -> dict[str, str]:
     }
 
 
+class UnreachedError(RunnerLostError):
+    """The harness had ended before the request reached it, so nothing was begun."""
+
+
 class Harness:
     """A running harness; made by `start_harness`, ended by `stop`."""
 
@@ -117,21 +121,26 @@ class Harness:
         self, request: EvaluationRequest, line: bytes, tell: Callable[[Progress], None]
     ) -> Evaluation:
         """Send one request and give its evaluation; RunnerError for anything else."""
+        answer = await self._first_answer(line)
+        while answer.progress is not None:
+            tell(answer.progress)
+            answer = await self._line()
+        if answer.evaluation is None:
+            raise RunnerError(answer.error or "the harness gave no evaluation")
+        if answer.evaluation.request_id != request.request_id:
+            raise RunnerError("the harness answered another request")
+        return answer.evaluation
+
+    async def _first_answer(self, line: bytes) -> _Line:
+        """Send a request; UnreachedError when the harness ends before it says anything."""
         try:
             self._stdin.write(line + b"\n")
             await self._stdin.drain()
+            return await self._line()
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise RunnerLostError(await self._obituary()) from error
-        while True:
-            answer = await self._line()
-            if answer.progress is not None:
-                tell(answer.progress)
-            elif answer.evaluation is not None:
-                if answer.evaluation.request_id != request.request_id:
-                    raise RunnerError("the harness answered another request")
-                return answer.evaluation
-            else:
-                raise RunnerError(answer.error or "the harness gave no evaluation")
+            raise UnreachedError(await self._obituary()) from error
+        except RunnerLostError as error:
+            raise UnreachedError(str(error)) from error
 
     async def stop(self) -> None:
         """End the process and everything beneath it, and wait until they are gone.

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from runners.backends.local_process.gpus import Gpu
-from runners.backends.local_process.harness import LINE_MAX, Harness, start_harness
+from runners.backends.local_process.harness import (
+    LINE_MAX,
+    Harness,
+    UnreachedError,
+    start_harness,
+)
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import (
     CallId,
@@ -159,8 +164,11 @@ class LocalRunner:
     async def _evaluate(self, call: CallId, request: EvaluationRequest, line: bytes) -> Evaluation:
         slot = await self._free[request.gpu].get()
         try:
-            harness = await slot.warm()
-            return await self._within_limit(harness, call, request, line)
+            try:
+                return await self._within_limit(await slot.warm(), call, request, line)
+            except UnreachedError:  # it had died while it was idle: a fresh one can begin
+                await slot.cool()
+                return await self._within_limit(await slot.warm(), call, request, line)
         except BaseException:  # a cancellation too: what the slot still does is of no use
             await asyncio.shield(slot.cool())
             raise
