@@ -6,13 +6,10 @@ python -m tests.benchmarks.queue [--depths 100 1000 10000 100000] [--people 50 1
 import argparse
 import asyncio
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
-from shutil import rmtree
 
 import asyncpg
 import psutil
@@ -21,10 +18,9 @@ from bot.domain.ids import PersonId
 from bot.domain.submission import NewSubmission
 from bot.ports import Claim
 from bot.store.clock import SystemClock
-from bot.store.embedded import open_database
-from bot.store.migrate import migrate
 from bot.store.postgres import open_store
 from runners.contract.task import Mode
+from tests.doubles.databases import fresh_database
 from tests.doubles.stored import Scene, set_up
 
 WORKERS = 4
@@ -216,10 +212,9 @@ async def clear(dsn: str) -> None:
         await connection.close()
 
 
-async def measure(dsn: str, arguments: argparse.Namespace) -> None:
+async def measure(arguments: argparse.Namespace) -> None:
     """Run every row and print the table."""
-    await migrate(dsn)
-    async with open_store(dsn, SystemClock()) as store:
+    async with fresh_database() as dsn, open_store(dsn, SystemClock()) as store:
         scene = await set_up(store)
         crowd = max(*arguments.people, NEWCOMERS + 1)
         people = [(await store.people.ensure(f"p:{n}", f"p{n}")).id for n in range(crowd)]
@@ -249,24 +244,13 @@ async def print_rows(bench: Bench, arguments: argparse.Namespace) -> None:
     print(row.line(row))
 
 
-async def on_embedded(folder: Path, arguments: argparse.Namespace) -> None:
-    """Measure on a server of our own."""
-    async with open_database(folder / "data") as database:
-        await measure(database.dsn, arguments)
-
-
 def main() -> None:
     """Measure on a fresh embedded server in a temporary folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--depths", type=int, nargs="+", default=[100, 1000, 10_000, 100_000])
     parser.add_argument("--people", type=int, nargs="+", default=[50, 1000])
     parser.add_argument("--repeat", type=int, default=3)
-    folder = Path(tempfile.mkdtemp(prefix="podium-bench-"))
-    folder.chmod(0o711)
-    try:
-        asyncio.run(on_embedded(folder, parser.parse_args()))
-    finally:
-        rmtree(folder)
+    asyncio.run(measure(parser.parse_args()))
 
 
 if __name__ == "__main__":
