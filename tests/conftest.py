@@ -8,6 +8,7 @@ from shutil import rmtree
 from urllib.parse import urlsplit
 
 import asyncpg
+import coverage
 import pytest
 import pytest_asyncio
 
@@ -15,6 +16,7 @@ from bot.store.embedded import open_database
 from bot.store.memory import MemoryStore
 from bot.store.migrate import migrate
 from bot.store.postgres import PostgresStore, open_store
+from tests.doubles import footprints
 from tests.doubles.clock import ManualClock
 
 TEMPLATE = "podium_template"
@@ -24,6 +26,13 @@ _numbers = itertools.count(1)
 def database_url(dsn: str, name: str) -> str:
     """The URL of another database of the same server."""
     return urlsplit(dsn)._replace(path=f"/{name}").geturl()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def what_children_do_is_measured() -> Iterator[None]:
+    """Nothing unless coverage is measured."""
+    with footprints.gathered(coverage.Coverage.current()):
+        yield
 
 
 @pytest.fixture

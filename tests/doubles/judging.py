@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.task import Language, Mode, TaskDefinition, Workload
+from tests.doubles import footprints
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW_ROUNDS = RoundPolicy(looks=(2,), samples=5)
@@ -100,9 +100,14 @@ class Harness:
 def serving() -> Iterator[Harness]:
     """A warm harness, as a runner starts it."""
     with subprocess.Popen(
-        [sys.executable, "-m", "runners.harness", "--serve"],
+        footprints.harness("--serve"),
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)},
+        env={
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            **footprints.inherited(),
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:

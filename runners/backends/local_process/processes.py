@@ -13,13 +13,13 @@ _POLL_S = 0.005
 def descendants(pid: int) -> list[int]:
     """The descendants of a process, parents first; those of another user included."""
     found: list[int] = []
-    todo = [pid]
-    while todo:
+    pending = [pid]
+    while pending:
         with suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
-            for thread in Path(f"/proc/{todo.pop()}/task").iterdir():
+            for thread in Path(f"/proc/{pending.pop()}/task").iterdir():
                 children = [int(child) for child in (thread / "children").read_text().split()]
                 found += children
-                todo += children
+                pending += children
     return found
 
 

@@ -14,11 +14,11 @@ _SHARED_OUT = {"Pss_Anon:", "Pss_Shmem:"}
 def descendants(pid: int) -> tuple[int, ...]:
     """Every live descendant of a process, parents first."""
     found: list[int] = []
-    todo = [pid]
-    while todo:
-        for child in _children(todo.pop()):
+    pending = [pid]
+    while pending:
+        for child in _children(pending.pop()):
             found.append(child)
-            todo.append(child)
+            pending.append(child)
     return tuple(child for child in found if _alive(child))
 
 

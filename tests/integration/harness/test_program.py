@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
@@ -12,6 +11,7 @@ import pytest
 
 from runners.contract.evaluation import Evaluation
 from runners.contract.verdict import Stage, Verdict
+from tests.doubles import footprints
 from tests.doubles.judging import ROOT, SORT, SORTED, Harness, make_judging, make_sort_task, serving
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def test_asked_once_it_prints_the_evaluation_alone() -> None:
     request = make_judging(SORTED.replace("return", "print('noise'); return"))
 
     answered = subprocess.run(
-        [sys.executable, "-m", "runners.harness"],
+        footprints.harness(),
         cwd=ROOT,
         input=request.model_dump_json().encode(),
         stdout=subprocess.PIPE,

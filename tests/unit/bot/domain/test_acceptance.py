@@ -68,8 +68,9 @@ def test_a_board_must_be_named_somewhere() -> None:
 
 
 def test_a_board_is_open_up_to_its_deadline() -> None:
-    check_open(make_board(deadline=NOON), NOON)
-    check_open(make_board(deadline=None), NOON)
+    for board in (make_board(deadline=NOON), make_board(deadline=None)):
+        check_open(board, NOON)
+        assert board.is_open(NOON)
 
 
 def test_a_closed_board_says_when_it_closed_and_in_which_zone() -> None:

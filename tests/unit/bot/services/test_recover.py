@@ -30,7 +30,9 @@ async def test_the_reaper_ends_at_once_when_it_is_told_to(place: Place) -> None:
     reaper = asyncio.create_task(recover(place.store, stop, every_s=3600))
     await asyncio.sleep(0)
     stop.set()
-    await asyncio.wait_for(reaper, 1)
+    ended, _ = await asyncio.wait({reaper}, timeout=1)
+    assert ended == {reaper}
+    assert reaper.exception() is None
 
 
 async def test_the_reaper_outlives_a_database_that_is_away(place: Place) -> None:

@@ -11,13 +11,17 @@ BASE = 1 << 40
 NAN = float("nan")
 
 
-def refuse(data: list[torch.Tensor], changed: int | None, output: Node) -> None:
+def refuse(data: list[torch.Tensor], changed: int | None, output: Node) -> bool:
+    """Whether an input did change, where that is not refused."""
     plan = lay_out(data)
     with Arena(1 << 20) as arena:
         arena.write(plan.node, data)
         if changed is not None:
             view(arena.buffer, tensors(plan.node)[changed]).add_(1)
-        refuse_changed(changes_in(arena, data), BASE, output)
+        changes = changes_in(arena, data)
+        refuse_changed(changes, BASE, output)
+        pairs = zip(changes.left, changes.private, strict=True)
+        return any(not torch.equal(*map(torch.nan_to_num, pair)) for pair in pairs)
 
 
 def at(data: list[torch.Tensor], which: int) -> TensorNode:
@@ -39,7 +43,7 @@ ELSEWHERE = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=BASE - 
     ],
 )
 def test_an_untouched_input_is_fine(data: list[torch.Tensor]) -> None:
-    refuse(data, None, ELSEWHERE)
+    assert not refuse(data, None, ELSEWHERE)
 
 
 def test_a_changed_input_is_refused() -> None:
@@ -52,7 +56,7 @@ def test_a_changed_input_is_refused() -> None:
 def test_an_input_that_is_given_back_may_be_changed() -> None:
     data = [torch.ones(4), torch.ones(5)]
 
-    refuse(data, 1, at(data, 1))
+    assert refuse(data, 1, at(data, 1))
 
 
 def test_giving_one_input_back_does_not_allow_to_change_another() -> None:
@@ -80,3 +84,5 @@ def test_a_new_process_is_refused(now: tuple[int, ...], words: str) -> None:
 @pytest.mark.parametrize("now", [(), (1,), (2, 1)])
 def test_processes_of_the_warm_up_may_stay_or_end(now: tuple[int, ...]) -> None:
     refuse_new_processes(frozenset({1, 2}), now)
+    with pytest.raises(Ruling):
+        refuse_new_processes(frozenset({1, 2}), (*now, 3))

@@ -181,6 +181,8 @@ def test_standing_still_is_confirmed(started: Started) -> None:
         started.subject.confirm_stood()
         started.subject.thaw()
 
+    assert started.subject.stops == 20
+
 
 def undo_a_stop(started: Started) -> None:
     started.subject.freeze()

@@ -89,3 +89,5 @@ def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:
 def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
     with host_seat(sit(make_judging()), ROOM) as seat:
         seat.refuse_changes(INPUT, Reply(status=Status.DONE))
+        with pytest.raises(Ruling, match="changed an input"):  # nobody laid it in the arena
+            seat.refuse_changes(INPUT, Reply(status=Status.DONE, output=ScalarNode(value=1)))

@@ -75,7 +75,9 @@ async def test_each_of_many_jobs_is_run_once(place: Place) -> None:
 async def test_a_job_that_comes_later_is_taken_by_notice(place: Place) -> None:
     async with dispatching(place.store, place.clock, [fake.create()], poll_s=60.0):
         await asyncio.sleep(0.02)
-        await until_state(place, await place.submit(), JobState.SUCCEEDED)
+        submission = await place.submit()
+        await until_state(place, submission, JobState.SUCCEEDED)
+    assert [job.attempt for job in await place.jobs(submission)] == [1]
 
 
 async def test_ranked_jobs_have_a_fresh_nonce_and_others_none(place: Place) -> None:
@@ -152,12 +154,14 @@ async def test_a_running_job_stops_when_its_person_asks(place: Place, told_by: s
     store = place.store if notified else silent(place.store)
     submission = await place.submit(content=source("seconds=60"))
     beat_s = 60.0 if notified else 0.01
-    async with dispatching(store, place.clock, [fake.create()], beat_s=beat_s):
+    runner = fake.create()
+    async with dispatching(store, place.clock, [runner], beat_s=beat_s):
         await until_state(place, submission, JobState.RUNNING)
         await asyncio.sleep(0.02)
         await cancel(place.store, place.ada, submission.id)
         await until_state(place, submission, JobState.CANCELLED)
         await until_state(place, await place.submit(), JobState.SUCCEEDED)
+    assert runner.started == 2
 
 
 async def test_work_whose_lease_was_lost_is_stopped_and_its_result_dropped(place: Place) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.contract.evaluation import Limits
+from tests.doubles import footprints
 
 DRIVER = Path(__file__).parent / "driver.py"
 ROOT = Path(__file__).resolve().parents[5]
@@ -43,7 +44,7 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env={"PATH": os.defpath, "LANG": "C.UTF-8", "PODIUM_SECRET": "hunter2"},
+        env={"PATH": os.defpath, "LANG": "C.UTF-8", "PODIUM_SECRET": "hunter2", **footprints.inherited()},
     )
 
 

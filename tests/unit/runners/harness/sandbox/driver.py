@@ -11,6 +11,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[5])  # the checkout, not this
 
 from runners.contract.evaluation import Limits  # noqa: E402 - found by the path above
 from runners.harness.sandbox import isolate, kernel, outer  # noqa: E402 - found by the path above
+from tests.doubles import footprints  # noqa: E402 - found by the path above
 
 
 def candidate(order: dict[str, object], announcer: socket.socket) -> None:
@@ -40,6 +41,7 @@ def read_memory(pid: int, address: int, length: int) -> bytes:
 
 
 def main() -> None:
+    footprints.begin()
     order = json.loads(sys.argv[1])
     if order["nested"]:
         outer.confine([], strict=False, gpu=False)

@@ -11,12 +11,15 @@ import psutil
 import pytest
 
 from runners.harness.sandbox import bubblewrap, outer
+from tests.doubles import footprints
 
 ROOT = Path(__file__).resolve().parents[5]
 BEGIN = f"""
 import json, os, sys
 sys.path.insert(0, {str(ROOT)!r})
 from runners.harness.sandbox import kernel, outer, seccomp
+from tests.doubles import footprints
+footprints.begin()
 """
 REFUSE_NAMESPACES = """
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
@@ -40,7 +43,7 @@ def start(script: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={"PATH": os.defpath, "PODIUM_SECRET": "hunter2"},
+        env={"PATH": os.defpath, "PODIUM_SECRET": "hunter2", **footprints.inherited()},
     )
 
 
@@ -111,14 +114,17 @@ def test_the_end_of_input_ends_everything_and_leaves_no_cgroup() -> None:
 
 
 AS_USER = """
-import os, sys
+import os, runpy, sys
 sys.path.insert(0, {root!r})
 from runners.harness.sandbox import isolate, layers
+from tests.doubles import footprints
+footprints.begin()
 if os.getuid() == 0:
     isolate.build_view(1 << 30, gpu=False)
     isolate.leave_root(layers.Layers())
 os.chdir({root!r})
-os.execv(sys.executable, [sys.executable, "-m", "runners.harness", "--serve"])
+sys.argv[1:] = ["--serve"]
+runpy.run_module("runners.harness", run_name="__main__", alter_sys=True)
 """
 
 
