@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from bot.domain.board import Board, NewBoard, TaskVersion
+from bot.domain.display import Display
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import Job, JobEvent
 from bot.domain.person import Person
@@ -66,7 +67,7 @@ class Submissions(Protocol):
     """Submissions and their sources."""
 
     async def add(self, submission: NewSubmission) -> Submission:
-        """Store the submission and one job per GPU in one transaction, and tell the workers."""
+        """Store submission, jobs and display in one transaction, and tell the workers."""
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
 
@@ -232,6 +233,30 @@ class Audit(Protocol):
         """The newest rows first."""
 
 
+class Displays(Protocol):
+    """Who shows which submission: at most one process of a door at a time, by leases."""
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1000
+    ) -> tuple[Display, ...]:
+        """Take unfinished displays that nobody holds, oldest first."""
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
+        """Prolong the owner's leases; gives what it still holds."""
+
+    async def note(self, submission: SubmissionId, owner: str, place: str) -> bool:
+        """Write down how far the display has got; False when another owner has taken over."""
+
+    async def finish(self, submission: SubmissionId, owner: str, place: str) -> bool:
+        """Everything is shown; False when another owner has taken over."""
+
+    async def let_go(self, owner: str) -> int:
+        """Give back what the owner holds, for the next one to take at once; gives how many."""
+
+    async def find(self, submission: SubmissionId) -> Display | None:
+        """The display of a submission, finished or not."""
+
+
 class Topic(StrEnum):
     """What a subscriber can wait for."""
 
@@ -273,6 +298,8 @@ class Store(Protocol):
     def jobs(self) -> Jobs: ...
     @property
     def results(self) -> Results: ...
+    @property
+    def displays(self) -> Displays: ...
     @property
     def audit(self) -> Audit: ...
     @property

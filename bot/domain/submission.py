@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from bot.domain.display import NewDisplay
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from runners.contract.task import Mode
 
@@ -18,6 +19,7 @@ class SubmissionRequest:
     mode: Mode
     board: str | None = None
     gpus: tuple[str, ...] = ()
+    display: NewDisplay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class NewSubmission:
     gpus: tuple[str, ...]
     priority: int
     max_attempts: int = 3
+    display: NewDisplay | None = None
 
 
 class SubmissionState(StrEnum):

@@ -25,6 +25,7 @@ async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Subm
             mode=request.mode,
             gpus=acceptance.choose_gpus(request.gpus, heading.gpus, board.gpus),
             priority=PRIORITIES[request.mode],
+            display=request.display,
         )
     )
 

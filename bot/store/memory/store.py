@@ -3,6 +3,7 @@
 from bot.ports import Clock
 from bot.store.memory.audit import MemoryAudit
 from bot.store.memory.boards import MemoryBoards
+from bot.store.memory.displays import MemoryDisplays
 from bot.store.memory.jobs import MemoryJobs
 from bot.store.memory.people import MemoryPeople
 from bot.store.memory.results import MemoryResults
@@ -21,5 +22,6 @@ class MemoryStore:
         self.submissions = MemorySubmissions(tables)
         self.jobs = MemoryJobs(tables)
         self.results = MemoryResults(tables)
+        self.displays = MemoryDisplays(tables)
         self.audit = MemoryAudit(tables)
         self.events = tables.subscriptions

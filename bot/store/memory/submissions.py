@@ -6,7 +6,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId
 from bot.domain.job import Job, JobState, submission_state
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
-from bot.store.memory.tables import Pool, Tables
+from bot.store.memory.tables import Pool, Shown, Tables
 from bot.store.sources import source_hash
 from bot.store.text import storable
 
@@ -33,6 +33,9 @@ class MemorySubmissions:
             created_at=self._tables.clock.now(),
         )
         self._tables.submissions[stored.id] = stored
+        if submission.display is not None:
+            shown = Shown(submission.display.door, storable(submission.display.place))
+            self._tables.displays[stored.id] = shown
         for gpu in submission.gpus:
             self._tables.pools.setdefault(gpu, Pool())
             self._tables.put(self._new_job(submission, stored, gpu))

@@ -23,6 +23,17 @@ class Pool:
     paused: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Where a door shows a submission, and which of its processes does."""
+
+    door: str
+    place: str
+    owner: str | None = None
+    lease_until: datetime | None = None
+    finished: bool = False
+
+
 @dataclass(slots=True)
 class Tables:
     """What Postgres keeps in its tables."""
@@ -41,6 +52,7 @@ class Tables:
     events: list[JobEvent] = field(default_factory=list)
     evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
     scores: dict[JobId, ScoreValue] = field(default_factory=dict)
+    displays: dict[SubmissionId, Shown] = field(default_factory=dict)
     audit: list[AuditRow] = field(default_factory=list)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 

@@ -5,6 +5,7 @@ import json
 from asyncpg import Record
 
 from bot.domain.board import Board, TaskVersion
+from bot.domain.display import Display
 from bot.domain.ids import (
     BoardId,
     EventId,
@@ -35,6 +36,12 @@ def board(row: Record) -> Board:
         task_version=TaskVersionId(row["task_version"]),
         created_at=row["created_at"],
     )
+
+
+def display(row: Record) -> Display:
+    """A row of `displays` with its submission's person."""
+    submission, person = SubmissionId(row["submission"]), PersonId(row["person"])
+    return Display(submission, person, row["door"], row["place"])
 
 
 def task_version(row: Record) -> TaskVersion:

@@ -7,6 +7,7 @@ from bot.ports import Clock
 from bot.store.postgres.audit import PostgresAudit
 from bot.store.postgres.boards import PostgresBoards
 from bot.store.postgres.database import Database, open_pool
+from bot.store.postgres.displays import PostgresDisplays
 from bot.store.postgres.jobs import PostgresJobs
 from bot.store.postgres.notices import listening
 from bot.store.postgres.people import PostgresPeople
@@ -24,6 +25,7 @@ class PostgresStore:
         self.submissions = PostgresSubmissions(database, clock)
         self.jobs = PostgresJobs(database, clock)
         self.results = PostgresResults(database)
+        self.displays = PostgresDisplays(database, clock)
         self.audit = PostgresAudit(database, clock)
         self.events = events
 

@@ -30,6 +30,8 @@ class PostgresSubmissions:
             submission.priority,
             submission.max_attempts,
             self._clock.now(),
+            None if submission.display is None else submission.display.door,
+            None if submission.display is None else submission.display.place,
         )
         if row is None:
             raise StoreError("the submission could not be stored")

@@ -17,6 +17,10 @@ queued as (
     select id, person, gpu, mode, $9, next_turn(person, gpu, $9), $10,
         created_at, created_at, created_at
     from added, unnest(gpus) as gpu
+),
+shown as (
+    insert into displays (submission, door, place)
+    select id, $12::text, $13::text from added where $12::text is not null
 )
 select *, array['queued'] as states from added
 
