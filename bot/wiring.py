@@ -15,6 +15,8 @@ from bot.domain.archive import read_zip
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
 from bot.frontends.cli.installation import OpenPodium, Requirement
+from bot.frontends.discord.door import DOOR, Door, DoorSettings
+from bot.frontends.discord.serving import serve
 from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.recover import recover
 from bot.settings import RunnerChoice, Settings
@@ -123,6 +125,27 @@ class Installation:
             group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
             try:
                 yield
+            finally:
+                stop.set()
+
+    @asynccontextmanager
+    async def doors(self, podium: OpenPodium) -> AsyncIterator[tuple[str, ...]]:
+        """Opens every door that the settings name; gives their names."""
+        token = self.settings.discord_token
+        if token is None:
+            yield ()
+            return
+        settings = DoorSettings(
+            token.get_secret_value(),
+            self.settings.discord_api_base,
+            self.settings.discord_gateway_url,
+        )
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            door = Door(podium.store, podium.clock)
+            group.create_task(serve(door, settings, stop), name=DOOR)
+            try:
+                yield (DOOR,)
             finally:
                 stop.set()
 

@@ -70,6 +70,10 @@ class Installation(Protocol):
         """Works through the queue until left, then drains; `rounds` replaces the modes' own."""
         ...
 
+    def doors(self, podium: OpenPodium) -> AbstractAsyncContextManager[Sequence[str]]:
+        """The doors that the settings name, open until left; gives their names."""
+        ...
+
     def working_in_turn(self, podium: OpenPodium) -> AbstractAsyncContextManager[None]:
         """Works through the queue until left, once no other command of this data folder does."""
         ...

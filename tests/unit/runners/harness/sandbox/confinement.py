@@ -44,7 +44,12 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env={"PATH": os.defpath, "LANG": "C.UTF-8", "PODIUM_SECRET": "hunter2", **footprints.inherited()},
+        env={
+            "PATH": os.defpath,
+            "LANG": "C.UTF-8",
+            "PODIUM_SECRET": "hunter2",
+            **footprints.inherited(),
+        },
     )
 
 
