@@ -15,6 +15,8 @@ from bot.domain.task_source import defined_names, parse_python, wants_cuda
 from runners.contract.task import Device, Grader, Language, TaskDefinition, TaskFormat
 
 REFERENCE = "reference.py"
+MAX_TASK = 8 << 20
+"""Bytes of a whole task as it travels: beside the largest submission it fits one request."""
 
 _SHARED = frozenset({"task.py", "utils.py"})
 _HEADERS = (".h", ".hpp", ".hh", ".cuh", ".inc", ".inl")
@@ -58,14 +60,15 @@ def parse_task(
 def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = True) -> ParsedTask:
     """As `parse_task`, with the warnings of a reading that is not strict.
 
-    `name` defaults to the task's folder.
+    `name` defaults to the bundle's.
     """
     path = bundle.locate(TASK_FILE)
     if path not in bundle.files:
         raise UserError("bad-task", f"{path}: there is no such file; a task is a folder with one")
     document = read_document(bundle.files[path], path)
     written, warnings = read_schema(document, strict=strict)
-    task = _define(_Source(written, document, bundle), name or posixpath.basename(bundle.root))
+    own_name = bundle.name or posixpath.basename(bundle.root)
+    task = _define(_Source(written, document, bundle), name or own_name)
     return ParsedTask(task, warnings)
 
 
@@ -89,7 +92,7 @@ def _define(source: _Source, name: str) -> TaskDefinition:
         exclude={"files", "templates", "grader", "device", "flops", "bytes"}, exclude_unset=True
     )
     try:
-        return TaskDefinition(
+        task = TaskDefinition(
             name=name,
             files=files,
             submission_file=_submission_file(written),
@@ -103,6 +106,18 @@ def _define(source: _Source, name: str) -> TaskDefinition:
         )
     except ValidationError as error:
         raise _definition_refusal(source.document, name, error) from error
+    _require_portable(task, source.document)
+    return task
+
+
+def _require_portable(task: TaskDefinition, document: Document) -> None:
+    length = len(task.model_dump_json().encode())
+    if length > MAX_TASK:
+        raise UserError(
+            "bad-task",
+            f"{document.file}: the task has {length:,} bytes with all its files; at most "
+            f"{MAX_TASK:,} are taken, so compute large data in reference.py",
+        )
 
 
 def _definition_refusal(document: Document, name: str, error: ValidationError) -> UserError:
@@ -110,8 +125,8 @@ def _definition_refusal(document: Document, name: str, error: ValidationError) -
         return validation_refusal(document, error)
     return UserError(
         "bad-task",
-        f"{document.file}: {name!r} is no name for a task; name its folder in lower case "
-        "with letters, digits, '-' and '_', at most 64, as in 'vector-add'",
+        f"{document.file}: {name!r} is no name for a task; name its folder, or its zip, in lower "
+        "case with letters, digits, '-' and '_', at most 64, as in 'vector-add'",
     )
 
 

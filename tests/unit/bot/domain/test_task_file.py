@@ -1,15 +1,18 @@
 """task.yml: every key is honoured, and every mistake is refused with its line."""
 
 import contextlib
+import json
 import textwrap
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
 from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import digest, parse_task, read_task
+from bot.domain.task_file import MAX_TASK, digest, parse_task, read_task
+from runners.backends.local_process.harness import LINE_MAX
 from runners.contract.task import (
     BuildConfig,
     Device,
@@ -260,6 +263,13 @@ def test_a_reference_that_lacks_a_function_is_named() -> None:
     )
 
 
+def test_a_task_that_no_runner_could_be_handed_is_refused() -> None:
+    filler = "# " + "x" * MAX_TASK
+    assert "task.yml: the task has 8," in refusal(BASE, **{"add/task.py": filler})
+    worst = json.dumps("\x01" * MAX_SOURCE_BYTES)
+    assert MAX_TASK + len(worst) < LINE_MAX
+
+
 def test_a_file_that_is_not_text_is_refused_with_its_line() -> None:
     bundle = make_bundle()
     files = {**bundle.files, "add/task.py": b"x = 1\ny = '\xff'\n"}
@@ -292,6 +302,7 @@ def test_a_task_at_the_top_of_a_zip_wants_a_name() -> None:
     bundle = make_bundle(text)
     top = {path.removeprefix("add/"): data for path, data in bundle.files.items()}
     assert parse_task(TaskBundle(top), name="sum").name == "sum"
+    assert parse_task(TaskBundle(top, name="sum")).name == "sum"
     with pytest.raises(UserError, match="'' is no name for a task"):
         parse_task(TaskBundle(top))
 
