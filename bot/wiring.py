@@ -154,7 +154,7 @@ class Installation:
             return folders.read_folder(path)
         try:
             with path.open("rb") as file:
-                return read_zip(file.read(_MAX_ZIP))
+                return read_zip(file.read(_MAX_ZIP), name=path.stem)
         except OSError as error:
             raise UserError("no-such-task", f"{path}: cannot be read ({error.strerror})") from error
         except UserError as error:
