@@ -162,20 +162,30 @@ def _add_templates(source: _Source, files: dict[str, str]) -> dict[str, str]:
 
 
 def _grader(source: _Source, files: dict[str, str]) -> Grader:
-    written, document = source.written, source.document
-    missing = " and ".join(sorted(_NATIVE[written.format] - _reference_names(source, files)))
-    can_popcorn = written.lang is Language.CUDA or written.config.main in files
-    if written.grader is Grader.NATIVE and missing:
-        raise document.refusal(("grader",), f"{REFERENCE} lacks {missing}")
-    if written.grader is Grader.POPCORN and not can_popcorn:
-        raise document.refusal(("grader",), f"{written.config.main!r} is not among the files")
-    if written.grader is not None:
-        return written.grader
-    if missing and not can_popcorn:
-        raise document.refusal(
-            ("files",), f"{REFERENCE} must define {missing} (or the task brings an eval.py)"
-        )
-    return Grader.POPCORN if missing else Grader.NATIVE
+    """The grader asked for, else the first that can grade what the task brings."""
+    wanted = source.written.grader
+    faults = {grader: _fault(grader, source, files) for grader in Grader}
+    if wanted is not None:
+        if faults[wanted]:
+            raise source.document.refusal(("grader",), faults[wanted])
+        return wanted
+    able = next((grader for grader, fault in faults.items() if not fault), None)
+    if able is None:
+        words = f"{faults[Grader.NATIVE]} (or the task brings an eval.py)"
+        raise source.document.refusal(("files",), words)
+    return able
+
+
+def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
+    """Why a grader cannot grade the task; empty when it can."""
+    written = source.written
+    match grader:
+        case Grader.NATIVE:
+            missing = sorted(_NATIVE[written.format] - _reference_names(source, files))
+            return f"{REFERENCE} must define {' and '.join(missing)}" if missing else ""
+        case Grader.POPCORN:
+            brought = written.lang is Language.CUDA or written.config.main in files
+            return "" if brought else f"{written.config.main!r} is not among the files"
 
 
 def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
@@ -188,7 +198,8 @@ def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
 def _device(files: dict[str, str], written: TaskFile, grader: Grader) -> Device:
     if written.lang is Language.CUDA:
         return Device.CUDA
-    unused = written.config.main if grader is Grader.NATIVE else None
-    sources = ((name, text) for name, text in files.items() if name != unused)
-    trees = (parse_python(text, name) for name, text in sources if name.endswith(".py"))
+    sources = {name: text for name, text in files.items() if name.endswith(".py")}
+    if grader is Grader.NATIVE:
+        sources.pop(written.config.main, None)  # the evaluation that is not used
+    trees = [parse_python(text, name) for name, text in sources.items()]
     return Device.CUDA if any(wants_cuda(tree) for tree in trees) else Device.ANY

@@ -238,7 +238,11 @@ def test_a_template_under_the_submissions_name_is_stored_under_its_language() ->
         (BASE + "isolation: [moat]\n", ("isolation", "'namespaces'")),
         (BASE + "config: {mein: eval.py}\n", ("did you mean 'main'?",)),
         (BASE.replace("lang: py", "lang: cu"), ("names its 'sources'",)),
-        (BASE + "config: {sources: [x.cu]}\n", ("'x.cu' is not among the files",)),
+        (BASE + "config: {sources: [x.cu]}\n", ("'sources' means nothing for lang: py",)),
+        (
+            BASE.replace("lang: py", "lang: cu\nconfig: {sources: [x.cu]}"),
+            ("'x.cu' is not among the files",),
+        ),
         (BASE.replace("template.py", "nothing.py"), ("add/task.yml:8", "no such file")),
     ],
 )
@@ -258,7 +262,7 @@ def test_a_reference_that_does_not_parse_is_refused_with_its_own_line() -> None:
 def test_a_reference_that_lacks_a_function_is_named() -> None:
     message = refusal(BASE, **{"add/reference.py": "def generate_input(): ...\n"})
     assert "must define check_implementation" in message
-    assert "lacks check_implementation" in refusal(
+    assert "add/task.yml:13: reference.py must define check_implementation" in refusal(
         BASE + "grader: native\n", **{"add/reference.py": "def generate_input(): ...\n"}
     )
 
