@@ -6,7 +6,7 @@ import importlib.util
 import platform
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -26,7 +26,7 @@ from bot.store.embedded import open_database
 from bot.store.embedded.binaries import packaged
 from bot.store.event_log import log_to
 from bot.store.failures import where
-from bot.store.locks import opened_lock, serving, taken
+from bot.store.locks import is_served, judging, judging_in_turn, serving
 from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store
 from runners import backends, plugins
@@ -60,15 +60,16 @@ class Installation:
 
     def is_served(self) -> bool:
         """Whether a `podium up` works through the queue of this data folder now."""
-        with serving(self.data_dir, take=False) as free:
-            return not free
+        return is_served(self.data_dir)
 
     @asynccontextmanager
     async def open(self, *, exclusive: bool = False) -> AsyncIterator[OpenPodium]:
         """The database, migrated, and the store on it."""
         clock = SystemClock()
         async with AsyncExitStack() as stack:
-            served = not stack.enter_context(serving(self.data_dir, take=exclusive))
+            served = self.is_served()
+            if exclusive:
+                await stack.enter_async_context(serving(self.data_dir))
             log_to(self.data_dir / "podium.log")
             dsn, ready = await stack.enter_async_context(self._database(exclusive=exclusive))
             # Who joins a running Podium must not change the tables under it.
@@ -114,7 +115,15 @@ class Installation:
     async def working(
         self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
     ) -> AsyncIterator[None]:
-        """Dispatcher and reaper for as long as the caller stays."""
+        """The only judge of this data folder for as long as the caller stays."""
+        async with judging(self.data_dir), self._working(podium, runners, rounds):
+            yield
+
+    @asynccontextmanager
+    async def _working(
+        self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
+    ) -> AsyncIterator[None]:
+        """Dispatcher and reaper; RunnerError when a runner cannot say what it offers."""
         stop = asyncio.Event()
         lease_s = self.settings.lease_s
         sixth_s = lease_s / 6
@@ -123,9 +132,11 @@ class Installation:
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
             group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
+            asking = group.create_task(_ask(runners), name="asking")
             try:
                 yield
             finally:
+                asking.cancel()
                 stop.set()
 
     @asynccontextmanager
@@ -162,14 +173,10 @@ class Installation:
 
     async def _work_in_turn(self, podium: OpenPodium, stop: asyncio.Event) -> None:
         """Two judges on one machine would disturb each other's times."""
-        with opened_lock(self.data_dir, "judge.lock") as lock:
-            while not taken(lock):
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), 0.2)
-                if stop.is_set():
-                    return
-            async with self.runners() as runners, self.working(podium, runners):
-                await stop.wait()
+        async with judging_in_turn(self.data_dir, stop) as turn:
+            if turn:
+                async with self.runners() as runners, self._working(podium, runners):
+                    await stop.wait()
 
     def read_task(self, path: Path) -> TaskBundle:
         """The files of a task's folder or zip."""
@@ -177,7 +184,7 @@ class Installation:
             return folders.read_folder(path)
         try:
             with path.open("rb") as file:
-                return read_zip(file.read(_MAX_ZIP))
+                return read_zip(file.read(_MAX_ZIP), name=path.stem)
         except OSError as error:
             raise UserError("no-such-task", f"{path}: cannot be read ({error.strerror})") from error
         except UserError as error:
@@ -222,6 +229,12 @@ class Installation:
         )
 
 
+async def _ask(runners: Sequence[Runner]) -> None:
+    """RunnerError for one that cannot serve: a dispatcher would wait for it in silence."""
+    for runner in runners:
+        await runner.capabilities()
+
+
 def _say_that_others_remain() -> None:
     sys.stderr.write("done; the database stays open for the other commands that use it\n")
 
@@ -258,8 +271,7 @@ def _postgres(settings: Settings) -> Requirement:
 
 def _data_folder(data_dir: Path) -> Requirement:
     try:
-        with serving(data_dir, take=False) as free:
-            words = "free" if free else "served by a running `podium up`"
+        words = "served by a running `podium up`" if is_served(data_dir) else "free"
     except SetupError as error:
         remedy = "choose another folder with --data or PODIUM_DATA_DIR"
         return Requirement("data folder", found=False, detail=str(error), remedy=remedy)

@@ -234,6 +234,18 @@ end $$;
 create trigger audit_stays before update or delete or truncate on audit
     for each statement execute function refuse_change();
 
+-- Which workers live, and room for forgetting old events.
+
+create table workers (
+    name        text primary key,
+    gpus        text[],
+    lease_until timestamptz not null
+);
+comment on table workers is 'Who works through the queue now; a worker that is gone stays until its lease has run out';
+comment on column workers.gpus is 'The GPU types it offers; null while its runners have not answered';
+
+create index job_events_old on job_events (at);
+
 -- Where doors show submissions, and how far each has got.
 
 create table displays (

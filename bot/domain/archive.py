@@ -16,18 +16,25 @@ MAX_ENTRIES = 1_000
 MAX_RATIO = 200
 """Unpacked bytes per packed byte of one entry, above 64 KiB."""
 MAX_NAME = 240
+METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+"""The compressions that Python unpacks no further than asked; bz2 and LZMA have no such bound."""
 
 _NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
 _LITTER = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")
 _FORM = "a task's zip holds one folder with task.yml in it"
+_UTF8 = 0x800
+"""The flag of an entry whose name is UTF-8; any other name is of code page 437."""
 
 
 def _refusal(name: str, message: str) -> UserError:
     return UserError("bad-zip", f"{name[:MAX_NAME]}: {message}" if name else message)
 
 
-def read_zip(data: bytes) -> TaskBundle:
-    """The bundle in a zip; UserError `bad-zip` names the entry and the correct form."""
+def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
+    """The bundle in a zip; UserError `bad-zip` names the entry and the correct form.
+
+    `name` is the zip's own, without its suffix: a task at the top of the zip has no other.
+    """
     if len(data) > MAX_PACKED:
         raise _refusal("", f"the zip has {len(data):,} bytes; at most {MAX_PACKED:,} are taken")
     try:
@@ -35,7 +42,8 @@ def read_zip(data: bytes) -> TaskBundle:
             files = _read_entries(archive)
     except (zipfile.BadZipFile, EOFError, ValueError, OSError, NotImplementedError) as error:
         raise _refusal("", f"this is not a readable zip ({error}); {_FORM}") from error
-    return TaskBundle(files, _root(files))
+    root = _root(files)
+    return TaskBundle(files, root, root or name)
 
 
 def _read_entries(archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -88,6 +96,10 @@ def _kind_fault(entry: zipfile.ZipInfo) -> str:
             "a link or special file; put the file itself into the zip",
         ),
         (bool(entry.flag_bits & 0x1), "encrypted; make the zip without a password"),
+        (
+            entry.compress_type not in METHODS,
+            "compressed otherwise than by Deflate; make the zip with the usual compression",
+        ),
         (nested, "an archive inside the zip; unpack it first"),
         (
             entry.file_size > MAX_UNPACKED,
@@ -104,7 +116,12 @@ def _require_apart(entries: list[zipfile.ZipInfo]) -> None:
     for entry in sorted(entries, key=lambda e: e.header_offset):
         if entry.header_offset < end:
             raise _refusal(entry.filename, "overlaps another entry; make the zip anew")
-        end = entry.header_offset + 30 + len(entry.orig_filename.encode()) + entry.compress_size
+        end = entry.header_offset + 30 + _stored_length(entry) + entry.compress_size
+
+
+def _stored_length(entry: zipfile.ZipInfo) -> int:
+    """The bytes of an entry's name in the zip."""
+    return len(entry.orig_filename.encode("utf-8" if entry.flag_bits & _UTF8 else "cp437"))
 
 
 def _require_distinct(names: list[str]) -> None:

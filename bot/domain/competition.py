@@ -1,23 +1,25 @@
 """Competition YAML: a set of tasks with its deadlines and GPU types, in KernelBot's form."""
 
 import json
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
-from bot.domain.document import Document, read_document, unknown_key, validation_refusal
+from bot.domain.deadline import parse_deadline
+from bot.domain.document import (
+    Document,
+    Path,
+    Value,
+    read_document,
+    unknown_key,
+    validation_refusal,
+)
 from bot.domain.errors import UserError
 from runners.contract.task import GPU_NAME
 from runners.contract.wire import Wire
-
-_DEADLINE = re.compile(
-    r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2})?)?"
-    r"(?:\s*(?P<zone>[A-Za-z][A-Za-z0-9_+/-]*|[+-]\d{2}:?\d{2}))?"
-)
 
 Gpu = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 
@@ -43,50 +45,53 @@ class Competition:
     warnings: tuple[str, ...] = ()
 
 
-class _ProblemEntry(Wire):
+class _Lenient(Wire):
+    """Sets come from elsewhere: a key of theirs that is not ours is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class _ProblemEntry(_Lenient):
     directory: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_./-]*$")]
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
     deadline: str | None = None
     gpus: tuple[Gpu, ...] = ()
 
 
-class _CompetitionFile(Wire):
+class _CompetitionFile(_Lenient):
     name: Annotated[str, StringConstraints(min_length=1)]
     deadline: str | None = None
     description: str = ""
     problems: Annotated[tuple[_ProblemEntry, ...], Field(min_length=1)]
 
 
-def parse_competition(
-    text: str | bytes, *, file: str = "competition.yml", strict: bool = True
-) -> Competition:
-    """Read a competition; UserError with file and line. Not strict: unknown keys are warnings."""
-    data = text.encode() if isinstance(text, str) else text
+def parse_competition(data: bytes, file: str) -> Competition:
+    """Read a competition; UserError with file and line. Unknown keys are only warned about."""
     document = read_document(data, file)
-    known = dict(document.value)
-    warnings = []
-    for key in document.value.keys() - _CompetitionFile.model_fields.keys():
-        refused = document.refusal((key,), unknown_key(key, _CompetitionFile.model_fields))
-        if strict:
-            raise refused
-        warnings.append(refused.message)
-        del known[key]
     try:
-        written = _CompetitionFile.model_validate_json(json.dumps(known))
+        written = _CompetitionFile.model_validate_json(json.dumps(document.value))
     except ValidationError as error:
-        raise _schema_refusal(document, error) from error
+        raise validation_refusal(document, error) from error
     problems = tuple(_problem(document, i, entry) for i, entry in enumerate(written.problems))
     _require_distinct(document, problems)
     deadline = _deadline(document, ("deadline",), written.deadline)
-    return Competition(written.name, deadline, written.description, problems, tuple(warnings))
+    warnings = tuple(_warnings(document))
+    return Competition(written.name, deadline, written.description, problems, warnings)
 
 
-def _schema_refusal(document: Document, error: ValidationError) -> UserError:
-    found = error.errors(include_url=False)[0]
-    if found["type"] == "extra_forbidden":
-        key = str(found["loc"][-1])
-        return document.refusal(found["loc"], unknown_key(key, _ProblemEntry.model_fields))
-    return validation_refusal(document, error)
+def _warnings(document: Document) -> Iterator[str]:
+    """What is said about the keys that were passed over."""
+    yield from _unknown_keys(document, (), document.value, _CompetitionFile)
+    problems = document.value["problems"]
+    for i, problem in enumerate(problems if isinstance(problems, list) else ()):
+        yield from _unknown_keys(document, ("problems", i), problem, _ProblemEntry)
+
+
+def _unknown_keys(document: Document, path: Path, value: Value, model: type[Wire]) -> Iterator[str]:
+    known = model.model_fields
+    for key in value if isinstance(value, dict) else ():
+        if key not in known:
+            yield document.refusal((*path, key), unknown_key(key, known)).message
 
 
 def _problem(document: Document, i: int, entry: _ProblemEntry) -> Problem:
@@ -105,41 +110,10 @@ def _require_distinct(document: Document, problems: tuple[Problem, ...]) -> None
             raise document.refusal(("problems", i, "name"), f"the name {name!r} stands here again")
 
 
-def _deadline(document: Document, path: tuple[str | int, ...], text: str | None) -> datetime | None:
+def _deadline(document: Document, path: Path, text: str | None) -> datetime | None:
+    if text is None or not text.strip():
+        return None
     try:
-        return parse_deadline(text or "")
+        return parse_deadline(text)
     except UserError as error:
         raise document.refusal(path, error.message) from error
-
-
-def parse_deadline(text: str) -> datetime | None:
-    """`YYYY-MM-DD[ HH:MM][ zone]` as an aware time, UTC when no zone is named; None when empty."""
-    if not text.strip():
-        return None
-    found = _DEADLINE.fullmatch(text.strip())
-    if found is None:
-        raise _deadline_refusal(text)
-    try:
-        day = datetime.strptime(found["day"], "%Y-%m-%d").replace(tzinfo=UTC)
-        hour, minute = int(found["hour"] or 0), int(found["minute"] or 0)
-        return day.replace(hour=hour, minute=minute, tzinfo=_zone(found["zone"])).astimezone(UTC)
-    except (ValueError, OverflowError, ZoneInfoNotFoundError, OSError) as error:
-        raise _deadline_refusal(text) from error
-
-
-def _zone(text: str | None) -> tzinfo:
-    if text is None or text.upper() in ("UTC", "Z", "GMT"):
-        return UTC
-    if text[0] in "+-":
-        sign = -1 if text[0] == "-" else 1
-        hours, minutes = int(text[1:3]), int(text[-2:])
-        return timezone(sign * timedelta(hours=hours, minutes=minutes))
-    return ZoneInfo(text)
-
-
-def _deadline_refusal(text: str) -> UserError:
-    return UserError(
-        "bad-deadline",
-        f"{text!r} is no deadline; write YYYY-MM-DD[ HH:MM][ zone], as in "
-        "'2030-06-30 18:00 Europe/Berlin'",
-    )

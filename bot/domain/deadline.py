@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo, available_timezones
 from bot.domain.errors import UserError
 
 _FORM = re.compile(
-    r"(?P<day>\d{4}-\d{2}-\d{2})(?:[ T](?P<time>\d{1,2}:\d{2}))?(?: *(?P<zone>[^\s\d].*|[+-].*))?"
+    r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:[ T](?P<time>\d{1,2}:\d{2}))?"
+    r"(?: *(?P<zone>[^\s\d].*|[+-].*))?"
 )
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _YEARS = range(1971, 9000)

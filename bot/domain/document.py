@@ -1,6 +1,7 @@
 """YAML from outside as plain values, each with the line on which it stands."""
 
 import difflib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -13,7 +14,10 @@ MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
 """Values in one document, aliases counted as often as they are used."""
 MAX_DEPTH = 24
+MAX_SCALAR = 64
+"""Characters of a value that is no text: YAML's numbers cost more than their length to read."""
 
+_TEXT = "tag:yaml.org,2002:str"
 _PLAIN = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
 
 Path = tuple[str | int, ...]
@@ -88,16 +92,21 @@ class _Reading:
         return found
 
     def key(self, node: yaml.Node) -> str:
-        plain = isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str"
+        plain = isinstance(node, yaml.ScalarNode) and node.tag == _TEXT
         if not plain:
             raise self.refuse(node, "a key must be a plain word, as in 'lang: py'")
         return str(node.value)
 
     def scalar(self, node: yaml.Node) -> Value:
+        if node.tag != _TEXT and len(node.value) > MAX_SCALAR:
+            words = f"a value of {len(node.value)} characters that is no text; quote it"
+            raise self.refuse(node, words)
         try:
             value = self.loader.construct_object(node)
         except (yaml.YAMLError, ValueError, OverflowError) as error:
             raise self.refuse(node, "this value is not plain YAML; quote it") from error
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self.refuse(node, f"{node.value} is no finite number; quote it")
         if value is None or isinstance(value, bool | int | float | str):
             return value
         raise self.refuse(node, "only text, numbers, true and false, lists and mappings are taken")

@@ -37,6 +37,10 @@ _OPERATORS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.FloorDiv: lambda a, b: a // b,
     ast.Pow: _power,
 }
+_SIGNS: dict[type[ast.unaryop], Callable[[Number], Number]] = {
+    ast.UAdd: lambda a: a,
+    ast.USub: lambda a: -a,
+}
 _FUNCTIONS: dict[str, Callable[[list[Number]], Number]] = {"min": min, "max": max}
 
 
@@ -83,7 +87,9 @@ def _require_arithmetic(node: ast.AST) -> None:
             return
         case ast.BinOp(op=op) if type(op) in _OPERATORS:
             return
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd()) | ast.unaryop() | ast.operator():
+        case ast.UnaryOp(op=op) if type(op) in _SIGNS:
+            return
+        case ast.unaryop() | ast.operator():
             return
         case ast.Call(func=ast.Name(id="min" | "max"), args=[_, *_], keywords=[]):
             return
@@ -93,23 +99,30 @@ def _require_arithmetic(node: ast.AST) -> None:
 
 
 def _value(node: ast.expr, args: Mapping[str, ArgValue]) -> Number:
+    return _bounded(_computed(node, args))
+
+
+def _bounded(number: Number) -> Number:
+    """The number itself; written so that NaN is refused too."""
+    if not abs(number) <= MAX_VALUE:
+        raise FormulaError(f"a value above {MAX_VALUE:g}")
+    return number
+
+
+def _computed(node: ast.expr, args: Mapping[str, ArgValue]) -> Number:
     match node:
         case ast.Constant(value=int() | float() as number):
-            found: Number = number
+            return number
         case ast.Name(id=name):
-            found = _argument(name, args)
-        case ast.UnaryOp(op=op, operand=operand):
-            inner = _value(operand, args)
-            found = -inner if isinstance(op, ast.USub) else inner
+            return _argument(name, args)
+        case ast.UnaryOp(op=sign, operand=operand):
+            return _SIGNS[type(sign)](_value(operand, args))
         case ast.BinOp(left=left, op=op, right=right):
-            found = _OPERATORS[type(op)](_value(left, args), _value(right, args))
+            return _OPERATORS[type(op)](_value(left, args), _value(right, args))
         case ast.Call(func=ast.Name(id=name), args=values):
-            found = _FUNCTIONS[name]([_value(value, args) for value in values])
+            return _FUNCTIONS[name]([_value(value, args) for value in values])
         case _:
             raise FormulaError("not arithmetic")
-    if not abs(found) <= MAX_VALUE:
-        raise FormulaError(f"a value above {MAX_VALUE:g}")
-    return found
 
 
 def _argument(name: str, args: Mapping[str, ArgValue]) -> Number:

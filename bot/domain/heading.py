@@ -46,7 +46,7 @@ def _directive(number: int, words: list[str]) -> tuple[str, tuple[str, ...]]:
     if words[0] not in _KEYS.get(key, ()):
         known = ", ".join(name for name, markers in _KEYS.items() if words[0] in markers)
         raise _bad(number, f"unknown key {words[1]!r}; there are: {known}")
-    values = tuple(part for word in words[2:] for part in word.split(",") if part)
+    values = tuple(" ".join(words[2:]).replace(",", " ").split())
     if not values:
         raise _bad(number, f"{key!r} needs a value, as in {words[0]} {key} {_EXAMPLES[key]}")
     return "gpus" if key == "gpu" else key, values

@@ -1,10 +1,13 @@
-"""Whether a runner can serve a task, and what it lacks when it cannot."""
+"""Whether a runner can serve a task or a solution, and what it lacks when it cannot."""
 
 from collections.abc import Iterable
 
+from bot.domain.solutions import Solution
 from runners.contract.evaluation import CPU
 from runners.contract.runner import Capabilities
 from runners.contract.task import Device, TaskDefinition
+
+_NEEDS_GPU = frozenset({"cuda", "triton"})
 
 
 def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple[str, ...]:
@@ -15,13 +18,36 @@ def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple
         f"grader {task.grader}": task.grader in capabilities.graders,
         f"task format {task.format}": task.format in capabilities.formats,
         "several GPUs at once": capabilities.multi_gpu or not task.multi_gpu,
-        "a CUDA device": task.device is not Device.CUDA or gpu != CPU,
+        f"the device {task.device}": has_device(task, gpu),
     }
-    lacks = [name for name, there in offered.items() if not there]
-    lacks += [f"library {name}" for name in task.libraries if name not in capabilities.libraries]
     layers = capabilities.isolation.layers
-    lacks += [f"isolation layer {name}" for name in task.isolation if name not in layers]
-    return tuple(lacks)
+    offered |= {f"library {name}": name in capabilities.libraries for name in task.libraries}
+    offered |= {f"isolation layer {name}": name in layers for name in task.isolation}
+    return tuple(name for name, there in offered.items() if not there)
+
+
+def has_device(task: TaskDefinition, gpu: str) -> bool:
+    """Whether a GPU type is one on which the task's inputs may live.
+
+    A task of the CPU would run beside a GPU too, but rank a time that is not that GPU's.
+    """
+    match task.device:
+        case Device.ANY:
+            return True
+        case Device.CUDA:
+            return gpu != CPU
+        case Device.CPU:
+            return gpu == CPU
+
+
+def missing_for(capabilities: Capabilities, solution: Solution, gpu: str) -> tuple[str, ...]:
+    """What a runner lacks of what a shipped solution needs; empty when it can run it."""
+    has_gpu = gpu != CPU
+    return tuple(
+        need
+        for need in solution.needs
+        if not (has_gpu if need in _NEEDS_GPU else need in capabilities.libraries)
+    )
 
 
 def least_missing(

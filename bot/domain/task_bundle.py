@@ -12,10 +12,14 @@ TASK_FILE = "task.yml"
 
 @dataclass(frozen=True, slots=True)
 class TaskBundle:
-    """Files by posix path; `root` is the task's folder among them, empty for the top."""
+    """Files by posix path; `root` is the task's folder among them, empty for the top.
+
+    `name` is what the task is called unless somebody says otherwise: as its folder, when empty.
+    """
 
     files: Mapping[str, bytes]
     root: str = ""
+    name: str = ""
 
     def locate(self, source: str) -> str:
         """The path of `source`, written relative to the task's folder; UserError if it escapes."""

@@ -15,6 +15,8 @@ from bot.domain.task_source import defined_names, parse_python, wants_cuda
 from runners.contract.task import Device, Grader, Language, TaskDefinition, TaskFormat
 
 REFERENCE = "reference.py"
+MAX_TASK = 8 << 20
+"""Bytes of a whole task as it travels: beside the largest submission it fits one request."""
 
 _SHARED = frozenset({"task.py", "utils.py"})
 _HEADERS = (".h", ".hpp", ".hh", ".cuh", ".inc", ".inl")
@@ -58,14 +60,15 @@ def parse_task(
 def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = True) -> ParsedTask:
     """As `parse_task`, with the warnings of a reading that is not strict.
 
-    `name` defaults to the task's folder.
+    `name` defaults to the bundle's.
     """
     path = bundle.locate(TASK_FILE)
     if path not in bundle.files:
         raise UserError("bad-task", f"{path}: there is no such file; a task is a folder with one")
     document = read_document(bundle.files[path], path)
     written, warnings = read_schema(document, strict=strict)
-    task = _define(_Source(written, document, bundle), name or posixpath.basename(bundle.root))
+    own_name = bundle.name or posixpath.basename(bundle.root)
+    task = _define(_Source(written, document, bundle), name or own_name)
     return ParsedTask(task, warnings)
 
 
@@ -89,7 +92,7 @@ def _define(source: _Source, name: str) -> TaskDefinition:
         exclude={"files", "templates", "grader", "device", "flops", "bytes"}, exclude_unset=True
     )
     try:
-        return TaskDefinition(
+        task = TaskDefinition(
             name=name,
             files=files,
             submission_file=_submission_file(written),
@@ -103,6 +106,18 @@ def _define(source: _Source, name: str) -> TaskDefinition:
         )
     except ValidationError as error:
         raise _definition_refusal(source.document, name, error) from error
+    _require_portable(task, source.document)
+    return task
+
+
+def _require_portable(task: TaskDefinition, document: Document) -> None:
+    length = len(task.model_dump_json().encode())
+    if length > MAX_TASK:
+        raise UserError(
+            "bad-task",
+            f"{document.file}: the task has {length:,} bytes with all its files; at most "
+            f"{MAX_TASK:,} are taken, so compute large data in reference.py",
+        )
 
 
 def _definition_refusal(document: Document, name: str, error: ValidationError) -> UserError:
@@ -110,8 +125,8 @@ def _definition_refusal(document: Document, name: str, error: ValidationError) -
         return validation_refusal(document, error)
     return UserError(
         "bad-task",
-        f"{document.file}: {name!r} is no name for a task; name its folder in lower case "
-        "with letters, digits, '-' and '_', at most 64, as in 'vector-add'",
+        f"{document.file}: {name!r} is no name for a task; name its folder, or its zip, in lower "
+        "case with letters, digits, '-' and '_', at most 64, as in 'vector-add'",
     )
 
 
@@ -147,20 +162,30 @@ def _add_templates(source: _Source, files: dict[str, str]) -> dict[str, str]:
 
 
 def _grader(source: _Source, files: dict[str, str]) -> Grader:
-    written, document = source.written, source.document
-    missing = " and ".join(sorted(_NATIVE[written.format] - _reference_names(source, files)))
-    can_popcorn = written.lang is Language.CUDA or written.config.main in files
-    if written.grader is Grader.NATIVE and missing:
-        raise document.refusal(("grader",), f"{REFERENCE} lacks {missing}")
-    if written.grader is Grader.POPCORN and not can_popcorn:
-        raise document.refusal(("grader",), f"{written.config.main!r} is not among the files")
-    if written.grader is not None:
-        return written.grader
-    if missing and not can_popcorn:
-        raise document.refusal(
-            ("files",), f"{REFERENCE} must define {missing} (or the task brings an eval.py)"
-        )
-    return Grader.POPCORN if missing else Grader.NATIVE
+    """The grader asked for, else the first that can grade what the task brings."""
+    wanted = source.written.grader
+    faults = {grader: _fault(grader, source, files) for grader in Grader}
+    if wanted is not None:
+        if faults[wanted]:
+            raise source.document.refusal(("grader",), faults[wanted])
+        return wanted
+    able = next((grader for grader, fault in faults.items() if not fault), None)
+    if able is None:
+        words = f"{faults[Grader.NATIVE]} (or the task brings an eval.py)"
+        raise source.document.refusal(("files",), words)
+    return able
+
+
+def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
+    """Why a grader cannot grade the task; empty when it can."""
+    written = source.written
+    match grader:
+        case Grader.NATIVE:
+            missing = sorted(_NATIVE[written.format] - _reference_names(source, files))
+            return f"{REFERENCE} must define {' and '.join(missing)}" if missing else ""
+        case Grader.POPCORN:
+            brought = written.lang is Language.CUDA or written.config.main in files
+            return "" if brought else f"{written.config.main!r} is not among the files"
 
 
 def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
@@ -173,7 +198,8 @@ def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
 def _device(files: dict[str, str], written: TaskFile, grader: Grader) -> Device:
     if written.lang is Language.CUDA:
         return Device.CUDA
-    unused = written.config.main if grader is Grader.NATIVE else None
-    sources = ((name, text) for name, text in files.items() if name != unused)
-    trees = (parse_python(text, name) for name, text in sources if name.endswith(".py"))
+    sources = {name: text for name, text in files.items() if name.endswith(".py")}
+    if grader is Grader.NATIVE:
+        sources.pop(written.config.main, None)  # the evaluation that is not used
+    trees = [parse_python(text, name) for name, text in sources.items()]
     return Device.CUDA if any(wants_cuda(tree) for tree in trees) else Device.ANY

@@ -11,7 +11,14 @@ from runners.contract.verdict import Verdict
 
 def lint(task: TaskDefinition, shipped: tuple[Solution, ...]) -> tuple[Finding, ...]:
     """Every static finding on the task."""
-    remarks = (*_on_words(task), *_on_solutions(shipped), *_on_cases(task))
+    remarks = (
+        *_on_words(task),
+        *_on_solutions(shipped),
+        *_on_repeats("tests", task.tests),
+        *_on_repeats("benchmarks", task.benchmarks),
+        *_on_small_benchmarks(task),
+        *_on_even_sizes(task),
+    )
     return tuple(Finding(Level.WARNING, TASK_FILE, remark) for remark in remarks)
 
 
@@ -29,16 +36,21 @@ def _on_solutions(shipped: tuple[Solution, ...]) -> Iterator[str]:
         yield "no solution under solutions/wrong proves that the check refuses anything"
 
 
-def _on_cases(task: TaskDefinition) -> Iterator[str]:
-    for kind, cases in (("tests", task.tests), ("benchmarks", task.benchmarks)):
-        shapes = [tuple(_shape(case).items()) for case in cases]
-        repeated = [case.spec for i, case in enumerate(cases) if shapes[i] in shapes[:i]]
-        if repeated:
-            yield f"{kind}: {repeated[0]!r} repeats the arguments of an earlier case"
+def _on_repeats(kind: str, cases: tuple[Workload, ...]) -> Iterator[str]:
+    shapes = [tuple(_shape(case).items()) for case in cases]
+    repeated = [case.spec for i, case in enumerate(cases) if shapes[i] in shapes[:i]]
+    if repeated:
+        yield f"{kind}: {repeated[0]!r} repeats the arguments of an earlier case"
+
+
+def _on_small_benchmarks(task: TaskDefinition) -> Iterator[str]:
     for benchmark in task.benchmarks:
         covering = next((test for test in task.tests if _covers(test, benchmark)), None)
         if covering is not None:
             yield f"the benchmark {benchmark.spec!r} is no larger than the test {covering.spec!r}"
+
+
+def _on_even_sizes(task: TaskDefinition) -> Iterator[str]:
     sizes = [value for test in task.tests for value in _sizes(test).values()]
     if sizes and all(size % 16 == 0 for size in sizes):
         yield "every size in the tests is a multiple of 16; add one that leaves a rest"

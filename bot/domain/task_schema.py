@@ -1,6 +1,7 @@
 """The keys of task.yml: their types, and what one document must satisfy by itself."""
 
 import json
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field, StringConstraints, ValidationError
@@ -27,6 +28,12 @@ from runners.contract.wire import Wire
 SLOT = "@SUBMISSION@"
 """The source which stands for the submission."""
 MAX_CASES = 200
+
+_FOREIGN = {
+    Language.PYTHON: frozenset({"sources", "include_dirs", "defines", "compile_flags"}),
+    Language.CUDA: frozenset({"main"}),
+}
+"""The keys of `config` which mean nothing for a language."""
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 
@@ -113,9 +120,14 @@ def _schema_refusal(document: Document, error: ValidationError) -> UserError:
 
 
 def _check(written: TaskFile, document: Document, *, strict: bool) -> tuple[str, ...]:
+    _check_names(written, document)
     _check_slot(written, document)
+    _check_language(written, document)
+    _check_sources(written, document)
     _check_cases(written, document)
     _check_formulas(written, document)
+    if written.launch is not None:
+        _check_launch(written.launch, document)
     warnings = []
     for kind, use in (("tests", "checked against"), ("benchmarks", "ranked by")):
         if getattr(written, kind):
@@ -127,17 +139,36 @@ def _check(written: TaskFile, document: Document, *, strict: bool) -> tuple[str,
     return tuple(warnings)
 
 
-def _check_slot(written: TaskFile, document: Document) -> None:
+def _check_names(written: TaskFile, document: Document) -> None:
     names = [entry.name for entry in written.files]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise document.refusal(("files", i), f"the file name {name!r} stands here again")
+
+
+def _check_slot(written: TaskFile, document: Document) -> None:
     slots = sum(entry.source == SLOT for entry in written.files)
     if slots != 1:
         example = '{"name": "submission.py", "source": "@SUBMISSION@"}'
         raise document.refusal(
             ("files",), f"{slots} files have the source {SLOT}; exactly one must, as in {example}"
         )
+
+
+def _check_language(written: TaskFile, document: Document) -> None:
+    """Refuse what would be accepted and never looked at."""
+    foreign = sorted(_FOREIGN[written.lang] & written.config.model_fields_set)
+    path = ("config", *foreign[:1])
+    if written.lang is Language.PYTHON and written.launch is not None:
+        foreign, path = ["launch"], ("launch",)
+    if foreign:
+        raise document.refusal(
+            path, f"{foreign[0]!r} means nothing for lang: {written.lang}; leave it out"
+        )
+
+
+def _check_sources(written: TaskFile, document: Document) -> None:
+    names = {entry.name for entry in written.files}
     missing = next((name for name in written.config.sources if name not in names), None)
     if missing is not None:
         raise document.refusal(("config", "sources"), f"{missing!r} is not among the files")
@@ -159,24 +190,33 @@ def _check_cases(written: TaskFile, document: Document) -> None:
 
 
 def _check_formulas(written: TaskFile, document: Document) -> None:
-    launch = written.launch
-    formulas: list[tuple[str, int | str | None]] = [
-        ("flops", written.flops),
-        ("bytes", written.bytes),
-    ]
-    if launch is not None:
-        formulas += [("launch", part) for part in (*launch.grid, *launch.block, launch.shared)]
-    for key, text in formulas:
-        if text is None:
-            continue
+    for path, text, least in _formulas(written):
         try:
             formula = parse_formula(str(text))
             for case in (*written.tests, *written.benchmarks):
-                _require_positive(key, formula.value(case.args), case)
+                _require_least(formula.value(case.args), least, case)
         except FormulaError as error:
-            raise document.refusal((key,), f"{key}: {error}") from error
+            raise document.refusal(path, f"{'.'.join(path)}: {error}") from error
 
 
-def _require_positive(key: str, value: float, case: Workload) -> None:
-    if value < 0 or (key != "launch" and value == 0):
-        raise FormulaError(f"{value:g} for the case {case.spec!r}; it must be above 0")
+def _check_launch(launch: Launch, document: Document) -> None:
+    for key, sizes in (("grid", launch.grid), ("block", launch.block)):
+        if not 1 <= len(sizes) <= 3:
+            raise document.refusal(("launch", key), f"launch.{key}: give one to three sizes")
+
+
+def _formulas(written: TaskFile) -> Iterator[tuple[tuple[str, ...], int | str, int]]:
+    """Every formula with its path and the least value that it may have for a case."""
+    if written.flops is not None:
+        yield ("flops",), written.flops, 1
+    if written.bytes is not None:
+        yield ("bytes",), written.bytes, 1
+    if written.launch is not None:
+        yield from ((("launch", "grid"), part, 1) for part in written.launch.grid)
+        yield from ((("launch", "block"), part, 1) for part in written.launch.block)
+        yield ("launch", "shared"), written.launch.shared, 0
+
+
+def _require_least(value: float, least: int, case: Workload) -> None:
+    if value < least:
+        raise FormulaError(f"{value:g} for the case {case.spec!r}; it must be at least {least}")

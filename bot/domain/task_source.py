@@ -1,7 +1,7 @@
 """What a task's own Python says about it, read from its syntax tree and never run."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from bot.domain.document import refusal
 
@@ -17,30 +17,49 @@ def parse_python(text: str, file: str) -> ast.Module:
 
 
 def defined_names(tree: ast.Module) -> frozenset[str]:
-    """The names which the module binds at its top level, also under `if` and `try`."""
+    """The names which the module binds at its top level, also under `if`, `try` and `with`."""
     return frozenset(name for statement in _top(tree.body) for name in _bound(statement))
 
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         yield statement
-        for block in ("body", "orelse", "finalbody"):
-            if isinstance(statement, ast.If | ast.Try | ast.With):
-                yield from _top(getattr(statement, block, ()))
+        for block in _blocks(statement):
+            yield from _top(block)
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
+def _blocks(statement: ast.stmt) -> tuple[Sequence[ast.stmt], ...]:
+    """The statements within one that still run at the module's top level."""
+    match statement:
+        case ast.If(body=body, orelse=orelse):
+            return (body, orelse)
+        case ast.With(body=body):
+            return (body,)
+        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=last):
+            return (body, *(handler.body for handler in handlers), orelse, last)
+        case _:
+            return ()
+
+
+def _bound(statement: ast.stmt) -> Iterable[str]:
     match statement:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
+            return (name,)
         case ast.Assign(targets=targets):
-            yield from (target.id for target in targets if isinstance(target, ast.Name))
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
-            yield name
+            return _assigned(targets)
+        case ast.AnnAssign(target=target, value=ast.expr()):
+            return _assigned([target])
         case ast.ImportFrom(names=names) | ast.Import(names=names):
-            yield from (alias.asname or alias.name for alias in names)
+            return [alias.asname or alias.name for alias in names]
         case _:
-            return
+            return ()
+
+
+def _assigned(targets: Iterable[ast.expr]) -> Iterator[str]:
+    """The names among the targets, also of `a, b = ...`; not the `x` of `x.a = ...`."""
+    for node in (node for target in targets for node in ast.walk(target)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
 
 
 def wants_cuda(tree: ast.Module) -> bool:

@@ -1,13 +1,20 @@
 """Where events are logged: in the data folder's file, or on stderr while none is open."""
 
+import fcntl
 import logging
+import os
 import sys
 from pathlib import Path
 
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
 from typing_extensions import override
 
 _log = structlog.get_logger(__name__)
+
+MOST_BYTES = 10 << 20
+"""Of one file; then it becomes `podium.log.1`, and what was there `podium.log.2`."""
+OLD_FILES = 2
 
 
 def log_to_stderr() -> None:
@@ -27,7 +34,8 @@ def log_to(path: Path) -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks,
+            # Not the values of local variables: passwords, sources and nonces are among them.
+            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -45,7 +53,11 @@ class _Forwarding(logging.Handler):
 
 
 class _LogFile:
-    """A log that is opened for each line: nobody has to close it, and it may be moved away."""
+    """A log that is opened for each line: nobody has to close it, and it may be moved away.
+
+    Its owner alone may read it. Several processes write to it, and one of them moves it away once
+    it is full.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -55,9 +67,30 @@ class _LogFile:
 
     def msg(self, line: str) -> None:
         try:
-            with self._path.open("a", encoding="utf-8") as file:
+            log = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with os.fdopen(log, "a", encoding="utf-8") as file:
+                os.fchmod(log, 0o600)
                 file.write(f"{line}\n")
+                file.flush()
+                if os.fstat(log).st_size > MOST_BYTES:
+                    self._move_away(log)
         except OSError:
             sys.stderr.write(f"{line}\n")
+
+    def _move_away(self, log: int) -> None:
+        """Only while it is still the log: another process may have moved it a moment ago."""
+        fcntl.flock(log, fcntl.LOCK_EX)
+        if not self._is_at_its_place(log):
+            return
+        names = [self._path, *(self._old(number) for number in range(1, OLD_FILES + 1))]
+        for older, newer in reversed(list(zip(names[1:], names[:-1], strict=True))):
+            if newer.exists():
+                newer.replace(older)
+
+    def _is_at_its_place(self, log: int) -> bool:
+        return self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(log))
+
+    def _old(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
 
     log = debug = info = warning = error = critical = exception = msg

@@ -1,7 +1,9 @@
-"""Turns the driver's exceptions into the store's, and names a database without its password."""
+"""Turns what driver and disk raise into the store's errors; never shows a database's password."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
@@ -65,4 +67,17 @@ def reaching(dsn: str) -> Iterator[None]:
     except DRIVER_FAILURES as error:
         raise SetupError(
             f"no database at {where(dsn)}: {reported(error)}; start it, or correct DATABASE_URL"
+        ) from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises SetupError in place of what the file system refused."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        raise SetupError(
+            f"cannot write to {path}: {'the disk is full' if full else error.strerror}; "
+            f"{'free some space, or ' if full else ''}choose another data folder with --data"
         ) from error

@@ -1,57 +1,95 @@
-"""The locks of a data folder: who serves it and whose turn it is; a dead holder's is freed."""
+"""The locks of a data folder: who serves it and who judges in it; a dead holder's is freed."""
 
+import asyncio
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from bot.domain.errors import SetupError
+from bot.store.failures import writing
+
+_SERVING = "up.lock"
+_JUDGING = "judge.lock"
+_TRIES = 10
+_POLL_S = 0.02
+
+
+def is_served(data_dir: Path) -> bool:
+    """Whether a process serves this data folder now."""
+    with _opened(data_dir, _SERVING) as lock:
+        # Shared: of two who look at once, neither may take the other for one who serves.
+        return not _flocked(lock, fcntl.LOCK_SH)
+
+
+@asynccontextmanager
+async def serving(data_dir: Path) -> AsyncIterator[None]:
+    """Keeps the data folder for this process; SetupError names the one that has it."""
+    with _opened(data_dir, _SERVING) as lock:
+        if not await _taken(lock, data_dir):
+            raise SetupError(
+                f"data folder in use by Podium pid {_holder(lock)}; stop that one, or choose "
+                f"another folder than {data_dir} with --data"
+            )
+        yield
+
+
+@asynccontextmanager
+async def judging(data_dir: Path) -> AsyncIterator[None]:
+    """Keeps the judge's turn for this process; SetupError names the one that has it."""
+    with _opened(data_dir, _JUDGING) as lock:
+        if not await _taken(lock, data_dir):
+            raise SetupError(
+                f"Podium pid {_holder(lock)} judges for {data_dir} on this machine already, and "
+                "two at once would disturb each other's times; stop that one first"
+            )
+        yield
+
+
+@asynccontextmanager
+async def judging_in_turn(data_dir: Path, stop: asyncio.Event) -> AsyncIterator[bool]:
+    """Whether the judge's turn came before `stop` was set; it is kept meanwhile."""
+    with _opened(data_dir, _JUDGING) as lock:
+        while not stop.is_set():
+            if await _taken(lock, data_dir):
+                yield True
+                return
+        yield False
 
 
 @contextmanager
-def serving(data_dir: Path, *, take: bool) -> Iterator[bool]:
-    """Whether nobody else serves this data folder; `take` keeps it for this process."""
-    with opened_lock(data_dir, "up.lock") as lock:
-        free = taken(lock)
-        if take and not free:
-            raise SetupError(_in_use(lock, data_dir))
-        if take:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
-        elif free:
-            fcntl.flock(lock, fcntl.LOCK_UN)
-        yield free
-
-
-@contextmanager
-def opened_lock(data_dir: Path, name: str) -> Iterator[int]:
+def _opened(data_dir: Path, name: str) -> Iterator[int]:
     """The descriptor of a lock that nobody has taken by opening it."""
-    try:
+    with writing(data_dir):
         data_dir.mkdir(parents=True, exist_ok=True)
         lock = os.open(data_dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise SetupError(
-            f"cannot write to {data_dir}: {error.strerror}; choose another folder with --data"
-        ) from error
     try:
         yield lock
     finally:
         os.close(lock)
 
 
-def taken(lock: int) -> bool:
-    """Whether the lock is this process's from now on."""
+async def _taken(lock: int, data_dir: Path) -> bool:
+    """Whether the lock is this process's now; who only looks at it is waited for."""
+    for _ in range(_TRIES):
+        if _flocked(lock, fcntl.LOCK_EX):
+            with writing(data_dir):
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, str(os.getpid()).encode(), 0)
+            return True
+        await asyncio.sleep(_POLL_S)
+    return False
+
+
+def _flocked(lock: int, kind: int) -> bool:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
-def _in_use(lock: int, data_dir: Path) -> str:
-    pid = os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "of an unknown number"
-    return (
-        f"data folder in use by Podium pid {pid}; stop that one, or choose another folder than "
-        f"{data_dir} with --data"
-    )
+def _holder(lock: int) -> str:
+    """The number of the process that has the lock, as text."""
+    return os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "of an unknown number"

@@ -1,14 +1,14 @@
-"""Hands each notice to those who wait for its topic, and a tick to those who wait long."""
+"""Hands each notice to those who wait for its topic, and a tick each second to everyone."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from bot.ports import Notice, Topic
 
 TICK_S = 1.0
-"""How long a subscriber waits for a notice before it is told to look by itself."""
+"""How often a subscriber is told to look by itself: its own notice may be the one that was lost."""
 BACKLOG = 1000
 """Notices kept for a slow subscriber; more are dropped, since they are hints only."""
 
@@ -29,7 +29,7 @@ class Subscriptions:
     async def subscribe(
         self, topics: frozenset[Topic]
     ) -> AsyncIterator[AsyncIterator[Notice | None]]:
-        """Yields a notice, or None about every second when there was none."""
+        """Yields notices, and None at least about every second."""
         queue: asyncio.Queue[Notice] = asyncio.Queue(BACKLOG)
         self._queues[queue] = topics
         try:
@@ -40,11 +40,15 @@ class Subscriptions:
 
 
 async def _ticking(queue: asyncio.Queue[Notice]) -> AsyncGenerator[Notice | None, None]:
+    """Ticks also between the notices of a busy queue, which would else put off the looking."""
+    loop = asyncio.get_running_loop()
+    due = loop.time() + TICK_S
     while True:
-        try:
-            async with asyncio.timeout(TICK_S):
-                notice = await queue.get()
-        except TimeoutError:
-            yield None
-        else:
-            yield notice
+        notice = None
+        with suppress(TimeoutError):
+            if loop.time() < due:
+                async with asyncio.timeout_at(due):
+                    notice = await queue.get()
+        yield notice
+        if notice is None:
+            due = loop.time() + TICK_S

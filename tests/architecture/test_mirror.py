@@ -19,10 +19,6 @@ COVERED_ELSEWHERE = {
     "bot/store/postgres": "tests/conformance/test_store.py",
     "runners/backends/local_process": "tests/unit/runners/backends/local_process",
     "runners/harness/cuda": "tests/gpu",
-    "runners/harness/sandbox/bubblewrap.py": "tests/unit/runners/harness/sandbox/test_outer.py",
-    "runners/harness/sandbox/cgroup.py": "tests/unit/runners/harness/sandbox/test_outer.py",
-    "runners/harness/sandbox/kernel.py": "tests/unit/runners/harness/sandbox/test_isolate.py",
-    "runners/harness/sandbox/view.py": "tests/unit/runners/harness/sandbox/test_isolate.py",
 }
 """Module or folder to the tests which run it whole, where a unit test would only repeat them."""
 

@@ -1,6 +1,7 @@
 """What every store must do, whatever it is made of."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import MOST_ATTEMPTS, JobState
 from bot.domain.score import ScoreValue
 from bot.domain.submission import SubmissionState
-from bot.ports import Beat, Claim, Notice, Store, Topic
+from bot.ports import Beat, Claim, Notice, Outcome, Store, Topic, Worker
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
@@ -373,14 +374,48 @@ async def test_only_ranked_runs_that_did_not_pass_are_refusals(scene: Scene) -> 
         evaluation = make_evaluation(verdict, "case 1 \x00", mode)
         assert await scene.store.jobs.accept(job.id, job.fence, evaluation, None)
     refusals = await scene.store.results.refusals(scene.board.task_version, "CPU")
-    assert [(one.submission, one.verdict) for one in refusals] == [
-        (made[3].id, "timed_out"),
-        (made[0].id, "wrong_answer"),
-    ]
+    assert [(one.submission, one.verdict) for one in refusals] == [(made[3].id, "timed_out")]
     newest = refusals[0]
     assert (newest.message, newest.stage) == ("case 1 \u2400", "test")
     assert (newest.person, newest.person_name) == (scene.ada.id, "Ada")
     assert await scene.store.results.scores(scene.board.task_version, "CPU") == ()
+
+
+async def test_nobody_s_many_refusals_push_out_another_s(scene: Scene) -> None:
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    made = [await scene.submit(person) for person in (bob, *[scene.ada] * 201)]
+    for job in await scene.claim(len(made)):
+        evaluation = make_evaluation(Verdict.CRASHED)
+        assert await scene.store.jobs.accept(job.id, job.fence, evaluation, None)
+    refusals = await scene.store.results.refusals(scene.board.task_version, "CPU")
+    assert [one.submission for one in refusals] == [made[-1].id, made[0].id]
+
+
+async def test_outcomes_tell_how_many_submissions_ended(scene: Scene) -> None:
+    passed, failed, waiting = [await scene.submit() for _ in range(3)]
+    for verdict, score in ((Verdict.PASSED, SCORE), (Verdict.CRASHED, None)):
+        job = await scene.claim_one()
+        assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(verdict), score)
+    wanted = [waiting.id, failed.id, passed.id]
+    assert await scene.store.results.outcomes(wanted) == (
+        Outcome(passed.id, "CPU", Verdict.PASSED, SCORE),
+        Outcome(failed.id, "CPU", Verdict.CRASHED, None),
+    )
+    assert await scene.store.results.outcomes([]) == ()
+
+
+async def test_a_worker_lives_until_it_leaves_or_its_lease_runs_out(
+    store: Store, clock: ManualClock
+) -> None:
+    await store.workers.announce("b", None, LEASE)
+    await store.workers.announce("a", ("H100", "CPU"), LEASE)
+    assert await store.workers.alive() == (Worker("a", ("H100", "CPU")), Worker("b", None))
+    clock.advance(20)
+    await store.workers.announce("b", ("T4",), LEASE)
+    clock.advance(11)
+    assert await store.workers.alive() == (Worker("b", ("T4",)),)
+    await store.workers.leave("b")
+    assert await store.workers.alive() == ()
 
 
 async def test_durations_are_of_the_newest_evaluations_of_one_version_and_gpu_type(
@@ -455,6 +490,31 @@ async def test_events_tell_every_step_in_order(scene: Scene, clock: ManualClock)
     assert {event.job for event in events} == {job.id}
 
 
+async def test_the_latest_event_of_each_running_job_is_given(scene: Scene) -> None:
+    submission = await scene.submit(gpus=("CPU", "L4", "T4"))
+    cpu, l4 = [await scene.claim_one(gpu) for gpu in ("CPU", "L4")]
+    for done in range(3):
+        assert await scene.store.jobs.tell(cpu.id, cpu.fence, "test", {"done": done})
+    latest = {event.job: event for event in await scene.store.jobs.latest(submission.id)}
+    assert set(latest) == {cpu.id, l4.id}
+    assert (latest[cpu.id].kind, latest[cpu.id].body) == ("test", {"done": 2})
+    assert latest[l4.id].kind == "running"
+
+
+async def test_events_are_forgotten_once_their_job_has_ended_long_ago(
+    scene: Scene, clock: ManualClock
+) -> None:
+    ended, unfinished = [await scene.submit() for _ in range(2)]
+    job = await scene.claim_one()
+    assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), None)
+    assert await scene.store.jobs.forget_events(clock.now()) == 0
+    clock.advance(1)
+    assert await scene.store.jobs.forget_events(clock.now()) == 3
+    assert await scene.store.jobs.events(ended.id, EventId(0)) == ()
+    assert len(await scene.store.jobs.events(unfinished.id, EventId(0))) == 1
+    assert len(await scene.store.results.evaluations(ended.id)) == 1
+
+
 async def test_ahead_counts_the_jobs_that_are_claimed_first(scene: Scene) -> None:
     made = [await scene.submit() for _ in range(3)]
     bob = await scene.store.people.ensure("local:bob", "Bob")
@@ -468,18 +528,25 @@ async def test_ahead_counts_the_jobs_that_are_claimed_first(scene: Scene) -> Non
     assert await ahead(line[-1].id) == 0
 
 
+async def _heard(notices: AsyncIterator[Notice | None]) -> Notice:
+    """The next notice; the ticks between are not told by anybody."""
+    while (notice := await anext(notices)) is None:
+        pass
+    return notice
+
+
 async def test_notices_reach_those_who_wait_for_their_topic(scene: Scene) -> None:
     async with scene.store.events.subscribe(frozenset(Topic)) as notices:
         submission = await scene.submit()
-        heard = {await anext(notices) for _ in range(2)}
+        heard = {await _heard(notices) for _ in range(2)}
         progress = Notice(Topic.PROGRESS, str(submission.id))
         assert heard == {Notice(Topic.READY, "CPU"), progress}
         job = await scene.claim_one()
-        assert await anext(notices) == progress
+        assert await _heard(notices) == progress
         await scene.store.jobs.request_cancel(submission.id)
-        assert await anext(notices) == Notice(Topic.CANCEL, str(job.id))
+        assert await _heard(notices) == Notice(Topic.CANCEL, str(job.id))
         await scene.store.jobs.end_cancelled(job.id, job.fence)
-        assert {await anext(notices) for _ in range(2)} == heard
+        assert {await _heard(notices) for _ in range(2)} == heard
 
 
 async def test_a_subscriber_is_told_to_look_when_nothing_is_heard(store: Store) -> None:

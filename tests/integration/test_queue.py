@@ -15,6 +15,8 @@ from bot.domain.score import ScoreValue
 from bot.ports import Claim
 from bot.store.memory import MemoryStore
 from bot.store.postgres import PostgresStore, open_store
+from bot.store.postgres.jobs import PostgresJobs
+from bot.store.queries import query
 from runners.contract.task import Mode
 from tests.benchmarks.queue import FILL, fill
 from tests.doubles.clock import ManualClock
@@ -165,3 +167,45 @@ async def _random_order(scene: Scene, chance: random.Random) -> list[tuple[str, 
     while batch := await scene.claim(chance.randint(1, 4)):
         claimed += batch
     return [names[job.submission] for job in claimed]
+
+
+async def test_a_step_is_told_while_the_worker_ends_the_same_job(
+    postgres_dsn: str, postgres_store: PostgresStore
+) -> None:
+    scene = await set_up(postgres_store)
+    await scene.submit()
+    job = await scene.claim_one()
+    other = await asyncpg.connect(postgres_dsn)
+    for name, values in (
+        ("jobs.lock_held", (job.id, job.fence)),
+        ("jobs.lock_unfinished", (job.submission,)),
+        ("jobs.lock_expired", (job.created_at + timedelta(days=1), 10)),
+    ):
+        transaction = other.transaction()
+        await transaction.start()
+        assert len(await other.fetch(query(name), *values)) == 1
+        # The event refers to the job, whose key must not be locked: whoever ends the job waits for
+        # the submission, which the telling of the step has.
+        async with asyncio.timeout(5):
+            assert await postgres_store.jobs.tell(job.id, job.fence, "test", {})
+        await transaction.rollback()
+    await other.close()
+
+
+async def test_what_was_claimed_is_given_when_the_database_goes_away_on_the_way(
+    postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = await set_up(postgres_store)
+    first = await scene.submit(gpus=("A", "B"))
+    claim_of = PostgresJobs._claim_of
+
+    async def away_for_b(jobs: PostgresJobs, gpu: str, claim: Claim) -> list[Job]:
+        if gpu == "B":
+            raise StoreError("the database is away")
+        return await claim_of(jobs, gpu, claim)
+
+    monkeypatch.setattr(PostgresJobs, "_claim_of", away_for_b)
+    claimed = await postgres_store.jobs.claim(Claim("w", {"A": 1, "B": 1}, LEASE))
+    assert [(job.submission, job.gpu) for job in claimed] == [(first.id, "A")]
+    with pytest.raises(StoreError, match="is away"):
+        await postgres_store.jobs.claim(Claim("w", {"A": 1, "B": 1}, LEASE))

@@ -84,7 +84,7 @@ def test_tasks_with_a_hanging_solution_have_short_limits() -> None:
 
 def test_the_competition_lists_every_example() -> None:
     file = TASKS / "examples.yaml"
-    competition = parse_competition(file.read_bytes(), file=file.name)
+    competition = parse_competition(file.read_bytes(), file.name)
     assert {problem.name for problem in competition.problems} == NAMES
     for problem in competition.problems:
         assert (TASKS / problem.directory / "task.yml").is_file()

@@ -5,6 +5,8 @@ import os
 import secrets
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -12,6 +14,7 @@ from urllib.parse import quote
 from bot.domain.errors import SetupError
 from bot.store.embedded import processes
 from bot.store.embedded.account import Account
+from bot.store.failures import writing
 
 USER = "podium"
 INITDB_LIMIT_S = 120.0
@@ -61,19 +64,26 @@ class Cluster:
         self._require_space()
         partial = self.home / "data.partial"
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(mode=0o700)
-        self.account.own(partial)
-        with tempfile.NamedTemporaryFile("w", dir=self.sockets) as file:
-            file.write(self.password + "\n")
-            file.flush()
-            self.account.own(Path(file.name))
+        with ExitStack() as stack:
+            with writing(self.home):
+                partial.mkdir(mode=0o700)
+                self.account.own(partial)
+                password_file = stack.enter_context(self._password_file())
             status, printed = await processes.run(
-                self.account, self._initdb(partial, file.name), INITDB_LIMIT_S
+                self.account, self._initdb(partial, password_file), INITDB_LIMIT_S
             )
         if status != 0:
             shutil.rmtree(partial, ignore_errors=True)
             raise self._refused(printed)
         partial.rename(self.data)
+
+    @contextmanager
+    def _password_file(self) -> Iterator[str]:
+        with tempfile.NamedTemporaryFile("w", dir=self.sockets) as file:
+            file.write(self.password + "\n")
+            file.flush()
+            self.account.own(Path(file.name))
+            yield file.name
 
     async def start(self) -> asyncio.subprocess.Process:
         """Start the server and wait until it takes connections."""
@@ -85,7 +95,8 @@ class Cluster:
             word for name, value in self._settings().items() for word in ("-c", f"{name}={value}")
         ]
         command = [str(self.programs / "postgres"), "-D", str(self.data), *options]
-        log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with writing(self.log):
+            log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             process = await processes.start(self.account, command, log)
         finally:

@@ -15,8 +15,8 @@ from bot.domain.errors import SetupError
 from bot.store.embedded.account import server_account
 from bot.store.embedded.binaries import usable_by
 from bot.store.embedded.cluster import Cluster, socket_folder, stop
-from bot.store.embedded.folder import Folder, open_folder, writing
-from bot.store.failures import DRIVER_FAILURES
+from bot.store.embedded.folder import Folder, open_folder
+from bot.store.failures import DRIVER_FAILURES, writing
 
 JOIN_LIMIT_S = 30.0
 JOIN_POLL_S = 0.1

@@ -12,6 +12,7 @@ from pathlib import Path
 from bot.domain.errors import SetupError
 from bot.store.embedded.account import Account
 from bot.store.embedded.cluster import new_password
+from bot.store.failures import writing
 
 SHARED_HOMES = Path("/var/lib/podium")
 """Where the server's files lie when its account cannot enter the data folder."""
@@ -42,8 +43,9 @@ class Folder:
             except BlockingIOError:
                 yield False
                 return
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            with writing(self.path):
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, str(os.getpid()).encode(), 0)
             yield True
         finally:
             os.close(lock)
@@ -124,12 +126,13 @@ class Folder:
     def _write(self, file: Path, text: str) -> None:
         """Writes a file for this user alone, whole or not at all."""
         partial = file.with_name(file.name + ".partial")
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write(text + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.rename(file)
+        with writing(self.path):
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w") as stream:
+                stream.write(text + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+            partial.rename(file)
 
 
 def open_folder(data_dir: Path) -> Folder:
@@ -138,14 +141,3 @@ def open_folder(data_dir: Path) -> Folder:
     with writing(path):
         path.mkdir(mode=0o711, parents=True, exist_ok=True)
     return Folder(path)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raises SetupError in place of what the file system refused."""
-    try:
-        yield
-    except OSError as error:
-        raise SetupError(
-            f"cannot write to {path}: {error.strerror}; choose another data folder"
-        ) from error

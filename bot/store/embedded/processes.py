@@ -24,14 +24,12 @@ ENDINGS_OF_ORPHANS = ((signal.SIGINT, 2.0), (signal.SIGQUIT, 3.0), (signal.SIGKI
 database makes a hard end safe, while a fast one can starve under those who try to connect."""
 
 
-async def start(
-    account: Account, arguments: Sequence[str], log: int, *, keep: bool = False
-) -> asyncio.subprocess.Process:
-    """Start a program as `account`; without `keep` it ends with this process, where it can.
+async def start(account: Account, arguments: Sequence[str], log: int) -> asyncio.subprocess.Process:
+    """Start a program as `account`; it ends with this process, where it can.
 
     The kernel ties the wish to a thread, so only the main thread makes it.
     """
-    tied = not keep and threading.current_thread() is threading.main_thread()
+    tied = threading.current_thread() is threading.main_thread()
     words = (account.uid, account.gid, os.getpid() if tied else 0)
     return await asyncio.create_subprocess_exec(
         sys.executable, "-I", "-S", str(LAUNCHER), *map(str, words), *arguments,

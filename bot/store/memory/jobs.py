@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, SubmissionId
@@ -137,6 +137,21 @@ class MemoryJobs:
             for event in self._tables.events
             if event.submission == submission and event.id > after
         )
+
+    async def latest(self, submission: SubmissionId) -> tuple[JobEvent, ...]:
+        newest = {event.job: event for event in self._tables.events}
+        running = [job for job in self._tables.jobs_of(submission) if job.state is JobState.RUNNING]
+        return tuple(newest[job.id] for job in running)
+
+    async def forget_events(self, before: datetime) -> int:
+        kept = [event for event in self._tables.events if not self._is_old(event, before)]
+        forgotten = len(self._tables.events) - len(kept)
+        self._tables.events[:] = kept
+        return forgotten
+
+    def _is_old(self, event: JobEvent, before: datetime) -> bool:
+        ended = self._tables.jobs[event.job].finished_at
+        return event.at < before and ended is not None and ended < before
 
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         self._tables.pools[gpu] = Pool(max_running, paused)

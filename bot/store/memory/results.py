@@ -1,14 +1,14 @@
 """Accepted evaluations and scores in memory."""
 
+from collections.abc import Sequence
+
 from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.score import Score
-from bot.ports import Refusal, StoredEvaluation
+from bot.ports import Outcome, Refusal, StoredEvaluation
 from bot.store.memory.tables import Tables
 from bot.store.text import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-
-MOST_REFUSALS = 200
 
 
 class MemoryResults:
@@ -21,6 +21,16 @@ class MemoryResults:
         jobs = self._tables.jobs_of(submission)
         stored = self._tables.evaluations
         return tuple(stored[job.id] for job in jobs if job.id in stored)
+
+    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
+        scores = self._tables.scores
+        return tuple(
+            [
+                Outcome(submission, each.gpu, each.evaluation.verdict, scores.get(each.job))
+                for submission in sorted(submissions)
+                for each in await self.evaluations(submission)
+            ]
+        )
 
     async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
         found: list[Score] = []
@@ -61,8 +71,9 @@ class MemoryResults:
                         submitted_at=submission.created_at,
                     )
                 )
-        newest = sorted(found, key=lambda refusal: refusal.submission, reverse=True)
-        return tuple(newest[:MOST_REFUSALS])
+        oldest_first = sorted(found, key=lambda refusal: refusal.submission)
+        newest = {refusal.person: refusal for refusal in oldest_first}
+        return tuple(sorted(newest.values(), key=lambda each: each.submission, reverse=True))
 
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         found = [

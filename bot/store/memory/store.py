@@ -9,6 +9,7 @@ from bot.store.memory.people import MemoryPeople
 from bot.store.memory.results import MemoryResults
 from bot.store.memory.submissions import MemorySubmissions
 from bot.store.memory.tables import Tables
+from bot.store.memory.workers import MemoryWorkers
 from bot.store.subscriptions import Subscriptions
 
 
@@ -21,6 +22,7 @@ class MemoryStore:
         self.boards = MemoryBoards(tables)
         self.submissions = MemorySubmissions(tables)
         self.jobs = MemoryJobs(tables)
+        self.workers = MemoryWorkers(clock)
         self.results = MemoryResults(tables)
         self.displays = MemoryDisplays(tables)
         self.audit = MemoryAudit(tables)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+import structlog
+
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, SubmissionId
 from bot.domain.job import Job, JobEvent, JobState
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from bot.store.postgres.database import Connection
 
 REAPED_AT_ONCE = 500
+FORGOTTEN_AT_ONCE = 10_000
+
+_log = structlog.get_logger(__name__)
 
 
 class PostgresJobs:
@@ -38,7 +43,13 @@ class PostgresJobs:
     async def claim(self, claim: Claim) -> tuple[Job, ...]:
         claimed: list[Job] = []
         for gpu in sorted(claim.slots):
-            claimed += await self._claim_of(gpu, claim)
+            try:
+                claimed += await self._claim_of(gpu, claim)
+            except StoreError as error:
+                if not claimed:
+                    raise
+                _log.warning("claim cut short", action="claim-cut-short", error=str(error))
+                break
         return tuple(claimed)
 
     async def _claim_of(self, gpu: str, claim: Claim) -> list[Job]:
@@ -148,6 +159,16 @@ class PostgresJobs:
     async def events(self, submission: SubmissionId, after: EventId) -> tuple[JobEvent, ...]:
         found = await self._database.rows("jobs.events", submission, after)
         return tuple(rows.event(row) for row in found)
+
+    async def latest(self, submission: SubmissionId) -> tuple[JobEvent, ...]:
+        found = await self._database.rows("jobs.latest", submission)
+        return tuple(rows.event(row) for row in found)
+
+    async def forget_events(self, before: datetime) -> int:
+        forgotten = 0
+        while gone := await self._database.rows("jobs.forget_events", before, FORGOTTEN_AT_ONCE):
+            forgotten += len(gone)
+        return forgotten
 
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         await self._database.row("jobs.limit", gpu, max_running, paused)

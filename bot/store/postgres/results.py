@@ -1,10 +1,13 @@
 """Accepted evaluations and scores in Postgres."""
 
+from collections.abc import Sequence
+
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.score import Score, ScoreValue
-from bot.ports import Refusal, StoredEvaluation
+from bot.ports import Outcome, Refusal, StoredEvaluation
 from bot.store.postgres.database import Database
 from runners.contract.evaluation import Evaluation
+from runners.contract.verdict import Verdict
 
 
 class PostgresResults:
@@ -21,6 +24,20 @@ class PostgresResults:
                 gpu=row["gpu"],
                 evaluation=Evaluation.model_validate_json(row["evaluation"]),
                 at=row["at"],
+            )
+            for row in found
+        )
+
+    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
+        found = await self._database.rows("results.outcomes", submissions)
+        return tuple(
+            Outcome(
+                submission=SubmissionId(row["submission"]),
+                gpu=row["gpu"],
+                verdict=Verdict(row["verdict"]),
+                score=None
+                if row["time_ns"] is None
+                else ScoreValue(row["time_ns"], row["half_width_ns"]),
             )
             for row in found
         )

@@ -13,6 +13,7 @@ from bot.store.postgres.notices import listening
 from bot.store.postgres.people import PostgresPeople
 from bot.store.postgres.results import PostgresResults
 from bot.store.postgres.submissions import PostgresSubmissions
+from bot.store.postgres.workers import PostgresWorkers
 from bot.store.subscriptions import Subscriptions
 
 
@@ -24,6 +25,7 @@ class PostgresStore:
         self.boards = PostgresBoards(database, clock)
         self.submissions = PostgresSubmissions(database, clock)
         self.jobs = PostgresJobs(database, clock)
+        self.workers = PostgresWorkers(database, clock)
         self.results = PostgresResults(database)
         self.displays = PostgresDisplays(database, clock)
         self.audit = PostgresAudit(database, clock)

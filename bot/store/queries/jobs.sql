@@ -15,7 +15,7 @@ select count(*) from jobs where gpu = $1 and state = 'running'
 with picked as materialized (
     select id from jobs where gpu = $1 and state = 'queued' and run_at <= $3
     order by priority desc, turn, id limit $2
-    for update skip locked
+    for no key update skip locked
 ),
 claimed as (
     update jobs set
@@ -41,7 +41,7 @@ with held as (
     select jobs.id from jobs join unnest($2::bigint[], $3::bigint[]) as lease (id, fence)
         on jobs.id = lease.id and jobs.fence = lease.fence
     where state = 'running' and worker = $1
-    order by jobs.id for update of jobs
+    order by jobs.id for no key update of jobs
 )
 update jobs set lease_until = $4 from held where jobs.id = held.id
 returning jobs.id, jobs.cancel_requested
@@ -69,14 +69,17 @@ scored as (
 select id from ended
 
 -- name: lock_held
-select * from jobs where id = $1 and fence = $2 and state = 'running' for update
+-- Here and below no key is locked: `tell`, which has the submission and wants to refer to the job,
+-- would wait for us while we wait for the submission.
+select * from jobs where id = $1 and fence = $2 and state = 'running' for no key update
 
 -- name: lock_unfinished
-select * from jobs where submission = $1 and state in ('queued', 'running') order by id for update
+select * from jobs where submission = $1 and state in ('queued', 'running')
+order by id for no key update
 
 -- name: lock_expired
 select * from jobs where state = 'running' and lease_until < $1
-order by lease_until limit $2 for update skip locked
+order by lease_until limit $2 for no key update skip locked
 
 -- name: move
 -- Writes what bot/store/transitions.py decided for jobs that this transaction has locked.
@@ -125,6 +128,21 @@ returning submission, pg_notify('podium_progress', submission::text)
 
 -- name: events
 select * from job_events where submission = $1 and id > $2 order by id
+
+-- name: latest
+-- The newest of each, read backwards along job_events_in_order: a long evaluation has many.
+select newest.* from jobs cross join lateral (
+    select * from job_events where submission = $1 and job = jobs.id order by id desc limit 1
+) as newest
+where jobs.submission = $1 and jobs.state = 'running'
+order by newest.id
+
+-- name: forget_events
+delete from job_events where id in (
+    select job_events.id from job_events join jobs on jobs.id = job
+    where at < $1 and finished_at < $1 limit $2
+)
+returning id
 
 -- name: limit
 insert into pools (gpu, max_running, paused) values ($1, $2, $3)

@@ -1,6 +1,12 @@
 -- name: evaluations
 select * from evaluations where submission = $1 order by gpu collate "C"
 
+-- name: outcomes
+select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns
+from evaluations left join scores using (job)
+where evaluations.submission = any ($1::bigint[])
+order by evaluations.submission, evaluations.gpu collate "C"
+
 -- name: scores
 select scores.submission, person, people.name as person_name, board, scores.task_version, gpu,
     time_ns, half_width_ns, submissions.created_at as submitted_at
@@ -11,13 +17,16 @@ where scores.task_version = $1 and gpu = $2
 order by time_ns, scores.submission
 
 -- name: refusals
-select submissions.id as submission, person, people.name as person_name, gpu, verdict, stage,
-    message, submissions.created_at as submitted_at
-from submissions
-join evaluations on evaluations.submission = submissions.id
-join people on people.id = person
-where submissions.task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
-order by submissions.id desc limit 200
+select * from (
+    select distinct on (person) submissions.id as submission, person, people.name as person_name,
+        gpu, verdict, stage, message, submissions.created_at as submitted_at
+    from submissions
+    join evaluations on evaluations.submission = submissions.id
+    join people on people.id = person
+    where submissions.task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
+    order by person, submissions.id desc
+) as newest
+order by submission desc
 
 -- name: durations
 select wall_s from evaluations where task_version = $1 and gpu = $2

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 _ROOT = Path("/sys/fs/cgroup")
+_MEMBERSHIP = Path("/proc/self/cgroup")
 _PREFIX = "podium-"
 _PROCESSES = 8192
 _SHARE_OF_MEMORY = 0.9
@@ -38,7 +39,7 @@ def require_joined() -> None:
 def _own_folders() -> dict[str, Path]:
     """The folder of this process by controller; version 2 has one, named ""."""
     found: dict[str, Path] = {}
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    for line in _MEMBERSHIP.read_text().splitlines():
         _, names, path = line.split(":", 2)
         for name in names.split(","):
             mounted = _ROOT / name if name else _ROOT

@@ -108,7 +108,7 @@ def test_a_data_folder_that_is_a_file(podium: Podium) -> None:
     podium.file("in_the_way", "")
     message = refusal(podium("show", "--data", "in_the_way"), 3)
     assert message.startswith("cannot write to in_the_way")
-    assert message.endswith("choose another folder with --data")
+    assert message.endswith("choose another data folder with --data")
 
 
 def test_a_disk_that_is_full(podium: Podium, small_disk: Path) -> None:

@@ -118,6 +118,40 @@ def test_a_nested_archive_under_another_name_is_refused() -> None:
     assert "archive inside" in refusal(make_zip({**GOOD, "add/data.bin": make_zip(GOOD)}))
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_compression_that_unpacks_without_bound_is_refused_unread(method: int) -> None:
+    data = bytearray(make_zip({"add/zeros": bytes(20 << 20)}, method))
+    at = data.rindex(b"PK\x01\x02")
+    struct.pack_into("<I", data, at + 24, 100)  # it tells a small size
+    assert "add/zeros: compressed otherwise than by Deflate" in refusal(bytes(data))
+
+
+def test_a_damaged_lzma_entry_is_refused() -> None:
+    data = bytearray(make_zip(GOOD, zipfile.ZIP_LZMA))
+    data[data.index(b"add/task.yml") + len("add/task.yml") + 6] ^= 0xFF
+    assert "Deflate" in refusal(bytes(data))
+
+
+@pytest.mark.parametrize("encoding", ["cp437", "utf-8"])
+def test_a_name_that_is_not_ascii_is_measured_as_it_is_stored(encoding: str) -> None:
+    written = "add/gr\N{LATIN SMALL LETTER U WITH DIAERESIS}n.py".encode(encoding)
+    stand_in = "add/" + "x" * (len(written) - 4)
+    data = make_zip({stand_in: b"x = 1\n", **GOOD}, zipfile.ZIP_STORED)
+    data = data.replace(stand_in.encode(), written)
+    if encoding == "utf-8":
+        flagged = bytearray(data)
+        for mark, field in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            struct.pack_into("<H", flagged, flagged.index(mark) + field, 0x800)
+        data = bytes(flagged)
+    assert read_zip(data).files["add/gr\N{LATIN SMALL LETTER U WITH DIAERESIS}n.py"] == b"x = 1\n"
+
+
+def test_a_task_at_the_top_is_called_as_its_zip_is() -> None:
+    data = make_zip({"task.yml": b"lang: py\n"})
+    assert read_zip(data, name="vectoradd").name == "vectoradd"
+    assert read_zip(make_zip(GOOD), name="other").name == "add"
+
+
 def test_a_bomb_is_refused_by_its_ratio() -> None:
     assert "times its packed size" in refusal(make_zip({**GOOD, "add/zeros": bytes(1 << 20)}))
 

@@ -20,6 +20,7 @@ from bot.domain.errors import UserError
         ("2027-01-31 18:00 +05:30", "2027-01-31T12:30"),
         ("2027-01-31 18:00 UTC-8", "2027-02-01T02:00"),
         ("2027-01-31T18:00Z", "2027-01-31T18:00"),
+        ("2027-1-9 6:59", "2027-01-09T06:59"),
     ],
 )
 def test_a_deadline_is_read_in_its_zone(text: str, utc: str) -> None:

@@ -77,6 +77,21 @@ def test_what_is_not_a_plain_mapping_is_refused_with_its_line(data: bytes, word:
     assert word in refusal(data)
 
 
+@pytest.mark.parametrize(
+    "value", ["1" + ":1" * 20_000, "0x" + "f" * 5_000, "9" * 5_000, "1" + "_" * 80, "1." + "0" * 80]
+)
+def test_a_number_too_long_to_be_one_is_refused_before_it_is_read(value: str) -> None:
+    message = refusal(f"b: 1\na: {value}\n".encode())
+    assert message.startswith("task.yml:2: a value of ")
+    assert message.endswith("characters that is no text; quote it")
+    assert read_document(f"a: '{value}'\n".encode(), "f").value == {"a": value}
+
+
+@pytest.mark.parametrize("value", [".inf", "-.inf", ".nan", "1.0e+999"])
+def test_a_number_that_json_cannot_hold_is_refused(value: str) -> None:
+    assert "is no finite number" in refusal(f"a: {value}\n".encode())
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_mapping_or_a_refusal(data: bytes) -> None:
     with contextlib.suppress(UserError):

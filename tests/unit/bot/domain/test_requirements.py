@@ -1,8 +1,10 @@
 import pytest
 
-from bot.domain.requirements import least_missing, missing
+from bot.domain.requirements import least_missing, missing, missing_for
+from bot.domain.solutions import Solution
 from runners.contract.evaluation import CPU, Isolation
 from runners.contract.task import Device, Grader, IsolationLayer, Language, TaskFormat
+from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_capabilities, make_task
 
 
@@ -19,7 +21,7 @@ def test_a_plain_task_runs_on_a_plain_runner() -> None:
         ({"libraries": ("cutlass",)}, "library cutlass"),
         ({"isolation": (IsolationLayer.SECCOMP,)}, "isolation layer seccomp"),
         ({"multi_gpu": True}, "several GPUs at once"),
-        ({"device": Device.CUDA}, "a CUDA device"),
+        ({"device": Device.CUDA}, "the device cuda"),
     ],
 )
 def test_each_thing_that_a_runner_lacks_is_named(task: dict[str, object], lack: str) -> None:
@@ -45,6 +47,29 @@ def test_a_runner_that_offers_everything_lacks_nothing() -> None:
         device=Device.CUDA,
     )
     assert missing(rich, task, "H100") == ()
+
+
+def test_a_task_of_the_cpu_is_not_ranked_as_a_gpus() -> None:
+    both = make_capabilities(gpus={CPU: 1, "H100": 1})
+    task = make_task(device=Device.CPU)
+    assert missing(both, task, CPU) == ()
+    assert missing(both, task, "H100") == ("the device cpu",)
+
+
+def test_what_needs_a_gpu_does_not_run_on_a_cpu() -> None:
+    offer = make_capabilities(gpus={CPU: 1, "H200": 1})
+    assert missing_for(offer, _solution("triton"), CPU) == ("triton",)
+    assert missing_for(offer, _solution("triton"), "H200") == ()
+    assert missing_for(offer, _solution(), CPU) == ()
+
+
+def test_what_needs_an_absent_library_does_not_run() -> None:
+    assert missing_for(make_capabilities(), _solution("cupy", "cuda"), CPU) == ("cupy", "cuda")
+    assert missing_for(make_capabilities(libraries=("cupy",)), _solution("cupy"), CPU) == ()
+
+
+def _solution(*needs: str) -> Solution:
+    return Solution("solutions/correct/x.py", "source", Verdict.PASSED, needs)
 
 
 def test_the_nearest_runner_says_what_is_missing() -> None:

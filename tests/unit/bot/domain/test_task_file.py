@@ -1,15 +1,18 @@
 """task.yml: every key is honoured, and every mistake is refused with its line."""
 
 import contextlib
+import json
 import textwrap
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
 from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import digest, parse_task, read_task
+from bot.domain.task_file import MAX_TASK, digest, parse_task, read_task
+from runners.backends.local_process.harness import LINE_MAX
 from runners.contract.task import (
     BuildConfig,
     Device,
@@ -235,7 +238,11 @@ def test_a_template_under_the_submissions_name_is_stored_under_its_language() ->
         (BASE + "isolation: [moat]\n", ("isolation", "'namespaces'")),
         (BASE + "config: {mein: eval.py}\n", ("did you mean 'main'?",)),
         (BASE.replace("lang: py", "lang: cu"), ("names its 'sources'",)),
-        (BASE + "config: {sources: [x.cu]}\n", ("'x.cu' is not among the files",)),
+        (BASE + "config: {sources: [x.cu]}\n", ("'sources' means nothing for lang: py",)),
+        (
+            BASE.replace("lang: py", "lang: cu\nconfig: {sources: [x.cu]}"),
+            ("'x.cu' is not among the files",),
+        ),
         (BASE.replace("template.py", "nothing.py"), ("add/task.yml:8", "no such file")),
     ],
 )
@@ -255,9 +262,16 @@ def test_a_reference_that_does_not_parse_is_refused_with_its_own_line() -> None:
 def test_a_reference_that_lacks_a_function_is_named() -> None:
     message = refusal(BASE, **{"add/reference.py": "def generate_input(): ...\n"})
     assert "must define check_implementation" in message
-    assert "lacks check_implementation" in refusal(
+    assert "add/task.yml:13: reference.py must define check_implementation" in refusal(
         BASE + "grader: native\n", **{"add/reference.py": "def generate_input(): ...\n"}
     )
+
+
+def test_a_task_that_no_runner_could_be_handed_is_refused() -> None:
+    filler = "# " + "x" * MAX_TASK
+    assert "task.yml: the task has 8," in refusal(BASE, **{"add/task.py": filler})
+    worst = json.dumps("\x01" * MAX_SOURCE_BYTES)
+    assert MAX_TASK + len(worst) < LINE_MAX
 
 
 def test_a_file_that_is_not_text_is_refused_with_its_line() -> None:
@@ -292,6 +306,7 @@ def test_a_task_at_the_top_of_a_zip_wants_a_name() -> None:
     bundle = make_bundle(text)
     top = {path.removeprefix("add/"): data for path, data in bundle.files.items()}
     assert parse_task(TaskBundle(top), name="sum").name == "sum"
+    assert parse_task(TaskBundle(top, name="sum")).name == "sum"
     with pytest.raises(UserError, match="'' is no name for a task"):
         parse_task(TaskBundle(top))
 

@@ -53,10 +53,20 @@ def test_a_null_list_of_cases_is_an_empty_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["grid: [blocks], block: [64]", "grid: [1], block: [64, size / 0]"]
+    "part",
+    [
+        "grid: [blocks], block: [64]",
+        "grid: [1], block: [64, size / 0]",
+        "grid: [0], block: [64]",
+        "grid: [size // 4], block: [64]",
+        "grid: [1], block: [1 - size]",
+        "grid: [1], block: [1], shared: 0 - size",
+        "grid: [], block: [64]",
+        "grid: [1, 1, 1, 1], block: [64]",
+    ],
 )
 def test_a_launch_that_some_case_cannot_compute_is_refused(part: str) -> None:
-    assert "task.yml:7: launch:" in refusal(BASE + f"launch: {{kernel: k, {part}}}\n")
+    assert "task.yml:7: launch." in refusal(BASE + f"launch: {{kernel: k, {part}}}\n")
 
 
 def test_a_launch_may_use_no_shared_memory() -> None:
@@ -70,6 +80,25 @@ def test_a_launch_key_that_does_not_exist_is_refused_with_the_nearest() -> None:
     assert "did you mean 'block'?" in refusal(text)
 
 
+PYTHON = BASE.replace("kernel.cu", "submission.py").replace("lang: cu", "lang: py")
+NO_CONFIG = PYTHON.replace("config: {sources: [main.cu, submission.py]}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (PYTHON, "sources"),
+        (NO_CONFIG + "config: {include_dirs: [x]}\n", "include_dirs"),
+        (NO_CONFIG + "config: {defines: {N: 1}}\n", "defines"),
+        (NO_CONFIG + "config: {compile_flags: [-O3]}\n", "compile_flags"),
+        (NO_CONFIG + "launch: {kernel: k, grid: [1], block: [1]}\n", "launch"),
+        (BASE.replace("{sources:", "{main: eval.py, sources:"), "main"),
+    ],
+)
+def test_a_key_of_the_other_language_is_refused(text: str, key: str) -> None:
+    assert f"{key!r} means nothing for" in refusal(text)
+
+
 @pytest.mark.parametrize(("key", "text"), [("flops", "0"), ("bytes", "0 - size")])
 def test_work_that_is_not_above_zero_is_refused(key: str, text: str) -> None:
-    assert "it must be above 0" in refusal(BASE + f"{key}: {text}\n")
+    assert "it must be at least 1" in refusal(BASE + f"{key}: {text}\n")

@@ -17,6 +17,9 @@ from bot.domain.task_source import defined_names, parse_python, wants_cuda
         "import f",
         "if x:\n    f = 1",
         "try:\n    import f\nexcept ImportError:\n    pass",
+        "try:\n    import g\nexcept ImportError:\n    f = 1",
+        "try:\n    pass\nfinally:\n    f = 1",
+        "f, g = 1, 2",
     ],
 )
 def test_a_name_bound_at_the_top_is_defined(code: str) -> None:

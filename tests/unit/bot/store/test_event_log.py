@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import structlog
 
+from bot.store import event_log
 from bot.store.event_log import log_to
 
 
@@ -29,3 +30,41 @@ def test_what_a_library_logs_goes_into_the_file_and_not_to_the_terminal(
     event = json.loads(line)
     assert (event["event"], event["library"]) == ("no server", "asyncpg.pool")
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_traceback_holds_no_values_of_variables(tmp_path: Path) -> None:
+    path = tmp_path / "podium.log"
+    log_to(path)
+    with pytest.raises(ZeroDivisionError) as raised:
+        _fail("hunter", "2")
+    structlog.get_logger("test").error("bug", exc_info=raised.value)
+    text = path.read_text(encoding="utf-8")
+    assert "ZeroDivisionError" in text
+    assert "_fail" in text
+    assert "hunter2" not in text
+
+
+def _fail(*words: str) -> float:
+    password = "".join(words)
+    return len(password) / 0
+
+
+def test_only_its_owner_may_read_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "podium.log"
+    path.touch(mode=0o644)
+    log_to(path)
+    structlog.get_logger("test").info("hello")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_full_log_is_moved_away_and_the_oldest_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "MOST_BYTES", 10)
+    path = tmp_path / "podium.log"
+    log_to(path)
+    for number in range(4):
+        structlog.get_logger("test").info(f"event {number}")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["podium.log.1", "podium.log.2"]
+    assert "event 3" in (tmp_path / "podium.log.1").read_text(encoding="utf-8")
+    assert "event 2" in (tmp_path / "podium.log.2").read_text(encoding="utf-8")

@@ -1,12 +1,15 @@
 """The driver's exceptions become the store's, and passwords stay secret."""
 
+import errno
+from pathlib import Path
+
 import asyncpg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.errors import SetupError, StoreError
-from bot.store.failures import reaching, reported, translated, where
+from bot.store.failures import reaching, reported, translated, where, writing
 
 
 @pytest.mark.parametrize(
@@ -60,3 +63,15 @@ def test_an_unreadable_url_is_refused_without_quoting_it() -> None:
 def test_a_failure_is_reported_in_one_line() -> None:
     assert reported(OSError("first\nsecond")) == "first"
     assert reported(TimeoutError()) == "TimeoutError"
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full; free some space, or choose another data folder"),
+        (errno.EACCES, "no entry; choose another data folder with --data"),
+    ],
+)
+def test_what_a_disk_refuses_is_a_setup_error(number: int, words: str) -> None:
+    with pytest.raises(SetupError, match=f"cannot write to data: {words}"), writing(Path("data")):
+        raise OSError(number, "no entry")

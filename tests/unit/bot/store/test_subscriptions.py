@@ -32,11 +32,26 @@ async def test_silence_is_told_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
             assert await anext(notices) is None
 
 
+async def test_the_notices_of_others_do_not_put_off_the_looking(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subscriptions, "TICK_S", 0.05)
+    hub = Subscriptions()
+    async with hub.subscribe(frozenset({Topic.READY})) as notices:
+        heard = []
+        for _ in range(20):
+            hub.publish(READY)
+            heard.append(await anext(notices))
+            await asyncio.sleep(0.01)
+    assert None in heard
+    assert READY in heard
+
+
 async def test_a_slow_subscriber_loses_notices_instead_of_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(subscriptions, "BACKLOG", 2)
-    monkeypatch.setattr(subscriptions, "TICK_S", 0.01)
+    monkeypatch.setattr(subscriptions, "TICK_S", 0.3)
     hub = Subscriptions()
     async with hub.subscribe(frozenset({Topic.READY})) as notices:
         for _ in range(5):

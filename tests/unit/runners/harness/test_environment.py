@@ -1,11 +1,13 @@
 import importlib.metadata
 import platform
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from runners.harness import environment
+from runners.harness.cuda.readings import Readings
 from runners.harness.version import HARNESS_VERSION
 
 
@@ -44,3 +46,34 @@ def test_a_package_that_is_absent_has_no_version(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(importlib.metadata, "version", refuse)
 
     assert environment.host_environment().triton is None
+
+
+@pytest.mark.parametrize(
+    ("read", "driver", "clocks"),
+    [
+        (Readings("GPU", "GPU-ab-12", "570.1", {"sm_mhz": 1980.0}), "570.1", {"sm_mhz": 1980.0}),
+        (None, None, {}),
+    ],
+)
+def test_a_gpu_is_recorded_with_what_can_be_read_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+    read: Readings | None,
+    driver: str | None,
+    clocks: dict[str, float],
+) -> None:
+    asked: list[str] = []
+
+    def read_gpu(uuid: str) -> Readings | None:
+        asked.append(uuid)
+        return read
+
+    properties = SimpleNamespace(uuid="ab-12")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
+    monkeypatch.setattr(environment, "read_gpu", read_gpu)
+
+    found = environment.gpu_environment("H100", "vmm")
+
+    assert asked == ["GPU-ab-12"]
+    assert (found.gpu, found.gpu_uuid, found.transport) == ("H100", "GPU-ab-12", "vmm")
+    assert (found.driver, found.clocks) == (driver, clocks)
+    assert found.torch == torch.__version__

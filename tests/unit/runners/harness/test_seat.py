@@ -9,7 +9,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.ruling import Ruling
 from runners.harness.seat import host_seat
 from runners.harness.session import Session
-from runners.harness.values import FloatNode, Node, SequenceNode, TensorNode
+from runners.harness.values import FloatNode, Node, ScalarNode, SequenceNode, TensorNode
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
 

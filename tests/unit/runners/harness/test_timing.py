@@ -1,19 +1,35 @@
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 
 from runners.contract.evaluation import RoundPolicy, StopReason
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
+from runners.harness import timing
+from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
 from runners.harness.ruling import Ruling
+from runners.harness.seat import host_seat
 from runners.harness.timing import Allowance, Stopwatch
+from runners.harness.values import ScalarNode
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 
 ROUNDS_TOLD: list[int] = []
 
 
-def watch(sit: Sit, source: str = SORTED, seconds: float = 20, **changes: object) -> Stopwatch:
-    session = sit(make_judging(source, Mode.RANKED, **changes))
+def watch(
+    sit: Sit,
+    source: str = SORTED,
+    seconds: float = 20,
+    mode: Mode = Mode.RANKED,
+    *,
+    on_gpu: bool = False,
+    **changes: object,
+) -> Stopwatch:
+    session = sit(make_judging(source, mode, **changes))
+    session.on_gpu = on_gpu
     (workload,) = session.request.task.benchmarks
     limit = Deadline.after(seconds)
     return Stopwatch(session, workload, Allowance(limit, limit), ROUNDS_TOLD.append)
@@ -87,3 +103,77 @@ def test_a_longer_kernel_takes_longer_by_its_own_time(sit: Sit) -> None:
     short, long = (watch(sit, slowed(seconds)).measure().time_ns for seconds in (0.01, 0.03))
 
     assert long - short == pytest.approx(20e6, rel=0.25)
+
+
+GPU_LOOKS = RoundPolicy(looks=(2, 4), samples=5)
+WANTED = ScalarNode(value=1)
+
+
+def seen_on_gpu(claimed_ns: float, confirmed_ns: float) -> Round:
+    """A round without any noise."""
+    return Round(
+        windows=[confirmed_ns + 10_000.0] * 5, claims=[claimed_ns] * 5, beside=[10_000.0] * 5
+    )
+
+
+@pytest.mark.parametrize(
+    ("claimed_us", "confirmed_us", "mode", "stop"),
+    [
+        (100, 100, Mode.RANKED, StopReason.PRECISE),
+        (5, 5, Mode.RANKED, None),  # the judge sees no finer than 8 us
+        (100, 106, Mode.RANKED, None),  # it would have to be audited
+        (100, 106, Mode.BENCHMARK, StopReason.PRECISE),
+    ],
+)
+def test_on_a_gpu_only_a_confirmed_claim_is_precise(
+    sit: Sit, claimed_us: int, confirmed_us: int, mode: Mode, stop: StopReason | None
+) -> None:
+    stopwatch = watch(sit, mode=mode, on_gpu=True, rounds=GPU_LOOKS)
+    rounds = [seen_on_gpu(claimed_us * 1e3, confirmed_us * 1e3)] * 2
+
+    assert stopwatch._stop_reason(rounds, 0.0) is stop
+    assert stopwatch._stop_reason(rounds * 2, 0.0) is (stop or StopReason.ROUND_CAP)
+
+
+def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still = SimpleNamespace(call=lambda *_: None)
+    monkeypatch.setattr(timing, "take_seat", lambda *_: nullcontext(still))
+    unsure = seen_on_gpu(100_000.0, 106_000.0)
+    monkeypatch.setattr(Stopwatch, "_round", lambda *_: unsure)
+
+    with pytest.raises(Ruling, match="too coarse to tell") as ruling:
+        watch(sit, on_gpu=True, rounds=GPU_LOOKS).measure()
+
+    assert ruling.value.verdict is Verdict.AUDIT
+    found = watch(sit, mode=Mode.BENCHMARK, on_gpu=True, rounds=GPU_LOOKS).measure()
+    assert (round(found.time_ns), round(found.bound_ns)) == (100_000, 106_000)
+
+
+def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_taken(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "take_seat", lambda session, room, _: host_seat(session, room))
+    stopwatch = watch(sit, on_gpu=True, rounds=RoundPolicy(looks=(1,), samples=3))
+
+    with host_seat(stopwatch.session, stopwatch.room) as anchor:
+        found = stopwatch._round(anchor, 0)
+
+    assert (len(found.steady), len(found.windows), found.used) == (timing.CALIBRATIONS, 3, [])
+
+
+def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_structure(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    seat = SimpleNamespace(
+        build=lambda _: done.append("build"), call=lambda *_: done.append("call"), wanted=WANTED
+    )
+    monkeypatch.setattr(timing, "take_seat", lambda *_: nullcontext(seat))
+    unnamed = make_sort_task(SORT.replace("ref_kernel", "right_answer"))
+
+    assert watch(sit, on_gpu=True, task=unnamed).expected == WANTED
+    assert done == ["build", "call"]
+    watch(sit, on_gpu=True)
+    assert done == ["build", "call"]

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,16 @@ Confined = Callable[..., Outcome]
 
 
 def start(
-    script: str, *, nested: bool = False, limits: Limits | None = None
+    script: str,
+    *,
+    nested: bool = False,
+    limits: Limits | None = None,
+    refused: Sequence[str] = (),
 ) -> subprocess.Popen[str]:
     order = {
         "script": script,
         "nested": nested,
+        "refused": refused,
         "limits": (limits or Limits()).model_dump_json(),
     }
     return subprocess.Popen(
@@ -53,8 +58,10 @@ def start(
     )
 
 
-def run(script: str, *, nested: bool, limits: Limits | None) -> Outcome:
-    with start(script, nested=nested, limits=limits) as process:
+def run(
+    script: str, *, nested: bool, limits: Limits | None = None, refused: Sequence[str] = ()
+) -> Outcome:
+    with start(script, nested=nested, limits=limits, refused=refused) as process:
         out, err = process.communicate(timeout=60)
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     if not lines:

@@ -10,8 +10,31 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).resolve().parents[5])  # the checkout, not this folder
 
 from runners.contract.evaluation import Limits  # noqa: E402 - found by the path above
-from runners.harness.sandbox import isolate, kernel, outer  # noqa: E402 - found by the path above
+from runners.harness.sandbox import (  # noqa: E402 - found by the path above
+    isolate,
+    kernel,
+    landlock,
+    outer,
+    seccomp,
+    view,
+)
 from tests.doubles import footprints  # noqa: E402 - found by the path above
+
+STEPS = {
+    "capabilities": (kernel, "drop_capabilities"),
+    "filesystem": (view, "build"),
+    "landlock": (landlock, "restrict"),
+    "limits": (isolate, "set_limits"),
+    "namespaces": (isolate, "_unshare_all"),
+    "no nested namespaces": (isolate, "_forbid_namespaces"),
+    "own /proc": (view, "mount_proc"),
+    "own user": (isolate, "leave_root"),
+    "seccomp": (seccomp, "install"),
+}
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise OSError("refused here")
 
 
 def candidate(order: dict[str, object], announcer: socket.socket) -> None:
@@ -43,6 +66,8 @@ def read_memory(pid: int, address: int, length: int) -> bytes:
 def main() -> None:
     footprints.begin()
     order = json.loads(sys.argv[1])
+    for layer in order["refused"]:  # as a kernel without it would
+        setattr(*STEPS[layer], refuse)
     if order["nested"]:
         outer.confine([], strict=False, gpu=False)
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import signal
 import socket
 import sys
@@ -12,8 +13,9 @@ import pytest
 
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
-from runners.harness.sandbox import view
-from tests.unit.runners.harness.sandbox.confinement import Confined, start
+from runners.harness.sandbox import isolate, view
+from runners.harness.sandbox.layers import Layers
+from tests.unit.runners.harness.sandbox.confinement import Confined, run, start
 
 LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 MIB = 1 << 20
@@ -24,6 +26,71 @@ def test_every_layer_of_the_contract_is_active(confined: Confined) -> None:
     assert set(IsolationLayer) <= set(outcome.layers)
     assert outcome.missing == {}
     assert outcome.said == 1
+
+
+@pytest.mark.parametrize(
+    ("refused", "also_missing"),
+    [
+        ("capabilities", set()),
+        ("filesystem", set()),
+        ("landlock", set()),
+        ("limits", set()),
+        ("namespaces", {"network"}),
+        ("no nested namespaces", set()),
+        ("own /proc", set()),
+        ("own user", set()),
+        ("seccomp", set()),
+    ],
+)
+def test_a_layer_that_the_kernel_refuses_is_named_and_the_others_hold(
+    refused: str, also_missing: set[str]
+) -> None:
+    if lacking := run("said = 0", nested=False).missing:
+        pytest.skip(f"this machine refuses more: {lacking}")
+    closed = refused == "filesystem" and os.getuid() == 0 and view.unreadable_by_others()
+    outcome = run("said = 'here'", nested=False, refused=[refused])
+    assert outcome.missing[refused] == "refused here"
+    assert outcome.missing.keys() == {refused} | also_missing | ({"own user"} if closed else set())
+    assert set(IsolationLayer) - outcome.missing.keys() <= set(outcome.layers)
+    assert not outcome.missing.keys() & set(outcome.layers)
+    assert outcome.said == "here"
+
+
+def test_landlock_alone_hides_files_where_there_is_no_view_of_its_own(
+    open_folder_root: Path,
+) -> None:
+    secret = open_folder_root / "secret"
+    secret.write_text("hunter2")
+    secret.chmod(0o644)
+    script = f"""
+said = []
+for path, mode in (({str(secret)!r}, "r"), ("/var/tmp/written", "w"), ("/tmp/job/own", "w")):
+    try:
+        open(path, mode).close()
+        said.append(path)
+    except OSError:
+        pass
+"""
+    outcome = run(script, nested=False, refused=["filesystem"])
+    if "landlock" in outcome.missing:
+        pytest.skip(f"no Landlock here: {outcome.missing['landlock']}")
+    assert outcome.said == [f"{view.JOB}/own"]
+
+
+def test_root_stays_root_where_nobody_else_can_read_the_interpreter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+    for name in ("setgroups", "setresgid", "setresuid"):
+        monkeypatch.setattr(os, name, lambda *_, name=name: calls.append(name))
+    monkeypatch.setattr(view, "unreadable_by_others", lambda: "/closed")
+    layers = Layers()
+    layers.missing[IsolationLayer.FILESYSTEM] = "refused here"
+
+    with pytest.raises(OSError, match="only root can read /closed"):
+        isolate.leave_root(layers)
+
+    assert calls == []
 
 
 def test_the_network_of_the_machine_is_not_there(confined: Confined) -> None:

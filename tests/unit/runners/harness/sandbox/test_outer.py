@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.harness.sandbox import bubblewrap, outer
+from runners.contract.task import IsolationLayer
+from runners.harness.sandbox import bubblewrap, isolate, outer
 from tests.doubles import footprints
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -111,6 +112,159 @@ def test_the_end_of_input_ends_everything_and_leaves_no_cgroup() -> None:
     assert process.returncode == 0
     assert not any(each.is_running() for each in beneath)
     assert list(Path("/sys/fs/cgroup").rglob(f"podium-{process.pid}")) == []
+
+
+REFUSE = """
+from runners.harness.sandbox import bubblewrap, cgroup, isolate, landlock, layers
+
+def refuse(*_, **__):
+    raise OSError("refused here")
+
+{place} = refuse
+"""
+
+
+@own_launcher
+@pytest.mark.parametrize(
+    ("place", "layer"), [("landlock.restrict", "landlock"), ("seccomp.install", "seccomp")]
+)
+def test_strict_refuses_without_a_layer_of_the_candidate(place: str, layer: str) -> None:
+    begin = BEGIN + REFUSE.format(place=place)
+    out, err, status = run(begin + CONFINE.format(strict=True))
+    if "candidate namespaces" in err:
+        pytest.skip("no namespaces here")
+    assert (out, status) == ("", outer.STRICT_EXIT)
+    assert f"refusing to run without {layer} (strict)" in err
+    assert run(begin + CONFINE.format(strict=False))[2] == 0
+
+
+@own_launcher
+def test_a_machine_without_cgroups_is_strict_enough_and_it_is_said() -> None:
+    script = BEGIN + REFUSE.format(place="cgroup.make") + CONFINE.format(strict=True)
+    out, err, status = run(script)
+    if "refusing" in err:
+        pytest.skip(f"this machine refuses more: {err}")
+    assert status == 0
+    why = "refused here; process limits and the watchdog stand in"
+    assert json.loads(out)[0]["missing"]["cgroup"] == why
+    assert f"MISSING harness cgroup: {why}" in err
+
+
+GROUP = """
+from pathlib import Path
+from runners.harness.sandbox import cgroup
+
+class Group(cgroup.Group):
+    def enter(self):
+        Path({record!r}).write_text(str(os.getpid()))
+
+cgroup.make = lambda: Group((Path({folder!r}),))
+supervisor = os.getpid()
+"""
+
+
+@own_launcher
+def test_the_harness_enters_its_group_and_the_supervisor_removes_it(tmp_path: Path) -> None:
+    folder, record = tmp_path / "group", tmp_path / "record"
+    folder.mkdir()
+    grouped = BEGIN + GROUP.format(folder=str(folder), record=str(record))
+    with start(grouped + CONFINE.format(strict=False) + WAIT) as process:
+        assert process.stdout is not None
+        report = json.loads(process.stdout.readline())[0]
+        assert folder.exists()
+        process.communicate(timeout=10)
+    assert "cgroup" in report["layers"]
+    assert int(record.read_text()) != process.pid
+    assert not folder.exists()
+
+
+@own_launcher
+def test_the_signal_that_ended_it_is_handed_on_as_a_shell_would() -> None:
+    died = "import signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    assert run(BEGIN + CONFINE.format(strict=False) + died)[2] == 128 + signal.SIGKILL
+
+
+ORPHAN = """
+def processes():
+    return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+
+if os.fork() == 0:
+    if os.fork() == 0:
+        os._exit(0)
+    os._exit(0)
+os.wait()
+while len(processes()) > 2:
+    continue
+print(processes(), flush=True)
+"""
+
+
+@own_launcher
+def test_orphans_are_collected_and_the_harness_goes_on() -> None:
+    out, err, status = run(BEGIN + CONFINE.format(strict=False) + ORPHAN)
+    if "MISSING harness namespaces" in err:
+        pytest.skip("no namespaces here")
+    assert status == 0, err
+    assert out.splitlines()[1] == "[1, 2]"
+
+
+def test_inside_bubblewrap_nothing_is_made_again() -> None:
+    wrapped = f"os.environ[{bubblewrap.MARKER!r}] = {bubblewrap.NAME!r}\n"
+    out, err, status = run(BEGIN + wrapped + CONFINE.format(strict=False))
+    assert status == 0, err
+    report, uid, environment = json.loads(out)
+    assert report["outer"] == bubblewrap.NAME
+    assert {"filesystem", "namespaces", "network", "limits"} <= set(report["layers"])
+    assert "no cgroup was made" in report["missing"]["cgroup"]
+    assert uid == os.getuid()
+    assert set(environment) == {"HOME", "LANG", "PATH", "USER"}
+
+
+def test_a_trial_candidate_that_dies_is_missing_every_layer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def die(*_: object, **__: object) -> None:
+        os._exit(1)
+
+    monkeypatch.setattr(isolate, "enter", die)
+    missing = outer.candidate_layers(gpu=False)
+    assert missing == dict.fromkeys(IsolationLayer, "the trial candidate died")
+
+
+def test_whoever_lost_its_parent_before_it_could_know_ends_at_once() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as parent:
+        gone = os.pidfd_open(parent.pid)
+        parent.wait()
+    child = os.fork()
+    if child == 0:
+        outer._die_with(gone)
+        os._exit(77)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    os.close(gone)
+
+
+AS_NOBODY = """
+if os.getuid() == 0:
+    isolate.build_view(1 << 30, gpu=False)
+    isolate.leave_root(layers.Layers())
+bubblewrap.installed = lambda: {installed!r}
+"""
+
+
+@pytest.mark.parametrize("installed", [None, "/usr/bin/bwrap"])
+def test_an_ordinary_user_without_a_working_bubblewrap_gets_the_own_launcher(
+    installed: str | None,
+) -> None:
+    begin = BEGIN + REFUSE.format(place="bubblewrap.enter") + AS_NOBODY.format(installed=installed)
+    out, err, status = run(begin + CONFINE.format(strict=False))
+    assert status == 0, err
+    report, uid, _ = json.loads(out)
+    if report["outer"] == outer.NONE:
+        pytest.skip(f"no namespaces for users here: {report['missing']}")
+    assert report["outer"] == outer.LAUNCHER
+    assert {"filesystem", "namespaces", "network"} <= set(report["layers"])
+    assert report["missing"].get("bubblewrap") == (installed and "refused here")
+    assert uid != 0
 
 
 AS_USER = """

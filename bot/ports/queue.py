@@ -1,0 +1,126 @@
+"""The queue: claims, leases and fences, and the workers that live."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from bot.domain.ids import EventId, JobId, SubmissionId
+from bot.domain.job import Job, JobEvent
+from bot.domain.score import ScoreValue
+from runners.contract.evaluation import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The answer to a heartbeat for a job whose lease is still held."""
+
+    job: JobId
+    cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who asks for work: which GPU types, how much of each, and for how long the lease holds."""
+
+    worker: str
+    slots: dict[str, int]
+    lease: timedelta
+
+
+class Jobs(Protocol):
+    """The queue: leases, fences, fair turns, and events."""
+
+    async def claim(self, claim: Claim) -> tuple[Job, ...]:
+        """Take due jobs by `bot.domain.job.place_in_line`: priority, then turn, then age.
+
+        What was claimed is given even when the store fails on the way: nobody else knows of it.
+        Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th; who
+        comes later joins at the present turn (`bot.domain.job.next_turn`). Never more than `slots`
+        of a GPU type, nor more than its pool's limit in all.
+        """
+
+    async def attach(self, job: JobId, fence: int, call: str) -> bool:
+        """Note the runner's call id; False when the lease was lost."""
+
+    async def beat(
+        self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
+    ) -> tuple[Beat, ...]:
+        """Prolong the leases of `(job, fence)` pairs; a job absent from the answer is lost."""
+
+    async def accept(
+        self, job: JobId, fence: int, evaluation: Evaluation, score: ScoreValue | None
+    ) -> bool:
+        """Store the job's one evaluation and its score, and end the job; False when fenced off."""
+
+    async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
+        """Give up an attempt for our own fault: again after a backoff, or FAILED at the last one.
+
+        `final` gives up at once. A job whose cancellation was asked for becomes CANCELLED.
+        """
+
+    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+        """Give up an attempt that was lost with its runner or its worker: another replaces it.
+
+        Again after a backoff, or FAILED after `MOST_ATTEMPTS` in all.
+        """
+
+    async def give_back(self, job: JobId, fence: int) -> bool:
+        """Return an untouched job to the queue at once, without counting the attempt (a drain)."""
+
+    async def end_cancelled(self, job: JobId, fence: int) -> bool:
+        """End a running job whose work was stopped because a person asked."""
+
+    async def request_cancel(self, submission: SubmissionId) -> int:
+        """Cancel queued jobs at once and ask the workers of running ones; gives how many."""
+
+    async def reap(self) -> int:
+        """Requeue, or fail after the last attempt, the jobs whose lease ran out; gives how many.
+
+        `call` is kept, so that the next owner re-attaches instead of running twice.
+        """
+
+    async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
+        """A submission's jobs, by GPU."""
+
+    async def ahead(self, job: JobId) -> int:
+        """How many queued jobs of the pool are now in line before this one, due or not."""
+
+    async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
+        """Add a progress event; False when the lease was lost."""
+
+    async def events(self, submission: SubmissionId, after: EventId) -> tuple[JobEvent, ...]:
+        """The events of a submission's jobs with ids above `after`, in order."""
+
+    async def latest(self, submission: SubmissionId) -> tuple[JobEvent, ...]:
+        """The newest event of each running job of a submission."""
+
+    async def forget_events(self, before: datetime) -> int:
+        """Remove the events of jobs that ended before then; gives how many."""
+
+    async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
+        """Set how many jobs of a GPU type may run at once over all workers (None: no limit)."""
+
+    async def backlog(self) -> dict[str, dict[str, int]]:
+        """The number of jobs by GPU type and state, of the states that are not final."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who works through the queue now; `gpus` is None until its runners have answered."""
+
+    name: str
+    gpus: tuple[str, ...] | None
+
+
+class Workers(Protocol):
+    """The workers that live, over all processes and machines."""
+
+    async def announce(self, worker: str, gpus: Sequence[str] | None, lease: timedelta) -> None:
+        """Count this worker among the living, with what it offers, until the lease runs out."""
+
+    async def leave(self, worker: str) -> None:
+        """Count it no more."""
+
+    async def alive(self) -> tuple[Worker, ...]:
+        """Those whose lease has not run out, by name."""
