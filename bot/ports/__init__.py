@@ -4,6 +4,7 @@ from typing import Protocol
 
 from bot.ports.displays import Displays
 from bot.ports.events import Clock, Events, Notice, Topic
+from bot.ports.moderation import Moderation
 from bot.ports.queue import Beat, Claim, Jobs, Worker, Workers
 from bot.ports.records import (
     Audit,
@@ -27,6 +28,7 @@ __all__ = [
     "Displays",
     "Events",
     "Jobs",
+    "Moderation",
     "Notice",
     "Outcome",
     "People",
@@ -56,6 +58,8 @@ class Store(Protocol):
     def workers(self) -> Workers: ...
     @property
     def results(self) -> Results: ...
+    @property
+    def moderation(self) -> Moderation: ...
     @property
     def displays(self) -> Displays: ...
     @property

@@ -7,6 +7,7 @@ from bot.domain.heading import parse_heading
 from bot.domain.job import PRIORITIES
 from bot.domain.submission import NewSubmission, Submission, SubmissionRequest
 from bot.ports import Clock, Store
+from bot.services.admit import admit
 
 
 async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
@@ -15,6 +16,7 @@ async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Subm
     heading = parse_heading(source)
     board = await find_board(store, acceptance.board_name(request.board, heading))
     acceptance.check_open(board, clock.now())
+    await admit(store, clock, request.person, board=board, mode=request.mode)
     return await store.submissions.add(
         NewSubmission(
             person=request.person,

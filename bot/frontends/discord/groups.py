@@ -11,6 +11,8 @@ _DESCRIPTIONS = {
     "leaderboard": "Boards: submit to them, look at them, make them",
     "leaderboard submit": "Send a kernel to a board",
     "submission": "What you have submitted",
+    "admin": "Keep order: people, submissions, limits",
+    "profile": "Your account",
 }
 
 

@@ -45,6 +45,23 @@ async def gpus(
     return choices([", ".join([*chosen, gpu]) for gpu in fitting])
 
 
+async def own_submissions(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[int]]:
+    """The person's newest submissions whose number begins as typed."""
+    door = door_of(interaction)
+    try:
+        person = await door.person(interaction.user)
+        found = await door.store.submissions.history(person.id, limit=200)
+    except StoreError:
+        return []
+    fitting = [each for each in found if str(each.id).startswith(current)]
+    return [
+        app_commands.Choice(name=f"#{each.id} {each.file_name}, {each.mode}"[:100], value=each.id)
+        for each in fitting[:MOST_CHOICES]
+    ]
+
+
 def choices(names: list[str]) -> list[app_commands.Choice[str]]:
     """As many suggestions as Discord takes; names too long for one can still be typed."""
     fitting = [name for name in names if 1 <= len(name) <= _LONGEST]

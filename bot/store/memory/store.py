@@ -5,6 +5,7 @@ from bot.store.memory.audit import MemoryAudit
 from bot.store.memory.boards import MemoryBoards
 from bot.store.memory.displays import MemoryDisplays
 from bot.store.memory.jobs import MemoryJobs
+from bot.store.memory.moderation import MemoryModeration
 from bot.store.memory.people import MemoryPeople
 from bot.store.memory.results import MemoryResults
 from bot.store.memory.submissions import MemorySubmissions
@@ -24,6 +25,7 @@ class MemoryStore:
         self.jobs = MemoryJobs(tables)
         self.workers = MemoryWorkers(clock)
         self.results = MemoryResults(tables)
+        self.moderation = MemoryModeration(tables)
         self.displays = MemoryDisplays(tables)
         self.audit = MemoryAudit(tables)
         self.events = tables.subscriptions

@@ -8,6 +8,7 @@ from itertools import count
 from bot.domain.board import Board, TaskVersion
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import Job, JobEvent, JobState, next_turn
+from bot.domain.moderation import Exclusion
 from bot.domain.person import Person
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
@@ -52,6 +53,7 @@ class Tables:
     events: list[JobEvent] = field(default_factory=list)
     evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
     scores: dict[JobId, ScoreValue] = field(default_factory=dict)
+    exclusions: dict[SubmissionId, Exclusion] = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
     audit: list[AuditRow] = field(default_factory=list)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))

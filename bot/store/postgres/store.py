@@ -9,6 +9,7 @@ from bot.store.postgres.boards import PostgresBoards
 from bot.store.postgres.database import Database, open_pool
 from bot.store.postgres.displays import PostgresDisplays
 from bot.store.postgres.jobs import PostgresJobs
+from bot.store.postgres.moderation import PostgresModeration
 from bot.store.postgres.notices import listening
 from bot.store.postgres.people import PostgresPeople
 from bot.store.postgres.results import PostgresResults
@@ -27,6 +28,7 @@ class PostgresStore:
         self.jobs = PostgresJobs(database, clock)
         self.workers = PostgresWorkers(database, clock)
         self.results = PostgresResults(database)
+        self.moderation = PostgresModeration(database, clock)
         self.displays = PostgresDisplays(database, clock)
         self.audit = PostgresAudit(database, clock)
         self.events = events

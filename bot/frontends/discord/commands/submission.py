@@ -5,13 +5,13 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from bot.domain.errors import StoreError, UserError
+from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.buttons import buttons_of
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
-from bot.frontends.discord.options import MOST_CHOICES
 from bot.reports.blocks import Attachment, Report
 from bot.reports.status import status_report
 from bot.services.cancel import cancel
@@ -30,27 +30,10 @@ async def setup(tree: Tree) -> None:
     parent.add_command(stop)
 
 
-async def own(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[int]]:
-    """The person's newest submissions whose number begins as typed."""
-    door = door_of(interaction)
-    try:
-        person = await door.person(interaction.user)
-        found = await door.store.submissions.history(person.id, limit=200)
-    except StoreError:
-        return []
-    fitting = [each for each in found if str(each.id).startswith(current)]
-    return [
-        app_commands.Choice(name=f"#{each.id} {each.file_name}, {each.mode}"[:100], value=each.id)
-        for each in fitting[:MOST_CHOICES]
-    ]
-
-
 @app_commands.command(name="show", description="The report of one of your submissions")
 @app_commands.describe(number="Its number")
 @app_commands.rename(number="id")
-@app_commands.autocomplete(number=own)
+@app_commands.autocomplete(number=options.own_submissions)
 async def show(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
@@ -67,7 +50,7 @@ async def show(
 @app_commands.command(name="source", description="The file of a submission, where you may see it")
 @app_commands.describe(number="Its number")
 @app_commands.rename(number="id")
-@app_commands.autocomplete(number=own)
+@app_commands.autocomplete(number=options.own_submissions)
 async def show_source(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
@@ -83,7 +66,7 @@ async def show_source(
 @app_commands.command(name="cancel", description="Stop one of your submissions")
 @app_commands.describe(number="Its number")
 @app_commands.rename(number="id")
-@app_commands.autocomplete(number=own)
+@app_commands.autocomplete(number=options.own_submissions)
 async def stop(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
