@@ -291,3 +291,10 @@ create table rate_limits (
     unique nulls not distinct (board, mode)
 );
 comment on table rate_limits is 'Per person; null covers every board, or every mode';
+
+create table rooms (
+    house text not null,
+    room  text not null,
+    primary key (house, room)
+);
+comment on table rooms is 'Where a door takes submissions, such as channels of a guild; none named: where the door does by itself';

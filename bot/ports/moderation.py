@@ -37,6 +37,15 @@ class Moderation(Protocol):
     async def pause_notice(self) -> str | None:
         """Why no submissions are taken; None while they are."""
 
+    async def open_room(self, house: str, room: str) -> None:
+        """Take submissions in this room of a house, such as a channel of a guild."""
+
+    async def close_room(self, house: str, room: str) -> bool:
+        """Take none there any more; False when none were."""
+
+    async def rooms(self, house: str) -> tuple[str, ...]:
+        """Where submissions are taken; empty when nobody has said so."""
+
     async def set_limit(self, limit: RateLimit) -> None:
         """Set the limit of this board and mode."""
 

@@ -37,8 +37,13 @@ async def compare(
     sides = [await _side(store, number) for number in (first, second)]
     if sides[0].submission.board != sides[1].submission.board:
         raise UserError("two-boards", "these are submissions to different leaderboards")
-    names = [f"#{each.submission} {each.file_name}" for each in sources]
-    lines = difflib.unified_diff(*(each.text.splitlines(keepends=True) for each in sources), *names)
+    before, after = sources
+    lines = difflib.unified_diff(
+        before.text.splitlines(keepends=True),
+        after.text.splitlines(keepends=True),
+        f"#{before.submission} {before.file_name}",
+        f"#{after.submission} {after.file_name}",
+    )
     return Comparison(sides[0], sides[1], "".join(_ended(line) for line in lines))
 
 

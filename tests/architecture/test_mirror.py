@@ -10,6 +10,7 @@ COVERED_ELSEWHERE = {
     "bot/__main__.py": "tests/e2e/test_command_line.py",
     "bot/wiring.py": "tests/e2e/test_command_line.py",
     "bot/frontends/cli/commands": "tests/e2e/test_command_line.py",
+    "bot/frontends/discord": "tests/e2e/discord",
     "bot/services/dispatch/attempt.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/config.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/execution.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",

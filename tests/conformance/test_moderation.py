@@ -97,3 +97,15 @@ async def test_of_several_limits_the_one_that_lifts_last_is_told(
     only = await scene.submit()
     found = await moderation.limited_by(scene.ada.id, scene.board.id, Mode.RANKED, clock.now())
     assert found == (day, only.created_at)
+
+
+async def test_rooms_are_kept_per_house(scene: Scene) -> None:
+    moderation = scene.store.moderation
+    assert await moderation.rooms("discord:1") == ()
+    for room in ("20", "10", "10"):
+        await moderation.open_room("discord:1", room)
+    await moderation.open_room("discord:2", "30")
+    assert await moderation.rooms("discord:1") == ("10", "20")
+    assert await moderation.close_room("discord:1", "10")
+    assert not await moderation.close_room("discord:1", "30")
+    assert await moderation.rooms("discord:1") == ("20",)

@@ -18,6 +18,7 @@ from bot.frontends.discord import commands
 from bot.frontends.discord.buttons import SubmissionButton
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.failures import gives_way, words_for
+from bot.frontends.discord.guilds import prepare
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
@@ -61,6 +62,14 @@ class PodiumClient(discord.Client):
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
         await self._publish_commands()
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        """Make what is missing, at every start."""
+        await prepare(guild)
+
+    async def on_guild_join(self, guild: discord.Guild) -> None:
+        """Make what is missing, when the bot is invited."""
+        await prepare(guild)
 
     async def _publish_commands(self) -> None:
         """Tell Discord of the commands, unless it knows just these."""

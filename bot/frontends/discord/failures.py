@@ -34,6 +34,8 @@ def words_for(error: BaseException) -> str | None:
     match leaf:
         case GaveWayError():
             return None
+        case UserError(code="wrong-channel", message=message):
+            return message  # our own words, with channels that can be clicked
         case UserError(message=message):
             return plain(message)
         case app_commands.CheckFailure():

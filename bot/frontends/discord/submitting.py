@@ -12,6 +12,7 @@ from bot.domain.heading import parse_heading
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.frontends.discord.answers import Answer, answering
 from bot.frontends.discord.door import Door, door_of
+from bot.frontends.discord.guilds import require_room
 from bot.frontends.discord.options import MOST_CHOICES
 from bot.frontends.discord.places import display_here
 from bot.services.submit import find_board, submit
@@ -46,6 +47,7 @@ async def read(script: discord.Attachment) -> bytes:
 async def take_in(answer: Answer, upload: Upload) -> None:
     """Store the submission and say so, or first ask for the GPU types where several are offered."""
     door = door_of(answer.interaction)
+    await require_room(door, answer.interaction)
     try:
         stored = await _store(door, answer.interaction, upload)
     except UserError as error:

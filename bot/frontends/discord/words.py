@@ -8,6 +8,8 @@ MOST = 2000
 """Characters in a message."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[^\n\[])")
+_SPECIAL = re.compile(r"<(?=[@#/:]|a:|t:|id:)")
+"""Begins a mention, a command, an emoji, a time or a link into the server."""
 _BLIND = "\u200b"
 """Takes no room, and keeps three backticks from being the end of a block."""
 
@@ -20,7 +22,8 @@ def clean(text: str) -> str:
 
 def plain(text: str) -> str:
     """The text as it reads, whatever markup or mention it holds."""
-    return discord.utils.escape_mentions(discord.utils.escape_markdown(clean(text)))
+    safe = discord.utils.escape_mentions(discord.utils.escape_markdown(clean(text)))
+    return _SPECIAL.sub(r"\\<", safe)
 
 
 def line(text: str, most: int = 200) -> str:

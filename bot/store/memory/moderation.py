@@ -18,6 +18,7 @@ class MemoryModeration:
         self._bans: dict[PersonId, str] = {}
         self._limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = {}
         self._notice: str | None = None
+        self._rooms: set[tuple[str, str]] = set()
 
     async def ban(self, person: PersonId, reason: str) -> None:
         self._bans[person] = storable(reason)
@@ -47,6 +48,17 @@ class MemoryModeration:
 
     async def pause_notice(self) -> str | None:
         return self._notice
+
+    async def open_room(self, house: str, room: str) -> None:
+        self._rooms.add((house, room))
+
+    async def close_room(self, house: str, room: str) -> bool:
+        was_open = (house, room) in self._rooms
+        self._rooms.discard((house, room))
+        return was_open
+
+    async def rooms(self, house: str) -> tuple[str, ...]:
+        return tuple(sorted(room for at, room in self._rooms if at == house))
 
     async def set_limit(self, limit: RateLimit) -> None:
         self._limits[limit.board, limit.mode] = limit

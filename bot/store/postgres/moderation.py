@@ -52,6 +52,15 @@ class PostgresModeration:
         row = await self._database.row("moderation.pause_notice")
         return None if row is None else str(row["notice"])
 
+    async def open_room(self, house: str, room: str) -> None:
+        await self._database.rows("moderation.open_room", house, room)
+
+    async def close_room(self, house: str, room: str) -> bool:
+        return await self._database.row("moderation.close_room", house, room) is not None
+
+    async def rooms(self, house: str) -> tuple[str, ...]:
+        return tuple(row["room"] for row in await self._database.rows("moderation.rooms", house))
+
     async def set_limit(self, limit: RateLimit) -> None:
         await self._database.rows(
             "moderation.set_limit",

@@ -56,3 +56,12 @@ cross join lateral (
 where (limits.board is null or limits.board = $2) and (limits.mode is null or limits.mode = $3)
 order by counted.created_at + make_interval(secs => window_s) desc
 limit 1
+
+-- name: open_room
+insert into rooms (house, room) values ($1, $2) on conflict do nothing
+
+-- name: close_room
+delete from rooms where house = $1 and room = $2 returning room
+
+-- name: rooms
+select room from rooms where house = $1 order by room collate "C"

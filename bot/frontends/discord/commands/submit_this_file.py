@@ -24,9 +24,7 @@ async def submit_this_file(interaction: discord.Interaction[Any], message: disco
     """A ranked submission; the board is the one that the file's heading names."""
     async with answering(interaction) as answer:
         if message.author.id != interaction.user.id:
-            raise UserError(
-                "not-yours", "submit a message of your own; this one is somebody else's"
-            )
+            raise UserError("not-yours", "this message is somebody else's; submit your own")
         await submitting.take_in(answer, await _upload(message))
 
 
