@@ -17,6 +17,7 @@ from bot.ports.records import (
     StoredEvaluation,
     Submissions,
 )
+from bot.ports.tokens import Tokens
 
 __all__ = [
     "Audit",
@@ -37,6 +38,7 @@ __all__ = [
     "Store",
     "StoredEvaluation",
     "Submissions",
+    "Tokens",
     "Topic",
     "Worker",
     "Workers",
@@ -62,6 +64,8 @@ class Store(Protocol):
     def moderation(self) -> Moderation: ...
     @property
     def displays(self) -> Displays: ...
+    @property
+    def tokens(self) -> Tokens: ...
     @property
     def audit(self) -> Audit: ...
     @property

@@ -10,6 +10,7 @@ from bot.store.memory.people import MemoryPeople
 from bot.store.memory.results import MemoryResults
 from bot.store.memory.submissions import MemorySubmissions
 from bot.store.memory.tables import Tables
+from bot.store.memory.tokens import MemoryTokens
 from bot.store.memory.workers import MemoryWorkers
 from bot.store.subscriptions import Subscriptions
 
@@ -26,6 +27,7 @@ class MemoryStore:
         self.workers = MemoryWorkers(clock)
         self.results = MemoryResults(tables)
         self.moderation = MemoryModeration(tables)
+        self.tokens = MemoryTokens(tables)
         self.displays = MemoryDisplays(tables)
         self.audit = MemoryAudit(tables)
         self.events = tables.subscriptions

@@ -14,6 +14,7 @@ from bot.store.postgres.notices import listening
 from bot.store.postgres.people import PostgresPeople
 from bot.store.postgres.results import PostgresResults
 from bot.store.postgres.submissions import PostgresSubmissions
+from bot.store.postgres.tokens import PostgresTokens
 from bot.store.postgres.workers import PostgresWorkers
 from bot.store.subscriptions import Subscriptions
 
@@ -29,6 +30,7 @@ class PostgresStore:
         self.workers = PostgresWorkers(database, clock)
         self.results = PostgresResults(database)
         self.moderation = PostgresModeration(database, clock)
+        self.tokens = PostgresTokens(database, clock)
         self.displays = PostgresDisplays(database, clock)
         self.audit = PostgresAudit(database, clock)
         self.events = events
