@@ -11,7 +11,6 @@ COVERED_ELSEWHERE = {
     "bot/wiring.py": "tests/e2e/test_command_line.py",
     "bot/frontends/cli/commands": "tests/e2e/test_command_line.py",
     "bot/services/dispatch/attempt.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
-    "bot/services/dispatch/config.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/execution.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/store/embedded": "tests/integration/test_embedded.py",
     "bot/store/memory": "tests/conformance/test_store.py",
