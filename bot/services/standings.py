@@ -16,7 +16,8 @@ from bot.services.lookup import find_board
 class BoardStandings:
     """One leaderboard: one task version on one GPU type.
 
-    `refused` has, for each person without a score here, the latest ranked run that did not pass.
+    `refused` has, for each person without a score here, the latest ranked run that did not pass;
+    `note` is what the version's author says about it.
     """
 
     board: Board
@@ -24,6 +25,7 @@ class BoardStandings:
     gpu: str
     entries: tuple[Standing, ...]
     refused: tuple[Refusal, ...]
+    note: str = ""
 
 
 async def standings(
@@ -60,7 +62,8 @@ async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str)
     entries = rank(await store.results.scores(version.id, gpu))
     ranked = {entry.score.person for entry in entries}
     refused = await _refused(store, version, gpu, ranked)
-    return BoardStandings(board, version.number, gpu, entries, refused)
+    note = version.definition.version_note
+    return BoardStandings(board, version.number, gpu, entries, refused, note)
 
 
 async def _refused(
