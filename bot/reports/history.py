@@ -5,7 +5,7 @@ from typing import Protocol
 
 from bot.domain.durations import show_time
 from bot.domain.score import ScoreValue
-from bot.domain.submission import Submission
+from bot.domain.submission import Submission, SubmissionState
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS
 from runners.contract.verdict import Verdict
@@ -56,7 +56,6 @@ def history_report(person_name: str, past: Sequence[PastSubmission]) -> Report:
 
 def _row(past: PastSubmission) -> tuple[str, ...]:
     submission = past.submission
-    outcomes = ", ".join(_outcome(each) for each in past.results) or submission.state.value
     return (
         f"#{submission.id}",
         f"{submission.created_at:%Y-%m-%d %H:%M}",
@@ -64,8 +63,15 @@ def _row(past: PastSubmission) -> tuple[str, ...]:
         str(past.version),
         submission.file_name,
         submission.mode.value,
-        outcomes,
+        ", ".join(_outcomes(past)),
     )
+
+
+def _outcomes(past: PastSubmission) -> tuple[str, ...]:
+    """What there is, and the state as long as that is not all: a job may run or be given up."""
+    outcomes = tuple(_outcome(each) for each in past.results)
+    state = past.submission.state
+    return outcomes if state is SubmissionState.FINISHED else (*outcomes, state.value)
 
 
 def _outcome(outcome: Outcome) -> str:

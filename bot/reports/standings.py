@@ -1,6 +1,6 @@
 """The report of one leaderboard: ranks, times with intervals, and who is absent and why."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from bot.domain.board import Board
@@ -26,6 +26,8 @@ class Leaderboard(Protocol):
     def entries(self) -> Sequence[Standing]: ...
     @property
     def refused(self) -> Sequence[Refusal]: ...
+    @property
+    def note(self) -> str: ...
 
 
 _COLUMNS = (
@@ -50,9 +52,7 @@ def standings_report(leaderboard: Leaderboard) -> Report:
     title = f"{board.name} on {leaderboard.gpu}"
     if leaderboard.version > 1:
         title += f" (task version {leaderboard.version})"
-    blocks: list[Block] = []
-    if board.deadline is not None:
-        blocks.append(Text(f"deadline {show_deadline(board.deadline)}", Tone.QUIET))
+    blocks = list(_on_board(leaderboard))
     if leaderboard.entries:
         blocks.append(Table("standings", _COLUMNS, _ranked(leaderboard.entries)))
     else:
@@ -61,6 +61,15 @@ def standings_report(leaderboard: Leaderboard) -> Report:
         rows = tuple(_absent(refusal) for refusal in leaderboard.refused)
         blocks.append(Table("not ranked", _ABSENT_COLUMNS, rows))
     return Report(title, tuple(blocks))
+
+
+def _on_board(leaderboard: Leaderboard) -> Iterator[Block]:
+    """What stands above the ranks: the deadline, and what is said of this task version."""
+    deadline = leaderboard.board.deadline
+    if deadline is not None:
+        yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
+    if leaderboard.note:
+        yield Text(f"task version {leaderboard.version}: {leaderboard.note}", Tone.QUIET)
 
 
 def _ranked(entries: Sequence[Standing]) -> tuple[tuple[str, ...], ...]:

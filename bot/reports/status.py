@@ -34,6 +34,8 @@ class JobProgress(Protocol):
     @property
     def total(self) -> int: ...
     @property
+    def note(self) -> str: ...
+    @property
     def place(self) -> Place | None: ...
     @property
     def evaluation(self) -> Evaluation | None: ...
@@ -104,4 +106,5 @@ def _waiting(progress: JobProgress) -> str:
 def _running(progress: JobProgress) -> str:
     if progress.stage is None:
         return "starting"
-    return progress.stage + (f" {progress.done}/{progress.total}" if progress.total else "")
+    count = f" {progress.done}/{progress.total}" if progress.total else ""
+    return progress.stage + count + (f", {progress.note}" if progress.note else "")

@@ -2,23 +2,23 @@
 
 import asyncio
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.domain.degenerate import DEGENERATE, degenerate_source
+from bot.domain.requirements import missing, missing_for
 from bot.domain.solutions import Solution, solutions
 from bot.domain.task_bundle import TASK_FILE, TaskBundle
 from bot.domain.task_lint import lint
 from bot.domain.task_report import Finding, Level, TaskReport
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress, RoundPolicy
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.runner import Capabilities, Runner
-from runners.contract.task import Device, Language, Mode, TaskDefinition, TaskFormat
+from runners.contract.task import Language, Mode, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 
 ROUNDS = RoundPolicy(looks=(2,), samples=3)
-"""Enough to meet every benchmark with fresh inputs; the times are not wanted."""
+"""Enough to meet each timed benchmark with fresh inputs; the times are not wanted."""
 
-_NEEDS_GPU = frozenset({"cuda", "triton"})
 _MESSAGE_MAX = 400
 
 
@@ -31,6 +31,19 @@ class _Bench:
     gpu: str
 
 
+async def check_on(
+    runners: Sequence[Runner], bundle: TaskBundle, task: TaskDefinition, gpus: Sequence[str]
+) -> tuple[TaskReport, ...]:
+    """A report for each GPU type, made by that runner which lacks least for the task on it."""
+    offers = [await runner.capabilities() for runner in runners]
+    reports = []
+    for gpu in gpus:
+        lacks = [len(missing(offer, task, gpu)) for offer in offers]
+        nearest = runners[lacks.index(min(lacks))]
+        reports.append(await check_task(nearest, bundle, task, gpu))
+    return tuple(reports)
+
+
 async def check_task(
     runner: Runner, bundle: TaskBundle, task: TaskDefinition, gpu: str
 ) -> TaskReport:
@@ -38,18 +51,36 @@ async def check_task(
     shipped = solutions(bundle)
     static = lint(task, shipped)
     capabilities = await runner.capabilities()
-    reason = _unfit(task, gpu, capabilities)
-    if reason:
-        finding = Finding(Level.WARNING, TASK_FILE, f"the dry run was not done: {reason}")
-        return TaskReport(task.name, (*static, finding), dry_run=False)
+    lacks = missing(capabilities, task, gpu)
+    if lacks:
+        obstacle = f"missing {', '.join(lacks)}; check it beside a runner that has it"
+        return TaskReport(task.name, gpu, static, obstacle)
     bench = _Bench(runner, task, gpu)
-    steps = (
-        *(_check_solution(bench, solution, capabilities) for solution in shipped),
-        *(_check_template(bench, file) for file in sorted(set(task.templates.values()))),
-        *_degenerate_checks(bench, shipped, capabilities),
-    )
-    executed = await _together(steps)
-    return TaskReport(task.name, (*static, *executed))
+    executed = await _together(tuple(_steps(bench, shipped, capabilities)))
+    return TaskReport(task.name, gpu, (*static, *executed))
+
+
+def _steps(
+    bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities
+) -> Iterator[Coroutine[None, None, Finding]]:
+    """Every run of the check, not begun yet."""
+    for solution in shipped:
+        yield _check_solution(bench, solution, missing_for(has, solution, bench.gpu))
+    for file in sorted(set(bench.task.templates.values())):
+        yield _check_template(bench, file)
+    right = (each for each in shipped if each.expect is Verdict.PASSED)
+    usable = next((each for each in right if not missing_for(has, each, bench.gpu)), None)
+    if usable is not None:
+        yield from _steps_with(bench, usable)
+
+
+def _steps_with(bench: _Bench, right: Solution) -> Iterator[Coroutine[None, None, Finding]]:
+    """The runs that need a right solution to begin with."""
+    task = bench.task
+    if task.timed(Mode.RANKED) != task.benchmarks:
+        yield _check_benchmarks(bench, right)
+    if task.lang is Language.PYTHON and task.format is TaskFormat.KERNEL:
+        yield from (_check_degenerate(bench, right, answer) for answer in DEGENERATE)
 
 
 async def _together(steps: tuple[Coroutine[None, None, Finding], ...]) -> tuple[Finding, ...]:
@@ -62,38 +93,12 @@ async def _together(steps: tuple[Coroutine[None, None, Finding], ...]) -> tuple[
     return tuple(task.result() for task in tasks)
 
 
-def _unfit(task: TaskDefinition, gpu: str, capabilities: Capabilities) -> str:
-    if gpu not in capabilities.gpus:
-        return f"the runner has no {gpu}"
-    if (task.device is Device.CUDA and gpu == CPU) or (task.device is Device.CPU and gpu != CPU):
-        return f"the task wants the device {task.device.value!r}, not {gpu}"
-    offers = (
-        (task.lang, capabilities.languages),
-        (task.grader, capabilities.graders),
-        (task.format, capabilities.formats),
-    )
-    for wanted, offered in offers:
-        if wanted not in offered:
-            return f"the runner does not offer {wanted.value!r}"
-    absent = [name for name in task.libraries if name not in capabilities.libraries]
-    return f"the runner lacks {', '.join(absent)}" if absent else ""
-
-
-def _missing(solution: Solution, gpu: str, capabilities: Capabilities) -> str:
-    """What the solution needs and the runner lacks, in words; empty when it can run."""
-    for need in solution.needs:
-        if need in _NEEDS_GPU:
-            if gpu == CPU:
-                return f"skipped: it needs {need}, and {gpu} has none"
-        elif need not in capabilities.libraries:
-            return f"skipped: it needs {need}, and the runner lacks it"
-    return ""
-
-
-async def _check_solution(bench: _Bench, solution: Solution, has: Capabilities) -> Finding:
-    reason = _missing(solution, bench.gpu, has)
-    if reason:
-        return Finding(Level.INFO, solution.name, reason)
+async def _check_solution(bench: _Bench, solution: Solution, lacks: tuple[str, ...]) -> Finding:
+    if lacks:
+        words = f"skipped: it needs {', '.join(lacks)}, not to be had on {bench.gpu} here"
+        return Finding(
+            Level.INFO, solution.name, f"{words}; a check beside a runner with it runs it"
+        )
     evaluation = await _evaluate(bench, solution.source, Mode.RANKED)
     if evaluation.verdict is solution.expect:
         return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
@@ -113,19 +118,15 @@ async def _check_template(bench: _Bench, file: str) -> Finding:
     return Finding(Level.ERROR, file, f"the template does not run: {_spell(evaluation)}")
 
 
-def _degenerate_checks(
-    bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities
-) -> tuple[Coroutine[None, None, Finding], ...]:
-    usable = (
-        solution
-        for solution in shipped
-        if solution.expect is Verdict.PASSED and not _missing(solution, bench.gpu, has)
-    )
-    first = next(usable, None)
-    kernels = bench.task.lang is Language.PYTHON and bench.task.format is TaskFormat.KERNEL
-    if first is None or not kernels:
-        return ()
-    return tuple(_check_degenerate(bench, first, answer) for answer in DEGENERATE)
+async def _check_benchmarks(bench: _Bench, solution: Solution) -> Finding:
+    """Run the benchmarks that score nothing too: people meet them in benchmark mode."""
+    evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK)
+    if evaluation.verdict is Verdict.PASSED:
+        return Finding(
+            Level.INFO, solution.name, "passes every benchmark, also those not ranked by"
+        )
+    words = f"in benchmark mode got {_spell(evaluation)}; passed is expected"
+    return Finding(Level.ERROR, solution.name, words)
 
 
 async def _check_degenerate(bench: _Bench, solution: Solution, answer: str) -> Finding:

@@ -8,7 +8,7 @@ from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
-from bot.services.cancel import find_submission
+from bot.services.lookup import find_submission
 from bot.services.source import source
 
 

@@ -4,21 +4,9 @@ from dataclasses import dataclass
 
 from bot.domain.board import Board, TaskVersion
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.score import ScoreValue
-from bot.domain.scoring import score
 from bot.domain.submission import Submission
-from bot.ports import Store
-from bot.services.submit import find_board
-from runners.contract.verdict import Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a submission ended on one GPU type; only a passed ranked one has a score."""
-
-    gpu: str
-    verdict: Verdict
-    score: ScoreValue | None
+from bot.ports import Outcome, Store
+from bot.services.lookup import find_board
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +16,7 @@ class HistoryEntry:
     submission: Submission
     board_name: str
     version: int
-    results: tuple[Result, ...]
+    results: tuple[Outcome, ...]
 
 
 async def history(
@@ -42,12 +30,11 @@ async def history(
     """A person's submissions with ids below `before`, on one board or on all."""
     board = None if board_name is None else (await find_board(store, board_name)).id
     lookup = _Lookup(store)
-    return tuple(
-        [
-            await lookup.entry(submission)
-            for submission in await store.submissions.history(person, board, before, limit)
-        ]
-    )
+    found = await store.submissions.history(person, board, before, limit)
+    results: dict[SubmissionId, list[Outcome]] = {each.id: [] for each in found}
+    for outcome in await store.results.outcomes([each.id for each in found]):
+        results[outcome.submission].append(outcome)
+    return tuple([await lookup.entry(each, tuple(results[each.id])) for each in found])
 
 
 class _Lookup:
@@ -58,14 +45,9 @@ class _Lookup:
         self._boards: dict[BoardId, Board] = {}
         self._versions: dict[TaskVersionId, TaskVersion] = {}
 
-    async def entry(self, submission: Submission) -> HistoryEntry:
+    async def entry(self, submission: Submission, results: tuple[Outcome, ...]) -> HistoryEntry:
         version = await self._version(submission.task_version)
         board = await self._board(submission.board)
-        stored = await self._store.results.evaluations(submission.id)
-        results = tuple(
-            Result(each.gpu, each.evaluation.verdict, score(version.definition, each.evaluation))
-            for each in stored
-        )
         return HistoryEntry(submission, board.name, version.number, results)
 
     async def _board(self, board: BoardId) -> Board:

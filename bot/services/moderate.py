@@ -6,7 +6,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Store
-from bot.services.cancel import find_submission
+from bot.services.lookup import find_submission
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.ranking import rank
 from bot.domain.score import Score, ScoreValue
 from bot.ports import Store
-from bot.services.cancel import find_submission
+from bot.services.lookup import find_submission
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Puts a task on the board of its name: a new board, a new version, or nothing when unchanged."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -8,13 +9,13 @@ from enum import StrEnum
 from bot.domain.board import Board, NewBoard
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
+from bot.domain.requirements import has_device
 from bot.domain.task_file import digest
 from bot.ports import Clock, Store
-from runners.contract.task import TaskDefinition
+from runners.contract.task import GPU_NAME, TaskDefinition
 
 _BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """One word that a heading can name, and no number, which would be taken for a submission's."""
-_GPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9!_.+-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,17 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The board after publishing, its task version's number, and what changed."""
+    """The board after publishing, its task version's number and note, and what changed."""
 
     board: Board
     version: int
     change: Change
+    note: str = ""
 
 
 async def publish(store: Store, clock: Clock, request: PublishRequest) -> Published:
     """Create or update a board; UserError when it is somebody else's or would be useless."""
-    _check(request, clock.now())
-    board = await store.boards.find(request.board_name)
+    board = await vet(store, clock, request)
     published = await (_create(store, request) if board is None else _update(store, request, board))
     if published.change is not Change.UNCHANGED:
         await store.audit.record(
@@ -75,55 +76,83 @@ async def publish(store: Store, clock: Clock, request: PublishRequest) -> Publis
     return published
 
 
-def _check(request: PublishRequest, now: datetime) -> None:
-    if not _BOARD.fullmatch(request.board_name):
-        raise UserError(
-            "bad-board-name",
-            f"{request.board_name!r} is no name for a leaderboard; use letters, digits, '-', '_' "
-            "and '.', at most 64, not digits alone, as in 'vector-add'",
-        )
-    for gpu in request.gpus or request.task.gpus:
-        if not _GPU.fullmatch(gpu):
-            raise UserError("bad-gpu", f"{gpu!r} is no GPU type; write one such as H100 or CPU")
-    if request.deadline is None:
-        return
-    if request.endless:
-        raise UserError("bad-deadline", "give a deadline or ask for none, not both")
-    if request.deadline <= now:
-        raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
-
-
-async def _create(store: Store, request: PublishRequest) -> Published:
-    gpus = tuple(dict.fromkeys(request.gpus or request.task.gpus))
-    if not gpus:
-        raise UserError(
-            "no-gpu", f"name the GPU types of leaderboard {request.board_name!r}, such as H100"
-        )
-    new = NewBoard(request.board_name, gpus, request.deadline, request.person)
-    board = await store.boards.publish(new, request.task, digest(request.task))
-    return Published(board, 1, Change.CREATED)
-
-
-async def _update(store: Store, request: PublishRequest, board: Board) -> Published:
-    if board.creator != request.person:
+async def vet(store: Store, clock: Clock, request: PublishRequest) -> Board | None:
+    """The board that is there already; UserError when the request cannot be published."""
+    board = await store.boards.find(request.board_name)
+    _require_name(request.board_name)
+    _require_gpus(request.board_name, request.task, gpus_of(request, board))
+    _require_deadline(request, board, clock.now())
+    if board is not None and board.creator != request.person:
         raise UserError(
             "not-yours",
             f"leaderboard {board.name!r} belongs to somebody else; choose another name",
         )
-    gpus = tuple(dict.fromkeys(request.gpus)) or board.gpus
+    return board
+
+
+async def is_new(store: Store, request: PublishRequest) -> bool:
+    """Whether the board has never had this state of the task."""
+    board = await store.boards.find(request.board_name)
+    versions = () if board is None else await store.boards.versions(board.id)
+    return digest(request.task) not in {version.digest for version in versions}
+
+
+def gpus_of(request: PublishRequest, board: Board | None) -> tuple[str, ...]:
+    """The GPU types that the board will have, each once."""
+    present = () if board is None else board.gpus
+    return tuple(dict.fromkeys(request.gpus or present or request.task.gpus))
+
+
+def _require_name(name: str) -> None:
+    if not _BOARD.fullmatch(name):
+        raise UserError(
+            "bad-board-name",
+            f"{name!r} is no name for a leaderboard; use letters, digits, '-', '_' "
+            "and '.', at most 64, not digits alone, as in 'vector-add'",
+        )
+
+
+def _require_gpus(board_name: str, task: TaskDefinition, gpus: Sequence[str]) -> None:
+    if not gpus:
+        raise UserError("no-gpu", f"name the GPU types of leaderboard {board_name!r}, such as H100")
+    for gpu in gpus:
+        if not GPU_NAME.fullmatch(gpu):
+            raise UserError("bad-gpu", f"{gpu!r} is no GPU type; write one such as H100 or CPU")
+        if not has_device(task, gpu):
+            raise UserError(
+                "bad-gpu",
+                f"leaderboard {board_name!r} cannot be for {gpu}: the task's device is "
+                f"{task.device.value!r}; name other GPU types",
+            )
+
+
+def _require_deadline(request: PublishRequest, board: Board | None, now: datetime) -> None:
+    if request.deadline is None:
+        return
+    if request.endless:
+        raise UserError("bad-deadline", "give a deadline or ask for none, not both")
+    stays = board is not None and board.deadline == request.deadline
+    if request.deadline <= now and not stays:
+        raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
+
+
+async def _create(store: Store, request: PublishRequest) -> Published:
+    gpus = gpus_of(request, None)
+    new = NewBoard(request.board_name, gpus, request.deadline, request.person)
+    board = await store.boards.publish(new, request.task, digest(request.task))
+    return Published(board, 1, Change.CREATED, request.task.version_note)
+
+
+async def _update(store: Store, request: PublishRequest, board: Board) -> Published:
+    gpus = gpus_of(request, board)
     deadline = None if request.endless else request.deadline or board.deadline
-    await store.boards.add_version(board.id, request.task, digest(request.task))
+    version = await store.boards.add_version(board.id, request.task, digest(request.task))
     if (gpus, deadline) != (board.gpus, board.deadline):
         await store.boards.configure(board.id, gpus, deadline)
-    after = await _read(store, board)
+    after = await store.boards.get(board.id) or board
     change = Change.UNCHANGED
     if after.task_version != board.task_version:
         change = Change.NEW_VERSION
     elif (after.gpus, after.deadline) != (board.gpus, board.deadline):
         change = Change.CONFIGURED
-    version = await store.boards.version(after.task_version)
-    return Published(after, version.number if version else 0, change)
-
-
-async def _read(store: Store, board: Board) -> Board:
-    return await store.boards.get(board.id) or board
+    return Published(after, version.number, change, version.definition.version_note)

@@ -1,20 +1,30 @@
-"""Brings back the jobs whose worker went away: their lease ran out."""
+"""Brings back the jobs whose worker went away; forgets the steps of those that ended long ago."""
 
 import asyncio
 from contextlib import suppress
+from datetime import timedelta
 
 import structlog
 
 from bot.domain.errors import StoreError
 from bot.ports import Store
 
+KEPT = timedelta(days=7)
+"""How long the steps of an ended job are kept; its evaluation stays."""
+FORGET_EVERY_S = 3600.0
+
 _log = structlog.get_logger(__name__)
 
 
 async def recover(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
-    """Reap expired leases at once and then every so often, until `stop` is set."""
+    """Reap expired leases and forget old events, now and every so often, until `stop` is set."""
+    loop = asyncio.get_running_loop()
+    forget_at = loop.time()
     while not stop.is_set():
         await _reap(store)
+        if loop.time() >= forget_at:
+            await _forget(store)
+            forget_at = loop.time() + FORGET_EVERY_S
         with suppress(TimeoutError):
             async with asyncio.timeout(every_s):
                 await stop.wait()
@@ -28,3 +38,13 @@ async def _reap(store: Store) -> None:
         return
     if reaped:
         _log.info("leases ran out", action="reaped", jobs=reaped)
+
+
+async def _forget(store: Store) -> None:
+    try:
+        forgotten = await store.jobs.forget_events(KEPT)
+    except StoreError as error:
+        _log.warning("nothing forgotten", action="forget-failed", error=str(error))
+        return
+    if forgotten:
+        _log.info("old steps were removed", action="forgotten", events=forgotten)

@@ -5,7 +5,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.job import PRIORITIES
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Store
-from bot.services.cancel import find_submission
+from bot.services.lookup import find_submission
 from bot.services.moderate import Deed
 from runners.contract.task import Mode
 

@@ -7,7 +7,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.ports import Clock, Store
-from bot.services.cancel import find_submission
+from bot.services.lookup import find_submission
 from bot.services.submit import submit
 from runners.contract.task import Mode
 

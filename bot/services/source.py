@@ -7,7 +7,7 @@ from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId
 from bot.ports import Clock, Store
-from bot.services.cancel import find_submission
+from bot.services.lookup import find_submission
 
 
 @dataclass(frozen=True, slots=True)

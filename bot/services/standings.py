@@ -9,14 +9,15 @@ from bot.domain.ids import PersonId
 from bot.domain.ranking import rank
 from bot.domain.score import Standing
 from bot.ports import Refusal, Store
-from bot.services.submit import find_board
+from bot.services.lookup import find_board
 
 
 @dataclass(frozen=True, slots=True)
 class BoardStandings:
     """One leaderboard: one task version on one GPU type.
 
-    `refused` has, for each person without a score here, the latest ranked run that did not pass.
+    `refused` has, for each person without a score here, the latest ranked run that did not pass;
+    `note` is what the version's author says about it.
     """
 
     board: Board
@@ -24,6 +25,7 @@ class BoardStandings:
     gpu: str
     entries: tuple[Standing, ...]
     refused: tuple[Refusal, ...]
+    note: str = ""
 
 
 async def standings(
@@ -31,11 +33,17 @@ async def standings(
 ) -> tuple[BoardStandings, ...]:
     """The leaderboards of a board, of its present task version unless told otherwise."""
     board = await find_board(store, board_name)
-    if gpu is not None and gpu not in board.gpus:
-        raise unknown_name("gpu", gpu, board.gpus)
+    gpus = board.gpus if gpu is None else (_spelled(gpu, board),)
     task_version = await _version(store, board, version)
-    gpus = board.gpus if gpu is None else (gpu,)
     return tuple([await _standings(store, board, task_version, each) for each in gpus])
+
+
+def _spelled(gpu: str, board: Board) -> str:
+    """The GPU type as the board spells it."""
+    for name in board.gpus:
+        if name.casefold() == gpu.casefold():
+            return name
+    raise unknown_name("gpu", gpu, board.gpus)
 
 
 async def _version(store: Store, board: Board, number: int | None) -> TaskVersion:
@@ -54,19 +62,20 @@ async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str)
     entries = rank(await store.results.scores(version.id, gpu))
     ranked = {entry.score.person for entry in entries}
     refused = await _refused(store, version, gpu, ranked)
-    return BoardStandings(board, version.number, gpu, entries, refused)
+    note = version.definition.version_note
+    return BoardStandings(board, version.number, gpu, entries, refused, note)
 
 
 async def _refused(
     store: Store, version: TaskVersion, gpu: str, ranked: set[PersonId]
 ) -> tuple[Refusal, ...]:
-    seen = set(ranked)
-    refused: list[Refusal] = []
-    for refusal in await store.results.refusals(version.id, gpu):
-        if refusal.person not in seen:
-            seen.add(refusal.person)
-            refused.append(replace(refusal, message=await _public_message(store, refusal)))
-    return tuple(refused)
+    return tuple(
+        [
+            replace(refusal, message=await _public_message(store, refusal))
+            for refusal in await store.results.refusals(version.id, gpu)
+            if refusal.person not in ranked
+        ]
+    )
 
 
 async def _public_message(store: Store, refusal: Refusal) -> str:

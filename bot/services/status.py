@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from bot.domain.board import Board
 from bot.domain.disclosure import disclosed
 from bot.domain.errors import StoreError
-from bot.domain.ids import EventId, SubmissionId, TaskVersionId
+from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, submission_state
 from bot.domain.submission import Submission, SubmissionState
 from bot.ports import Store, StoredEvaluation, Topic
-from bot.services.cancel import find_submission
+from bot.services.lookup import find_submission
 from runners.contract.evaluation import Evaluation
 from runners.contract.verdict import Stage
 
@@ -73,7 +73,7 @@ async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
     # Jobs before evaluations: a job seen as ended then has its evaluation, never the reverse.
     found = await store.jobs.of(submission_id)
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
-    latest = _latest_stages(await store.jobs.events(submission_id, EventId(0)))
+    latest = {event.job: event for event in await store.jobs.latest(submission_id)}
     jobs = [
         await _job_status(
             store,
@@ -85,12 +85,6 @@ async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
         for job in found
     ]
     return SubmissionStatus(submission, board, tuple(jobs))
-
-
-def _latest_stages(events: Sequence[JobEvent]) -> dict[int, JobEvent]:
-    """The last event of each job, where that is a stage and not a change of state."""
-    last = {event.job: event for event in events}
-    return {job: event for job, event in last.items() if event.kind in _STAGES}
 
 
 async def _job_status(
@@ -105,7 +99,7 @@ async def _job_status(
         return JobStatus(job, evaluation=disclosed(stored.evaluation))
     if job.state is JobState.QUEUED:
         return JobStatus(job, place=await _place(store, version, job))
-    if job.state is JobState.RUNNING and event is not None:
+    if job.state is JobState.RUNNING and event is not None and event.kind in _STAGES:
         body = event.body
         done, total = int(body.get("done", 0)), int(body.get("total", 0))
         return JobStatus(job, event.kind, done, total, str(body.get("note", "")))
@@ -157,7 +151,7 @@ async def watch(
 async def _readings(
     store: Store, submission_id: SubmissionId
 ) -> AsyncGenerator[SubmissionStatus, None]:
-    """One reading at once, then one for each hint, and about one a second without hints."""
+    """One reading at once, then one for each hint, and at least about one a second."""
     async with store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
         reading = await status(store, submission_id)
         yield reading

@@ -1,13 +1,12 @@
 """Takes a submission in: checks it by the rules of acceptance and stores it with its jobs."""
 
 from bot.domain import acceptance
-from bot.domain.board import Board
-from bot.domain.errors import unknown_name
 from bot.domain.heading import parse_heading
 from bot.domain.job import PRIORITIES
 from bot.domain.submission import NewSubmission, Submission, SubmissionRequest
 from bot.ports import Clock, Store
 from bot.services.admit import admit
+from bot.services.lookup import find_board
 
 
 async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
@@ -30,11 +29,3 @@ async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Subm
             display=request.display,
         )
     )
-
-
-async def find_board(store: Store, name: str) -> Board:
-    """The board of this name; UserError `unknown-board` with the nearest names."""
-    board = await store.boards.find(name)
-    if board is None:
-        raise unknown_name("board", name, [each.name for each in await store.boards.all()])
-    return board

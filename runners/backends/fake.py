@@ -6,10 +6,10 @@ A line such as `# fake: verdict=wrong_answer time_us=30 seconds=0.2` anywhere in
 
 import asyncio
 import re
-import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from runners.calls import Calls
 from runners.contract.evaluation import (
     CPU,
     CaseKind,
@@ -29,7 +29,6 @@ from runners.contract.runner import (
     ProgressSink,
     RunnerError,
     RunnerLostError,
-    UnknownCallError,
 )
 from runners.contract.task import Grader, Language, Mode, TaskFormat
 from runners.contract.verdict import Stage, Verdict
@@ -37,7 +36,7 @@ from runners.contract.verdict import Stage, Verdict
 _VERSION = "fake-1"
 _DIRECTIVE = re.compile(r"^\s*(?:#|//)\s*fake:(?P<words>.*)$", re.MULTILINE)
 _REMEMBERED = 10_000
-"""How many ended calls can still be waited for; the oldest are forgotten first."""
+"""How many ended calls can still be waited for: a test may start many before it looks."""
 
 _NOWHERE = Environment(
     gpu=CPU, python="-", cpu="-", cores=1, platform="-", harness_version=_VERSION, transport="-"
@@ -84,20 +83,6 @@ def _script(source: str) -> _Script:
         raise RunnerError(f"the fake runner cannot read its directive: {error}") from error
 
 
-@dataclass(slots=True)
-class _Call:
-    """One evaluation under way: its task, and those who listen to its progress."""
-
-    task: asyncio.Task[Evaluation]
-    sinks: list[ProgressSink] = field(default_factory=list)
-    last: Progress | None = None
-
-    def tell(self, progress: Progress) -> None:
-        self.last = progress
-        for sink in self.sinks:
-            sink(progress)
-
-
 class FakeRunner:
     """Evaluates nothing, deterministically, with the slots and the GPU names that it was given."""
 
@@ -105,10 +90,7 @@ class FakeRunner:
         self._name = name
         self._capabilities = capabilities
         self._free = {gpu: asyncio.Semaphore(count) for gpu, count in capabilities.gpus.items()}
-        self._calls: dict[CallId, _Call] = {}
-        self._started = 0
-        self._life = secrets.token_hex(4)  # so that no call of an earlier process is taken for ours
-        self._closed = False
+        self._calls = Calls(name, remembered=_REMEMBERED)
 
     @property
     def name(self) -> str:
@@ -119,92 +101,42 @@ class FakeRunner:
         return self._capabilities
 
     async def start(self, request: EvaluationRequest) -> CallId:
-        if self._closed:
-            raise RunnerError(f"runner {self._name} is closed")
         if request.gpu not in self._free:
             raise RunnerError(f"runner {self._name} has no GPU type {request.gpu}")
-        self._started += 1
-        call = CallId(f"{self._life}-{self._started}")
-        task = asyncio.create_task(self._evaluate(call, request), name=f"fake {call}")
-        task.add_done_callback(_look_at)
-        self._calls[call] = _Call(task)
-        self._forget_old()
-        return call
+        return self._calls.start(lambda call, tell: self._evaluate(call, request, tell))
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
-        known = self._calls.get(call)
-        if known is None:
-            raise UnknownCallError(f"runner {self._name} does not know call {call}")
-        known.sinks.append(progress)
-        if known.last is not None:
-            progress(known.last)
-        try:
-            await asyncio.wait({known.task})
-        finally:
-            known.sinks.remove(progress)
-        if known.task.cancelled():
-            raise RunnerError(f"call {call} was cancelled")
-        return known.task.result()
+        return await self._calls.wait(call, progress)
 
     async def cancel(self, call: CallId) -> None:
-        known = self._calls.get(call)
-        if known is not None:
-            known.task.cancel()
-            await asyncio.wait({known.task})
+        await self._calls.cancel(call)
 
     async def aclose(self) -> None:
-        self._closed = True
-        tasks = [call.task for call in self._calls.values()]
-        self._calls.clear()
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-
-    def forget(self, call: CallId) -> None:
-        """Behave as if the machine that had the call were gone."""
-        lost = self._calls.pop(call, None)
-        if lost is not None:
-            lost.task.cancel()
+        await self._calls.aclose()
 
     @property
     def started(self) -> int:
         """How many evaluations were started."""
-        return self._started
+        return self._calls.started
 
-    def _forget_old(self) -> None:
-        ended = [call for call, known in self._calls.items() if known.task.done()]
-        for call in ended[: max(0, len(self._calls) - _REMEMBERED)]:
-            del self._calls[call]
-
-    async def _evaluate(self, call: CallId, request: EvaluationRequest) -> Evaluation:
+    async def _evaluate(
+        self, call: CallId, request: EvaluationRequest, tell: ProgressSink
+    ) -> Evaluation:
         async with self._free[request.gpu]:
             script = _script(request.source)
-            limit = _limit_s(request)
+            limit = request.task.timeout_s(request.mode)
             steps = _steps(request)
             for step in steps:
-                self._calls[call].tell(step)
+                tell(step)
                 await asyncio.sleep(min(script.seconds, limit) / len(steps))
             if script.lost:
-                self._calls.pop(call, None)
+                self._calls.forget(call)
                 raise RunnerLostError(f"the machine of call {call} was lost")
             if script.error is not None:
                 raise RunnerError(script.error)
             if script.seconds > limit:
                 script = _Script(Verdict.TIMED_OUT, Stage.TEST, message=f"over {limit} s")
             return _evaluation(request, script)
-
-
-def _look_at(task: asyncio.Task[Evaluation]) -> None:
-    """Retrieve the exception: asyncio reports one that nobody waited for."""
-    if not task.cancelled():
-        task.exception()
-
-
-def _limit_s(request: EvaluationRequest) -> int:
-    task = request.task
-    limits = {Mode.TEST: task.test_timeout, Mode.RANKED: task.ranked_timeout}
-    return limits.get(request.mode, task.benchmark_timeout)
 
 
 def _kinds(mode: Mode) -> tuple[bool, bool]:

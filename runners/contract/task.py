@@ -94,7 +94,7 @@ class IsolationLayer(StrEnum):
     LANDLOCK = "landlock"
     """Landlock rules on files."""
     LIMITS = "limits"
-    """Caps on memory, processes, files and CPU time."""
+    """Caps on memory, processes and files; time is the judge's to watch."""
 
 
 class Workload(Wire):
@@ -188,8 +188,13 @@ class TaskDefinition(Wire):
                 last = self.ranking_by is RankingBy.LAST
                 return self.benchmarks[-1:] if last else self.benchmarks
 
+    def limit_s(self, mode: Mode) -> int:
+        """How long a whole evaluation may take: the tests count where the mode runs them."""
+        tests = self.test_timeout if mode is Mode.RANKED else 0
+        return tests + self.timeout_s(mode)
+
     def timeout_s(self, mode: Mode) -> int:
-        """The time limit of the whole phase that `mode` asks for."""
+        """The time limit of the phase that `mode` is named for."""
         match mode:
             case Mode.TEST:
                 return self.test_timeout

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import torch
 
-from runners.harness.sandbox.tree import descendants, thread_states
+from runners.harness.sandbox.tree import kill_tree
 from runners.harness.values import DTYPES, TensorNode
+from runners.lineage import descendants, thread_states
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
@@ -18,14 +19,14 @@ _PR_SET_CHILD_SUBREAPER = 36
 _CPUCLOCK_SCHED = 2  # the kind of another process's clock id which counts nanoseconds
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
+_EVENTS = os.WSTOPPED | os.WCONTINUED
+
 STOP_S = 2.0
 """How long a process may take to stand still."""
 _QUICK_S = 5e-3
 RESTING_NS = 50_000
-"""Processor time that a stopped process may use: a thread is seen standing just before it is."""
-RESTLESS_MOST, RESTLESS_SHARE = 3, 0.1
-"""How many stops, and what share of all, may seem broken: on a busy machine a thread that was
-interrupted on its way to standing still finishes it late. Too few to move a median."""
+"""Processor time that a stopped process and all that it started may use together: on a busy
+machine a thread that was interrupted on its way to standing still finishes it late."""
 STOP_ROUNDS = 1000
 """How often descendants are looked at until all of them stand still."""
 
@@ -91,8 +92,7 @@ class Subject:
         self.pidfd = os.pidfd_open(pid)
         self.frozen = False
         self.strays: tuple[int, ...] = ()
-        self.stood_at: dict[int, int] = {}
-        self.stops = 0
+        self.used_at: dict[int, int] = {}
         self.restless = 0
         self.reaped = False
 
@@ -110,16 +110,14 @@ class Subject:
         self.strays = descendants(self.pid)
         if self.strays:
             end = self._stop_all()
-        self.stood_at = {pid: _cpu_ns(pid) for pid in (self.pid, *self.strays)}
+        self.used_at = {pid: _cpu_ns(pid) for pid in (self.pid, *self.strays)}
         self.frozen = True
-        self.stops += 1
         return end
 
     def _await_stop(self) -> None:
         # It is not waited for without end: a thread inside vfork takes no stop.
         begin = time.monotonic()
-        options = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
-        while (found := os.waitid(os.P_PIDFD, self.pidfd, options)) is None:
+        while not self._tells(os.WSTOPPED):
             waited = time.monotonic() - begin
             if waited < _QUICK_S:
                 os.sched_yield()
@@ -129,14 +127,24 @@ class Subject:
             for pid in (self.pid, *descendants(self.pid)):  # one of them may wake another
                 _stop_threads(pid)
             select.select([], [], [], 1e-3)
-        if found.si_code != os.CLD_STOPPED:
-            self.check()
+
+    def _tells(self, events: int) -> bool:
+        """Whether the process stopped or was let go since this was last asked.
+
+        The system notes each of these once and hands it to one who asks, so that after a stop was
+        taken nothing may be told until we let the process go ourselves: no guess is needed.
+        """
+        self.check()
+        try:
+            return os.waitid(os.P_PIDFD, self.pidfd, events | os.WNOHANG) is not None
+        except ChildProcessError:
+            return False  # it has ended this very moment, which the next check tells
 
     def _stop_all(self) -> int:
         for _ in range(STOP_ROUNDS):
             running = [pid for pid in (self.pid, *self.strays) if _runs(pid)]
             end = time.perf_counter_ns()
-            if not running:
+            if not running and not self._tells(_EVENTS):  # one of them may have woken the first
                 return end
             for pid in running:
                 _stop_threads(pid)
@@ -145,17 +153,22 @@ class Subject:
         raise RestlessError("a process that it started did not stop")
 
     def confirm_stood(self) -> None:
-        """Raise RestlessError when it started anything since it was frozen, or runs too often.
+        """Raise RestlessError when the process was let go, or anything started, since the freeze.
 
-        A stop can be undone from within: by a timer whose signal is SIGCONT, or by a child.
-        Processor time tells, whoever did it.
+        A stop can be undone from within: by a timer whose signal is SIGCONT, or by a child. What
+        the process started is not our own child, and only its processor time tells on it; since a
+        busy machine can look the same, such a stop is counted in `restless`, for whoever needs to
+        know whether all stood still.
         """
         if not self.frozen:
             return
-        started = set(descendants(self.pid)) - self.stood_at.keys()
-        self.restless += any(_cpu_ns(pid) > at + RESTING_NS for pid, at in self.stood_at.items())
-        if started or self.restless > RESTLESS_MOST + RESTLESS_SHARE * self.stops:
+        started = set(descendants(self.pid)) - self.used_at.keys()
+        if self._tells(_EVENTS) or started:
             raise RestlessError("it ran while it was to stand still")
+        used = {pid: _cpu_ns(pid) for pid in self.used_at}
+        more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
+        self.restless += more > RESTING_NS
+        self.used_at = used
 
     def cpu_ns(self) -> int:
         """CPU time that all threads of the process have used, as the kernel counts it."""
@@ -194,11 +207,15 @@ class Subject:
         dtype = DTYPES.get(node.dtype)
         if dtype is None or len(node.shape) != len(node.stride):
             raise UnreadableError(f"a tensor of type {node.dtype} cannot be read")
-        if max(node.span, node.numel) * dtype.itemsize > most:
+        if node.room > most:
             raise UnreadableError("the output is larger than the memory limit allows")
         flat = torch.empty(node.span, dtype=dtype)
+        try:
+            shown = flat.as_strided(node.shape, node.stride)
+        except RuntimeError as error:  # an empty tensor may still have an absurd shape
+            raise UnreadableError(f"the output cannot be laid out: {error}") from error
         self._copy(flat, node.address)
-        return flat.as_strided(node.shape, node.stride).contiguous()
+        return shown.contiguous()
 
     def _copy(self, flat: torch.Tensor, address: int) -> None:
         length = flat.numel() * flat.element_size()
@@ -213,16 +230,16 @@ class Subject:
             done += got
 
     def kill(self) -> None:
-        """End the process; as PID 1 of its namespace it takes every descendant with it."""
+        """End the process; as PID 1 of its namespace it takes every descendant with it.
+
+        TimeoutError when it or, where there is no namespace, a descendant does not end.
+        """
         if self.reaped:
             return
         self.reaped = True
-        strays = descendants(self.pid)
-        signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
-        for pid in strays:  # where there is no namespace they outlive their parent
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
+        ended = kill_tree(self.pid) and select.select([self.pidfd], [], [], STOP_S)[0]
+        if ended:
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
         os.close(self.pidfd)
+        if not ended:
+            raise TimeoutError(f"process {self.pid} or one that it started does not end")

@@ -9,7 +9,9 @@ import os
 import select
 import signal
 import sys
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from pydantic import ValidationError
@@ -21,16 +23,18 @@ from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
 from runners.harness.process import adopt_orphans, keep_freed_memory
 from runners.harness.ruling import Ruling
-from runners.harness.sandbox.tree import descendants
+from runners.harness.sandbox.tree import KILL_S, kill_beneath
 from runners.harness.template import Template, fork_template
 from runners.harness.version import HARNESS_VERSION
 
 END_OF_INPUT = 64
 """The exit status of a judge that found no request."""
+NO_EVALUATION = 65
+"""The exit status of a program whose input is no request, or that could not start a candidate."""
 REQUEST_MAX = 64 << 20
 """Bytes of the longest request."""
-GRACE_S = 5.0
-"""What the task's own code may take beyond its time limits."""
+GRACE_S = 15.0
+"""What an evaluation may take beyond its time limits: a candidate on a GPU needs seconds to end."""
 
 
 def capabilities(isolation: Isolation) -> Capabilities:
@@ -69,6 +73,8 @@ def _run_judge(body: Callable[[int], int]) -> int:
             out = os.dup(1)
             os.dup2(2, 1)  # what the task's own code prints must not mix with the answer
             status = body(out)
+        except BaseException:  # noqa: BLE001 - the outermost frame of this process
+            traceback.print_exc(file=sys.stderr)
         finally:
             sys.stderr.flush()
             os._exit(status)
@@ -78,17 +84,16 @@ def _run_judge(body: Callable[[int], int]) -> int:
 
 
 def _sweep() -> None:
-    """End and collect whatever a judge that died had left."""
-    for pid in descendants(os.getpid()):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
+    """End and collect whatever a judge that died had left.
+
+    TimeoutError when something survives: it would disturb whatever is timed next, and whoever
+    runs this server has other means to end it.
+    """
+    if not kill_beneath(os.getpid()):
+        raise TimeoutError(f"what a judge left still runs after {KILL_S:.0f} s of killing")
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
             continue
-    try:
-        while os.waitpid(-1, 0):
-            continue
-    except ChildProcessError:
-        return
 
 
 def _serve_one(out: int, isolation: Isolation) -> int:
@@ -116,9 +121,14 @@ def _answer_all(out: int, isolation: Isolation) -> int:
     template = fork_template()
     adopt_orphans()
     request = sys.stdin.buffer.read(REQUEST_MAX)
-    evaluation = _judge(request, template, isolation, lambda _: None)
+    try:
+        evaluation = _judge(request, template, isolation, lambda _: None)
+    except (ValidationError, StartError) as error:
+        sys.stderr.write(f"podium: no evaluation: {error}\n")
+        return NO_EVALUATION
+    finally:
+        template.close()
     _emit(out, evaluation.model_dump_json().encode())
-    template.close()
     return 0
 
 
@@ -127,7 +137,7 @@ def _judge(
 ) -> Evaluation:
     request = EvaluationRequest.model_validate_json(line)
     keep_freed_memory()
-    limit = request.task.test_timeout + request.task.timeout_s(request.mode) + GRACE_S
+    limit = request.task.limit_s(request.mode) + GRACE_S
     signal.signal(signal.SIGALRM, _out_of_time)
     signal.setitimer(signal.ITIMER_REAL, limit)
     try:

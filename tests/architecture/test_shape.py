@@ -18,7 +18,6 @@ TEXT_SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".sql", ".txt", "", ".c
 NO_README_NEEDED = {
     ".ci": "one script, described in its own head",
     ".github": "GitHub's own layout",
-    "bot": "the README at the root draws it",
     "runners/contract": "runners/README.md describes it",
 }
 CODE = modules("bot", "runners")

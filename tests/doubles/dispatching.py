@@ -39,6 +39,7 @@ async def dispatching(
         "poll_s": 0.01,
         "retry_s": 0.01,
         "call_s": 1.0,
+        "ask_s": 1.0,
         "drain_s": 0.05,
         "progress_s": 0.0,
     }

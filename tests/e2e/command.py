@@ -11,17 +11,19 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.architecture.tree import ROOT
 
 IDENTITY = ROOT / "tasks" / "examples" / "identity"
 UP_LIMIT_S = 60
+STOP_LIMIT_S = 60
 
 
 class Podium:
     """The command on one data folder, with the fake runner unless told otherwise."""
 
-    def __init__(self, folder: Path, runner: str = "fake") -> None:
+    def __init__(self, folder: Path, runner: str = "fake", **environment: str) -> None:
         self.folder = folder
         self.environment = {
             "PATH": os.environ["PATH"],
@@ -29,7 +31,7 @@ class Podium:
             "HOME": str(folder),
             "PODIUM_DATA_DIR": str(folder / "data"),
             "PODIUM_RUNNERS": runner,
-        }
+        } | environment
 
     def __call__(
         self, *arguments: str | Path, **environment: str
@@ -48,6 +50,26 @@ class Podium:
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
         return path
+
+    def publish(self) -> None:
+        """A board `identity` on the CPU, whatever its solutions do on the fake runner."""
+        published = self("task", "publish", IDENTITY, "--unchecked")
+        assert published.returncode == 0, published.stderr
+
+    def directed(self, name: str, directive: str) -> Path:
+        """A source with a word for the fake runner."""
+        return self.file(f"{name}.py", f"# fake: {directive}\ndef custom_kernel(data): ...\n")
+
+    def queue(self, name: str, directive: str) -> None:
+        """A submission of that person whose fate the fake runner reads in its source."""
+        file = self.directed(name, directive)
+        queued = self("submit", file, "--leaderboard", "identity", "--as", name, "--no-wait")
+        assert queued.returncode == 0, queued.stderr
+
+    def shown(self, submission: int) -> dict[str, Any]:
+        """What `podium show` tells of a submission."""
+        told: dict[str, Any] = json.loads(self("show", str(submission), "--json").stdout)
+        return told
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """The command under way, with everything that it says on its stdout."""
@@ -112,13 +134,30 @@ def fresh(runner: str = "fake") -> Iterator[Podium]:
 
 
 @contextmanager
+def running(podium: Podium) -> Iterator[subprocess.Popen[str]]:
+    """A `podium up` that is ended politely, unless it has ended before."""
+    process = podium.up()
+    try:
+        yield process
+    finally:
+        terminate(process)
+
+
+@contextmanager
 def served(podium: Podium) -> Iterator[Podium]:
     """The same Podium with a `podium up` beside it, which ends well."""
     process = podium.up()
     try:
         yield podium
     finally:
-        process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+        status, said = terminate(process)
+    assert status == 0, said
     assert "stopped" in said, said
+
+
+def terminate(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Ask it to end; gives its exit status and its last words."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=STOP_LIMIT_S)
+    return process.returncode, said

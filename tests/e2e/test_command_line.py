@@ -1,6 +1,10 @@
 """The `podium` command as real processes: its output, its exit codes, its one data folder."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,10 +36,10 @@ def served(podium: Podium) -> Iterator[Podium]:
 
 @pytest.mark.slow
 def test_the_main_job_through_a_running_podium(served: Podium) -> None:
-    published = served("task", "publish", IDENTITY)
+    published = served("task", "publish", IDENTITY, "--unchecked")
     assert (published.returncode, published.stdout) == (
         0,
-        "identity on CPU: created, task version 1\n",
+        "identity on CPU: created, task version 1, no deadline\n",
     )
     right = served("submit", served.file("r.py", RIGHT), "--leaderboard", "identity", "--as", "ada")
     assert right.returncode == 0, right.stderr
@@ -61,7 +65,7 @@ def test_the_main_job_through_a_running_podium(served: Podium) -> None:
 
 @pytest.mark.slow
 def test_without_a_running_podium_submit_judges_by_itself(podium: Podium) -> None:
-    assert podium("task", "publish", IDENTITY, "--gpu", "CPU").returncode == 0
+    assert podium("task", "publish", IDENTITY, "--gpu", "CPU", "--unchecked").returncode == 0
     kernel = podium.file("k.py", "#!PODIUM leaderboard identity\n" + RIGHT)
     queued = podium("submit", kernel, "--no-wait", "--as", "ada")
     assert (queued.returncode, queued.stdout) == (0, "submission #1 is queued\n")
@@ -71,6 +75,63 @@ def test_without_a_running_podium_submit_judges_by_itself(podium: Podium) -> Non
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["state"] == "finished"
     assert podium("migrate").stdout == "applied: nothing, all was there\n"
+
+
+@pytest.mark.slow
+def test_a_gpu_type_that_nobody_offers_is_said_and_the_submission_stays(podium: Podium) -> None:
+    publish = ("task", "publish", IDENTITY, "--unchecked")
+    assert podium(*publish, "--gpu", "CPU", "--gpu", "H100").returncode == 0
+    kernel = podium.file("k.py", RIGHT)
+    waiting = podium("submit", kernel, "--leaderboard", "identity", "--gpu", "h100,cpu")
+    assert waiting.returncode == 3
+    assert "nobody at work offers H100; run `podium up` on a machine that" in waiting.stderr
+    assert "submission #1 is stored and waits for `podium up`" in waiting.stderr
+    assert "CPU: 30.00 us ± 0.03, running" in podium("history").stdout
+    assert podium("show", "identity", "--gpu", "cpu").returncode == 0
+    assert "nobody named 'typo'" in podium("history", "--as", "typo").stderr
+    assert "nobody named 'typo'" in podium("cancel", "1", "--as", "typo").stderr
+
+
+@pytest.mark.slow
+def test_a_shared_database_is_left_to_its_workers(served: Podium) -> None:
+    address = served.folder / "data" / "postgres" / "address.json"
+    url = json.loads(address.read_text(encoding="utf-8"))["dsn"]
+    publish = ("task", "publish", IDENTITY, "--unchecked", "--gpu", "CPU", "--gpu", "L4")
+    assert served(*publish).returncode == 0
+    laptop = {"DATABASE_URL": url, "PODIUM_DATA_DIR": str(served.folder / "laptop")}
+    submit = ("submit", served.file("k.py", RIGHT), "--leaderboard", "identity", "--gpu")
+    judged = served(*submit, "CPU", **laptop)
+    assert judged.returncode == 0, judged.stderr
+    assert "judges it itself" not in judged.stderr
+    waiting = served(*submit, "L4", **laptop, PODIUM_RUNNERS="fake:L4=1")
+    assert waiting.returncode == 3
+    assert "run `podium worker` on a machine that has it" in waiting.stderr
+    beside = served("worker", "--json")
+    assert beside.returncode == 3
+    assert "disturb each other's times" in json.loads(beside.stdout)["error"]["message"]
+
+
+def test_output_that_nobody_reads_any_more_is_no_incident(podium: Podium) -> None:
+    kernel = podium.file("k.py", RIGHT)
+    reader, writer = os.pipe()
+    os.close(reader)
+    answer = subprocess.run(
+        [sys.executable, "-m", "bot", "judge", IDENTITY, kernel, "--json"],
+        cwd=podium.folder, env=podium.environment, stdout=writer, stderr=subprocess.PIPE,
+        text=True, timeout=100, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert answer.returncode == 141
+    assert "incident" not in answer.stderr
+
+
+@pytest.mark.slow
+def test_a_demo_that_went_wrong_keeps_its_data_and_log(podium: Podium) -> None:
+    answer = podium("demo", "--tasks", IDENTITY)
+    assert answer.returncode == 1, answer.stderr
+    kept = Path(answer.stderr.rpartition("are kept in ")[2].splitlines()[0])
+    assert (kept / "podium.log").is_file()
+    shutil.rmtree(kept)
 
 
 def test_judge_prints_its_promised_json_alone(podium: Podium) -> None:

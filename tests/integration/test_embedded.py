@@ -1,11 +1,13 @@
 """The embedded server with real processes: killed, orphaned, joined, and refused."""
 
 import asyncio
+import errno
 import os
 import pwd
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -376,6 +378,23 @@ async def test_a_full_disk_is_said_before_anything_is_written(
         async with open_database(data_dir):
             pass
     assert not (data_dir / "postgres" / "data").exists()
+
+
+async def test_a_disk_that_fills_up_meanwhile_is_said(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    opened = folder.open_folder(data_dir)
+    opened.password()
+    (opened.path / "run").mkdir()
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(SetupError, match="the disk is full; free some space"):
+        opened.publish_address("dsn")
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", refuse)
+    with pytest.raises(SetupError, match="the disk is full; free some space"):
+        await _cluster_of(data_dir).create()
 
 
 async def test_a_folder_that_cannot_be_written_is_said() -> None:

@@ -1,6 +1,8 @@
 """What every command is handed: the installation and where to write."""
 
 import getpass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +11,9 @@ import typer
 from rich.console import Console
 
 from bot.domain.errors import UserError
+from bot.domain.person import Person
 from bot.frontends.cli.draw import clean
-from bot.frontends.cli.installation import Installation
+from bot.frontends.cli.installation import Installation, OpenPodium
 
 _READ_AT_MOST = 32 << 20
 """Enough to say how much too large a file is, and too little to fill the memory."""
@@ -49,12 +52,41 @@ def command_line(ctx: typer.Context) -> CommandLine:
     return found
 
 
+@asynccontextmanager
+async def acting(
+    line: CommandLine, data: Path | None, actor: str | None, *, enters: bool = True
+) -> AsyncIterator[tuple[OpenPodium, Person]]:
+    """Podium, opened, and who acts on it.
+
+    With `enters` a new name gets an account; without it a name given by `--as` must have one, so
+    that a slip of the pen is said and makes nobody.
+    """
+    name = actor_name(actor)
+    async with line.installation.at(data).open() as podium:
+        people, identity = podium.store.people, f"local:{name}"
+        if actor is not None and not enters and await people.find(identity) is None:
+            raise UserError(
+                "unknown-person",
+                f"nobody named {name!r} has submitted or published here; check the name of --as",
+            )
+        yield podium, await people.ensure(identity, name)
+
+
 def actor_name(actor: str | None) -> str:
     """The name under which a person of this machine acts."""
-    name = getpass.getuser() if actor is None else actor.strip()
+    name = _user_name() if actor is None else actor.strip()
     if not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
         raise UserError("bad-name", f"a name has 1 to {_LONGEST_NAME} printable characters")
     return name
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UserError(
+            "bad-name", "this user has no name on this machine; say who you are with --as NAME"
+        ) from error
 
 
 def read_submission(path: Path) -> bytes:

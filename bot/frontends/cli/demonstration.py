@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from bot.domain.solutions import Solution
 from bot.services.standings import BoardStandings
 from bot.services.status import SubmissionStatus
-from runners.contract.evaluation import CPU
-from runners.contract.runner import Capabilities
 from runners.contract.verdict import Verdict
 
 PEOPLE = (
     "Ada", "Barbara", "Donald", "Edsger", "Frances", "Grace", "John", "Katherine", "Ken", "Radia",
 )  # fmt: skip
 WRONG_PER_BOARD = 3
-_NEEDS_GPU = frozenset({"cuda", "triton"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +29,30 @@ class Entry:
         return self.solution.name.rsplit("/", maxsplit=1)[-1]
 
 
-def can_run(solution: Solution, gpu: str, offer: Capabilities) -> bool:
-    """Whether a runner has what a solution needs."""
-    return all(
-        gpu != CPU if need in _NEEDS_GPU else need in offer.libraries for need in solution.needs
-    )
-
-
 def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[Entry, ...]:
     """Every right solution of each board, and some wrong ones, of as many kinds as there are."""
     used: Counter[Verdict] = Counter()
     entries: list[Entry] = []
     for index, (board, solutions) in enumerate(boards):
         right = [each for each in solutions if each.expect is Verdict.PASSED]
-        wrong: list[Solution] = []
-        rest = [each for each in solutions if each.expect is not Verdict.PASSED]
-        while rest and len(wrong) < WRONG_PER_BOARD:
-            rarest = min(rest, key=lambda each: used[each.expect])
-            used[rarest.expect] += 1
-            rest.remove(rarest)
-            wrong.append(rarest)
+        wrong = _rarest([each for each in solutions if each.expect is not Verdict.PASSED], used)
         people = _turned(2 * index)
         entries += [
             Entry(person, board, solution)
             for person, solution in zip(people, (*right, *wrong), strict=False)
         ]
     return tuple(entries)
+
+
+def _rarest(wrong: list[Solution], used: Counter[Verdict]) -> list[Solution]:
+    """Some of the wrong solutions, of the kinds that were `used` least; they are counted there."""
+    chosen: list[Solution] = []
+    while wrong and len(chosen) < WRONG_PER_BOARD:
+        rarest = min(wrong, key=lambda each: used[each.expect])
+        used[rarest.expect] += 1
+        wrong.remove(rarest)
+        chosen.append(rarest)
+    return chosen
 
 
 def _turned(by: int) -> Iterator[str]:
@@ -82,15 +77,22 @@ def surprises(entry: Entry, ended: SubmissionStatus) -> tuple[str, ...]:
 def misplaced(entries: Sequence[Entry], leaderboard: BoardStandings) -> tuple[str, ...]:
     """Who is ranked and must not be, or is not and must be, in words."""
     board = leaderboard.board.name
-    mine = [entry for entry in entries if entry.board == board]
-    right = {entry.person for entry in mine if entry.solution.expect is Verdict.PASSED}
+    right, wrong = _expected([entry for entry in entries if entry.board == board])
     ranked = {entry.score.person_name for entry in leaderboard.entries}
     absent = {refusal.person_name for refusal in leaderboard.refused}
-    found = [f"{board}: {name} must be ranked and is not" for name in sorted(right - ranked)]
-    found += [f"{board}: {name} must not be ranked and is" for name in sorted(ranked - right)]
-    wrong = {entry.person for entry in mine} - right
-    found += [f"{board}: {name} must be listed as absent" for name in sorted(wrong - absent)]
+    faults = (
+        (right - ranked, "must be ranked and is not"),
+        (ranked - right, "must not be ranked and is"),
+        (wrong - absent, "must be listed as absent"),
+    )
+    found = [f"{board}: {name} {fault}" for names, fault in faults for name in sorted(names)]
     times = [entry.score.value.time_ns for entry in leaderboard.entries]
     if times != sorted(times):
         found.append(f"{board}: the ranks are not in the order of the times")
     return tuple(found)
+
+
+def _expected(entries: Sequence[Entry]) -> tuple[set[str], set[str]]:
+    """Who must be ranked, and who must not."""
+    right = {entry.person for entry in entries if entry.solution.expect is Verdict.PASSED}
+    return right, {entry.person for entry in entries} - right

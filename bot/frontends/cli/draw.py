@@ -14,16 +14,16 @@ from rich.text import Text as RichText
 from bot.reports.blocks import Attachment, Block, Link, Log, Report, Table, Text, Tone
 
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*?(?:\x07|\x1b\\|$)|[ -/]*[0-~])", re.DOTALL
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\n]*?(?:\x07|\x1b\\|(?=\n)|$)|[ -/]*[0-~])"
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"}
+STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"}
 
 
 def clean(text: str) -> str:
     """The text without terminal escapes, controls and direction marks; tabs and lines stay."""
-    unified = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROLS.sub("", unified)
+    unified = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROLS.sub("", _ESCAPES.sub("", unified))
 
 
 def one_line(text: str) -> str:
@@ -45,7 +45,7 @@ def draw(report: Report, console: Console) -> None:
 def _draw_block(block: Block, console: Console) -> None:
     match block:
         case Text(text, tone):
-            console.print(Padding(RichText(clean(text), style=_STYLES[tone]), (0, 0, 0, 2)))
+            console.print(Padding(RichText(clean(text), style=STYLES[tone]), (0, 0, 0, 2)))
         case Table():
             console.print(Padding(_rich_table(block), (0, 0, 0, 2)))
         case Log(title, text):

@@ -26,6 +26,8 @@ class ExitCode(IntEnum):
     """Our fault, or the machine's."""
     INTERRUPTED = 130
     """Ctrl-C."""
+    UNREAD = 141
+    """Whoever read the output has left, as `head` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,19 @@ def failure_of(error: BaseException) -> Failure:
             return Failure(ExitCode.USAGE, leaf.code, leaf.message)
         case typer.TyperException():
             return Failure(ExitCode.USAGE, "usage", _usage(leaf))
-        case KeyboardInterrupt() | typer.Abort():
-            return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")
+        case KeyboardInterrupt() | typer.Abort() | SystemExit():
+            return _broken_off(leaf)
         case StoreError() | RunnerError():
             return _ours(leaf)
         case _:
             return _incident(error)
+
+
+def _broken_off(error: BaseException) -> Failure:
+    """What a person did: Ctrl-C, or `| head`, of which rich makes an exit."""
+    if isinstance(error, SystemExit):
+        return Failure(ExitCode.UNREAD, "unread", "")
+    return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -14,12 +14,17 @@ from runners.contract.runner import Runner
 
 @dataclass(frozen=True, slots=True)
 class OpenPodium:
-    """An opened installation; `served` says that a `podium up` works through its queue."""
+    """An opened installation.
+
+    `served` says that a `podium up` of this data folder works through its queue, `shared` that the
+    database is one of DATABASE_URL, whose queue is for workers and not for whoever submits.
+    """
 
     store: Store
     clock: Clock
     database: str
     served: bool
+    shared: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,11 @@ class Installation(Protocol):
     def working(
         self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Works through the queue until left, then drains; `rounds` replaces the modes' own."""
+        """Works through the queue until left, then drains; `rounds` replaces the modes' own.
+
+        SetupError when another process judges for this data folder, RunnerError when a runner
+        cannot say what it offers.
+        """
         ...
 
     def doors(self, podium: OpenPodium) -> AbstractAsyncContextManager[Sequence[str]]:

@@ -9,10 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text as RichText
 
-from bot.frontends.cli.draw import one_line
-from bot.reports.blocks import Text, Tone
-
-_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"}
+from bot.frontends.cli.draw import STYLES, one_line
+from bot.reports.blocks import Text
 
 
 class ProgressLines:
@@ -56,6 +54,6 @@ class ProgressLines:
             table.add_row(
                 RichText(one_line(name), style="bold"),
                 "" if share is None else ProgressBar(1, share, width=20),
-                RichText(one_line(words.text), style=_STYLES[words.tone]),
+                RichText(one_line(words.text), style=STYLES[words.tone]),
             )
         return table

@@ -4,8 +4,10 @@ import json
 
 from bot.domain.score import Standing
 from bot.domain.scoring import score
+from bot.domain.task_report import TaskReport
 from bot.ports import Refusal
 from bot.services.history import HistoryEntry
+from bot.services.release import Released
 from bot.services.standings import BoardStandings
 from bot.services.status import JobStatus, SubmissionStatus
 from runners.contract.evaluation import CaseResult, Evaluation
@@ -57,6 +59,7 @@ def standings_json(leaderboard: BoardStandings) -> Json:
         "board": leaderboard.board.name,
         "gpu": leaderboard.gpu,
         "task_version": leaderboard.version,
+        "version_note": leaderboard.note,
         "deadline": None if deadline is None else deadline.isoformat(),
         "entries": [_entry_json(entry) for entry in leaderboard.entries],
         "absent": [_absent_json(refusal) for refusal in leaderboard.refused],
@@ -82,6 +85,37 @@ def _absent_json(refusal: Refusal) -> Json:
         "message": refusal.message,
         "submission": refusal.submission,
         "submitted_at": refusal.submitted_at.isoformat(),
+    }
+
+
+def task_report_json(report: TaskReport) -> Json:
+    """One task, checked on one GPU type."""
+    findings = [
+        {"level": each.level.value, "file": each.file, "message": each.message}
+        for each in report.findings
+    ]
+    return {
+        "task": report.task,
+        "gpu": report.gpu,
+        "ok": report.ok,
+        "dry_run": report.dry_run,
+        "obstacle": report.obstacle,
+        "findings": findings,
+    }
+
+
+def released_json(released: Released) -> Json:
+    """One published task; `dry_run` has the GPU types on which it was run just now."""
+    published = released.published
+    deadline = published.board.deadline
+    return {
+        "board": published.board.name,
+        "gpus": list(published.board.gpus),
+        "task_version": published.version,
+        "version_note": published.note,
+        "change": published.change.value,
+        "deadline": None if deadline is None else deadline.isoformat(),
+        "dry_run": [report.gpu for report in released.reports if report.dry_run],
     }
 
 

@@ -15,7 +15,8 @@ from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.guilds import require_room
 from bot.frontends.discord.options import MOST_CHOICES
 from bot.frontends.discord.places import display_here
-from bot.services.submit import find_board, submit
+from bot.services.lookup import find_board
+from bot.services.submit import submit
 from runners.contract.task import Mode
 
 MENU_S = 840.0

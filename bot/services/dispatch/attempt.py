@@ -117,20 +117,27 @@ class Attempt:
         if not work.done() or work.cancelled():
             await self._end_stopped()
             return
-        try:
-            evaluation = work.result()
-        except LeaseLostError:
-            self._log.warning("lease was lost", action="lease-lost")
-        except CannotServeError as error:
-            await self._release(str(error), final=True)
-        except TimeoutError:
-            await self._give_back()
-        except (RunnerLostError, StoreError) as error:
-            await self._lose(str(error) or type(error).__name__)
-        except RunnerError as error:
-            await self._release(str(error) or type(error).__name__, final=False)
+        error = work.exception()
+        if error is None:
+            await self._accept(work.result())
         else:
-            await self._accept(evaluation)
+            await self._store_failure(error)
+
+    async def _store_failure(self, error: BaseException) -> None:
+        words = str(error) or type(error).__name__
+        match error:
+            case LeaseLostError():
+                self._log.warning("lease was lost", action="lease-lost")
+            case CannotServeError():
+                await self._release(words, final=True)
+            case TimeoutError():
+                await self._give_back()
+            case RunnerLostError() | StoreError():
+                await self._lose(words)
+            case RunnerError():
+                await self._release(words, final=False)
+            case _:
+                raise error
 
     async def _accept(self, evaluation: Evaluation) -> None:
         order = self._execution.order if self._execution else None

@@ -32,7 +32,7 @@ class Dispatcher:
         self._store = store
         self._clock = clock
         self._config = config or DispatchConfig()
-        self._pool = RunnerPool(runners, self._config.call_s)
+        self._pool = RunnerPool(runners, self._config.ask_s)
         self._around = Surroundings(store, self._pool, self._config)
         self._held: dict[tuple[JobId, int], Attempt] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -43,7 +43,6 @@ class Dispatcher:
 
         Cancelled, it gives back at once.
         """
-        await self._pool.refresh()
         async with asyncio.TaskGroup() as group:
             background = [
                 group.create_task(self._listen()),
@@ -60,6 +59,8 @@ class Dispatcher:
             finally:
                 for task in (*background, *self._tasks):
                     task.cancel()
+                with suppress(StoreError):
+                    await self._store.workers.leave(self._config.worker)
 
     async def _claim_until(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
@@ -135,7 +136,16 @@ class Dispatcher:
     async def _keep_leases(self) -> None:
         while True:
             await asyncio.sleep(self._config.beat_s)
+            await self._announce()
             await self._beat()
+
+    async def _announce(self) -> None:
+        """Let those who wait know that this worker lives, and what it offers."""
+        config = self._config
+        try:
+            await self._store.workers.announce(config.worker, self._pool.gpus(), config.lease)
+        except StoreError as error:
+            _log.warning("not announced", action="announce-failed", error=str(error))
 
     async def _beat(self) -> None:
         """Prolong every lease at once, and stop what is lost or cancelled."""
@@ -157,12 +167,14 @@ class Dispatcher:
                 attempt.stop(Stop.CANCELLED)
 
     async def _keep_asking(self) -> None:
+        await self._announce()
         while True:
+            await self._pool.refresh()
+            self._wake.set()
+            await self._announce()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._config.refresh_s):
                     await self._pool.doubtful.wait()
-            await self._pool.refresh()
-            self._wake.set()
 
     async def _drain(self, patience_s: float) -> None:
         """Let running work end by itself for a while, then stop it; start nothing more."""

@@ -15,7 +15,6 @@ from bot.services.dispatch.progress_feed import ProgressFeed
 from bot.services.dispatch.runner_pool import RunnerPool
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
-from runners.contract.task import Mode
 
 _log = structlog.get_logger(__name__)
 
@@ -36,10 +35,7 @@ class Order:
     @property
     def limit_s(self) -> float:
         """After how long a runner that says nothing is taken for dead."""
-        task, mode = self.request.task, self.request.mode
-        tests = task.test_timeout if mode in {Mode.TEST, Mode.RANKED} else 0
-        timing = {Mode.TEST: 0, Mode.RANKED: task.ranked_timeout}
-        return tests + timing.get(mode, task.benchmark_timeout) + self.config.grace_s
+        return self.request.task.limit_s(self.request.mode) + self.config.grace_s
 
 
 class Execution:

@@ -21,14 +21,15 @@ class CannotServeError(Exception):
 class RunnerPool:
     """Hands out slots of runners that can serve a task."""
 
-    def __init__(self, runners: Sequence[Runner], call_s: float) -> None:
+    def __init__(self, runners: Sequence[Runner], ask_s: float) -> None:
         self._runners = {runner.name: runner for runner in runners}
         if len(self._runners) != len(runners):
             raise ValueError("two runners have the same name")
-        self._call_s = call_s
+        self._ask_s = ask_s
         self._offers: dict[str, Capabilities] = {}
         self._taken: Counter[tuple[str, str]] = Counter()
         self._changed = asyncio.Event()
+        self._asked = False
         self.doubtful = asyncio.Event()
         """Set when a runner failed to start a call, so that somebody refreshes soon."""
 
@@ -36,11 +37,12 @@ class RunnerPool:
         """Ask every runner what it offers; one which does not answer offers nothing."""
         self.doubtful.clear()
         await asyncio.gather(*(self._ask(runner) for runner in self._runners.values()))
+        self._asked = True
         self._changed.set()
 
     async def _ask(self, runner: Runner) -> None:
         try:
-            async with asyncio.timeout(self._call_s):
+            async with asyncio.timeout(self._ask_s):
                 self._offers[runner.name] = await runner.capabilities()
         except (RunnerError, TimeoutError) as error:
             self._offers.pop(runner.name, None)
@@ -54,6 +56,10 @@ class RunnerPool:
         for offer in self._offers.values():
             total.update(offer.gpus)
         return dict(total)
+
+    def gpus(self) -> tuple[str, ...] | None:
+        """The GPU types offered now; None until every runner was asked once."""
+        return tuple(sorted(self.slots())) if self._asked else None
 
     def named(self, name: str) -> Runner | None:
         """The runner of this name, reachable or not."""

@@ -143,7 +143,8 @@ class MemoryJobs:
         running = [job for job in self._tables.jobs_of(submission) if job.state is JobState.RUNNING]
         return tuple(newest[job.id] for job in running)
 
-    async def forget_events(self, before: datetime) -> int:
+    async def forget_events(self, age: timedelta) -> int:
+        before = self._tables.clock.now() - age
         kept = [event for event in self._tables.events if not self._is_old(event, before)]
         forgotten = len(self._tables.events) - len(kept)
         self._tables.events[:] = kept

@@ -63,6 +63,13 @@ class Database:
             yield connection
 
 
+async def reach(dsn: str, within_s: float) -> None:
+    """Connect once and leave; SetupError when the database does not answer in time."""
+    with reaching(dsn):
+        connection = await asyncpg.connect(dsn, timeout=within_s)
+        await connection.close(timeout=within_s)
+
+
 @asynccontextmanager
 async def open_pool(dsn: str) -> AsyncIterator[Database]:
     """A pool that replaces broken connections; SetupError when the database cannot be reached."""

@@ -164,8 +164,8 @@ class PostgresJobs:
         found = await self._database.rows("jobs.latest", submission)
         return tuple(rows.event(row) for row in found)
 
-    async def forget_events(self, before: datetime) -> int:
-        forgotten = 0
+    async def forget_events(self, age: timedelta) -> int:
+        before, forgotten = self._clock.now() - age, 0
         while gone := await self._database.rows("jobs.forget_events", before, FORGOTTEN_AT_ONCE):
             forgotten += len(gone)
         return forgotten

@@ -28,7 +28,12 @@ def _count(found: tuple[Gpu, ...], kind: str) -> int:
 
 def _slots(kind: str, count: int, found: tuple[Gpu, ...], *, strict: bool) -> tuple[Slot, ...]:
     if kind == CPU:
-        return tuple(Slot(CPU, None, strict=strict) for _ in range(count))
+        if count != 1:
+            raise RunnerError(
+                f"{count} slots of {CPU} are asked for; a machine runs one evaluation at a time "
+                "on its CPU, because two would disturb each other's times"
+            )
+        return (Slot(CPU, None, strict=strict),)
     gpus = [gpu for gpu in found if gpu.kind == kind]
     if not 1 <= count <= len(gpus):
         raise RunnerError(f"{count} slots of {kind} are asked for; this machine has {len(gpus)}")

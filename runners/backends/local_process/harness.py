@@ -12,10 +12,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runners.backends.local_process.gpus import Gpu
-from runners.backends.local_process.processes import descendants, gone, kill
+from runners.backends.local_process.processes import gone, kill
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities, RunnerError, RunnerLostError
 from runners.contract.wire import Wire
+from runners.lineage import descendants
 
 LINE_MAX = 16 << 20
 """Bytes of the longest request, and of the longest line that a harness may print."""
@@ -70,7 +71,14 @@ class Harness:
         self._stderr = process.stderr
         self._said: deque[str] = deque(maxlen=20)
         self._listener = asyncio.create_task(self._listen())
-        self.capabilities: Capabilities | None = None
+        self._offered: Capabilities | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it said that it offers."""
+        if self._offered is None:
+            raise RunnerError("the harness did not say what it offers")
+        return self._offered
 
     @property
     def alive(self) -> bool:
@@ -115,7 +123,7 @@ class Harness:
             raise RunnerError(f"the harness was not ready after {START_S:.0f} s") from error
         if first.ready is None:
             raise RunnerError("the harness began with another line than its capabilities")
-        self.capabilities = first.ready
+        self._offered = first.ready
 
     async def evaluate(
         self, request: EvaluationRequest, line: bytes, tell: Callable[[Progress], None]

@@ -69,7 +69,7 @@ class Expected:
     struck: frozenset[int]
 
 
-async def examine(dsn: str, expected: Expected, log: Path) -> Findings:
+async def examine(dsn: str, expected: Expected, logs: Sequence[Path]) -> Findings:
     """Read every row of a finished run and hold it against what was asked."""
     connection = await asyncpg.connect(dsn)
     try:
@@ -84,7 +84,7 @@ async def examine(dsn: str, expected: Expected, log: Path) -> Findings:
         if row["evaluation"] is not None:
             struck = row["submission"] in expected.struck
             _look_at_result(findings, row, orders[row["file_name"]], struck=struck)
-    _read_log(findings, rows, log)
+    _read_log(findings, rows, logs)
     return findings
 
 
@@ -145,11 +145,11 @@ def _look_at_result(findings: Findings, row: asyncpg.Record, order: Order, *, st
         findings.untrue.append(f"{name}: {stored[0]} ns, not {order.time_us} us")
 
 
-def _read_log(findings: Findings, rows: Sequence[asyncpg.Record], log: Path) -> None:
+def _read_log(findings: Findings, rows: Sequence[asyncpg.Record], logs: Sequence[Path]) -> None:
     """A result is taken once, from the lease that the job had last."""
     fences = {row["job"]: row["fence"] for row in rows}
     taken = Counter[int]()
-    for line in _events(log, "job-accepted"):
+    for line in _events(logs, "job-accepted"):
         taken[line["job"]] += 1
         if line["fence"] != fences.get(line["job"]):
             findings.doubled.append(f"job {line['job']}: a result of fence {line['fence']} counts")
@@ -158,8 +158,8 @@ def _read_log(findings: Findings, rows: Sequence[asyncpg.Record], log: Path) -> 
     ]
 
 
-def _events(log: Path, action: str) -> Iterator[dict[str, int]]:
-    for text in log.read_text().splitlines():
+def _events(logs: Sequence[Path], action: str) -> Iterator[dict[str, int]]:
+    for text in (text for log in logs for text in log.read_text().splitlines()):
         if f'"{action}"' not in text:
             continue
         try:
@@ -170,9 +170,9 @@ def _events(log: Path, action: str) -> Iterator[dict[str, int]]:
             yield line
 
 
-def count_events(log: Path, action: str) -> int:
+def count_events(logs: Sequence[Path], action: str) -> int:
     """How often something was logged."""
-    return sum(1 for _ in _events(log, action))
+    return sum(1 for _ in _events(logs, action))
 
 
 async def longest_recovery_s(dsn: str, blows: Sequence[datetime]) -> float:

@@ -99,9 +99,17 @@ class Site:
             raise RuntimeError("a running Podium did not publish its database's address")
         settings = {"PODIUM_RUNNERS": f"fake:{ALPHA}=2:{BETA}=2", "DATABASE_URL": dsn}
         for number in range(WORKERS):
-            self.workers.append(self._unit(f"worker{number}", ("worker",), settings))
+            # Of one data folder one process judges; these stand for other machines.
+            elsewhere = {"PODIUM_DATA_DIR": str(self._folder / f"worker{number}")}
+            self.workers.append(self._unit(f"worker{number}", ("worker",), settings | elsewhere))
             self._keep(self.workers[-1])
         return dsn
+
+    @property
+    def logs(self) -> tuple[Path, ...]:
+        """The logs that there are, of every data folder."""
+        folders = [Path(each.environment["PODIUM_DATA_DIR"]) for each in (self.up, *self.workers)]
+        return tuple(log for folder in folders if (log := folder / "podium.log").exists())
 
     def _keep(self, unit: Unit) -> None:
         self._keepers.append(asyncio.create_task(unit.keep(), name=unit.name))

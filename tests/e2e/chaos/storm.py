@@ -180,11 +180,10 @@ async def _under_fire(site: Site, plan: Plan) -> Outcome:
 
 
 async def _examined(site: Site, dsn: str, storm: Storm, expected: Expected) -> Outcome:
-    log = site.data / "podium.log"
     outcome = Outcome(kills=storm.kills, missed=storm.missed)
-    outcome.findings = await examine(dsn, expected, log)
+    outcome.findings = await examine(dsn, expected, site.logs)
     outcome.recovery_s = await longest_recovery_s(dsn, storm.moments)
-    outcome.dropped = count_events(log, "result-dropped")
+    outcome.dropped = count_events(site.logs, "result-dropped")
     site.note()
     outcome.statuses = await site.stop()
     outcome.starts = {unit.name: unit.starts for unit in (site.up, *site.workers)}

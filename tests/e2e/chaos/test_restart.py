@@ -14,7 +14,7 @@ import pytest
 
 from bot.store.embedded.account import server_account
 from bot.store.embedded.cluster import Cluster, socket_folder, stop
-from tests.e2e.chaos.command import Command, terminate
+from tests.e2e.command import Podium, running, terminate
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 DEBIAN = sorted(path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres"))
@@ -22,8 +22,8 @@ WAIT_S = 40.0
 
 
 @pytest.fixture
-def podium(folder: Path) -> Command:
-    return Command(folder)
+def podium(folder: Path) -> Podium:
+    return Podium(folder, PODIUM_LEASE_S="1")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def debian(folder: Path) -> AsyncIterator[str]:
     await stop(process)
 
 
-def until_state(podium: Command, submission: int, state: str) -> dict[str, Any]:
+def until_state(podium: Podium, submission: int, state: str) -> dict[str, Any]:
     """The only job of a submission once it is in that state."""
     deadline = time.monotonic() + WAIT_S
     while True:
@@ -81,8 +81,8 @@ def until_state(podium: Command, submission: int, state: str) -> dict[str, Any]:
         assert time.monotonic() < deadline, job
 
 
-def test_a_second_up_is_refused_and_told_who_has_the_folder(podium: Command) -> None:
-    with podium.up() as first:
+def test_a_second_up_is_refused_and_told_who_has_the_folder(podium: Podium) -> None:
+    with running(podium) as first:
         second = podium("up")
         assert second.returncode == 3
         assert f"data folder in use by Podium pid {first.pid};" in second.stderr
@@ -91,24 +91,24 @@ def test_a_second_up_is_refused_and_told_who_has_the_folder(podium: Command) -> 
         assert first.poll() is None
 
 
-def test_an_up_killed_while_it_evaluates_is_made_up_for_by_the_next(podium: Command) -> None:
-    with podium.up() as first:
+def test_an_up_killed_while_it_evaluates_is_made_up_for_by_the_next(podium: Podium) -> None:
+    with running(podium) as first:
         podium.publish()
-        podium.submit("ada", "seconds=8 time_us=30")
+        podium.queue("ada", "seconds=8 time_us=30")
         until_state(podium, 1, "running")
         first.kill()
         first.wait()
-    with podium.up():
+    with running(podium):
         job = until_state(podium, 1, "succeeded")
     assert (job["attempt"], job["verdict"]) == (2, "passed")
 
 
-def test_a_polite_end_finishes_what_runs_and_keeps_what_waits(podium: Command) -> None:
-    with podium.up() as process:
+def test_a_polite_end_finishes_what_runs_and_keeps_what_waits(podium: Podium) -> None:
+    with running(podium) as process:
         podium.publish()
-        podium.submit("ada", "seconds=6 time_us=30")
+        podium.queue("ada", "seconds=6 time_us=30")
         until_state(podium, 1, "running")
-        podium.submit("ken", "time_us=20")
+        podium.queue("ken", "time_us=20")
         status, said = terminate(process)
     assert status == 0, said
     assert "stopping: what runs may finish, the rest stays queued" in said
@@ -118,7 +118,7 @@ def test_a_polite_end_finishes_what_runs_and_keeps_what_waits(podium: Command) -
 
 @pytest.mark.parametrize("disk", [30], indirect=True)
 def test_a_full_disk_is_said_and_is_our_fault(disk: Path, folder: Path) -> None:
-    podium = Command(folder, PODIUM_DATA_DIR=str(disk / "data"))
+    podium = Podium(folder, PODIUM_DATA_DIR=str(disk / "data"))
     refused = podium("up")
     assert refused.returncode == 3
     assert "the disk is full" in refused.stderr
@@ -128,8 +128,8 @@ def test_a_full_disk_is_said_and_is_our_fault(disk: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize("disk", [170], indirect=True)
 def test_a_disk_that_fills_up_is_said_and_harms_nothing_stored(disk: Path, folder: Path) -> None:
-    podium = Command(folder, PODIUM_DATA_DIR=str(disk / "data"))
-    with podium.up() as process:
+    podium = Podium(folder, PODIUM_DATA_DIR=str(disk / "data"))
+    with running(podium) as process:
         podium.publish()
         filler = disk / "filler"
         filler.write_bytes(bytes(shutil.disk_usage(disk).free))
@@ -141,17 +141,17 @@ def test_a_disk_that_fills_up_is_said_and_harms_nothing_stored(disk: Path, folde
         assert "disk is full" in refused.stderr
         assert "Traceback" not in refused.stderr
         filler.unlink()
-        kept = podium.file("ada", "time_us=30")
+        kept = podium.directed("ada", "time_us=30")
         told = podium("submit", kept, "--leaderboard", "identity", "--json")
         assert json.loads(told.stdout)["state"] == "finished", told.stderr
         assert process.poll() is None
 
 
 async def test_the_main_job_runs_on_debians_postgres(debian: str, folder: Path) -> None:
-    podium = Command(folder, DATABASE_URL=debian)
-    with podium.up() as process:
+    podium = Podium(folder, DATABASE_URL=debian)
+    with running(podium) as process:
         podium.publish()
-        podium.submit("ada", "time_us=30")
+        podium.queue("ada", "time_us=30")
         assert until_state(podium, 1, "succeeded")["verdict"] == "passed"
         assert process.poll() is None
     assert "ada" in podium("show", "identity").stdout

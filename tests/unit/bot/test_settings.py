@@ -41,12 +41,12 @@ def test_every_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_runner_may_be_given_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PODIUM_RUNNERS", "local, fake:H100=2:L4!x2=1")
+    monkeypatch.setenv("PODIUM_RUNNERS", "local, fake:H100=2:A100:8=1:L4!x2=1")
     monkeypatch.setenv("PODIUM_LEASE_S", "2.5")
     settings = read_settings()
     assert settings.runner_choices == (
         RunnerChoice("local", {}),
-        RunnerChoice("fake", {"H100": 2, "L4!x2": 1}),
+        RunnerChoice("fake", {"H100": 2, "A100:8": 1, "L4!x2": 1}),
     )
     assert settings.lease_s == 2.5
 

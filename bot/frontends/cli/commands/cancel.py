@@ -12,7 +12,7 @@ from bot.frontends.cli.context import (
     AsJson,
     CommandLine,
     DataFolder,
-    actor_name,
+    acting,
     command_line,
 )
 from bot.frontends.cli.shapes import dumps
@@ -35,8 +35,7 @@ def cancel(
 ) -> None:
     """Stop a submission of yours, queued or running."""
     line = command_line(ctx)
-    order = _cancel(line, data, actor_name(actor), SubmissionId(submission))
-    jobs, ended = asyncio.run(order)
+    jobs, ended = asyncio.run(_cancel(line, data, actor, SubmissionId(submission)))
     if as_json:
         line.out.out(dumps({"submission": submission, "jobs": jobs}), highlight=False)
     elif jobs:
@@ -48,10 +47,9 @@ def cancel(
 
 
 async def _cancel(
-    line: CommandLine, data: Path | None, name: str, submission: SubmissionId
+    line: CommandLine, data: Path | None, actor: str | None, submission: SubmissionId
 ) -> tuple[int, bool]:
     """How many jobs are stopped, and whether the submission has ended."""
-    async with line.installation.at(data).open() as podium:
-        person = await podium.store.people.ensure(f"local:{name}", name)
+    async with acting(line, data, actor, enters=False) as (podium, person):
         jobs = await stop(podium.store, person.id, submission)
         return jobs, (await status(podium.store, submission)).is_final

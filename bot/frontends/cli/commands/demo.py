@@ -4,8 +4,7 @@ import asyncio
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,11 +13,12 @@ import typer
 
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.requirements import missing_for
 from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import SubmissionRequest
 from bot.domain.task_file import parse_task
 from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
-from bot.frontends.cli.demonstration import Entry, can_run, choose, misplaced, surprises
+from bot.frontends.cli.demonstration import Entry, choose, misplaced, surprises
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.failures import ExitCode
 from bot.frontends.cli.following import follow_all
@@ -62,9 +62,13 @@ def demo(
     line = command_line(ctx)
     if not line.installation.task_folders(tasks):
         raise UserError("no-tasks", f"{tasks}: no task in there; name a folder with --tasks")
-    with _data_folder(line, data) as folder:
-        demonstration = _Demonstration(line, line.installation.embedded_at(folder), tasks, rounds)
+    folder, outcome = data or _own_folder(), None
+    demonstration = _Demonstration(line, line.installation.embedded_at(folder), tasks, rounds)
+    try:
         outcome = asyncio.run(demonstration.run())
+    finally:
+        if data is None:
+            _leave(line, folder, keep=outcome is None or bool(outcome.faults))
     if as_json:
         shapes = [standings_json(each) for each in outcome.leaderboards]
         shape = {"standings": shapes, "judged": outcome.judged, "faults": outcome.faults}
@@ -74,20 +78,18 @@ def demo(
     return ExitCode.VERDICT if outcome.faults else ExitCode.PASSED
 
 
-@contextmanager
-def _data_folder(line: CommandLine, data: Path | None) -> Iterator[Path]:
-    """The folder asked for, else one of its own that goes away unless something failed."""
-    if data is not None:
-        yield data
-        return
+def _own_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="podium-demo-"))
     folder.chmod(0o711)  # the database's own account must reach its part of it
-    try:
-        yield folder
-    except BaseException:
+    return folder
+
+
+def _leave(line: CommandLine, folder: Path, *, keep: bool) -> None:
+    """The demo's own folder goes away, unless something in it may say what went wrong."""
+    if keep:
         line.say(f"the demo's data and its log are kept in {folder}")
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class _Demonstration:
             fit = [
                 each
                 for each in solutions(bundle)
-                if all(can_run(each, gpu, offer) for offer in offers for gpu in offer.gpus)
+                if not any(missing_for(offer, each, gpu) for offer in offers for gpu in offer.gpus)
             ]
             boards.append((published.board.name, fit))
         self.line.say(f"published {len(boards)} tasks for {', '.join(gpus)}")

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from bot.domain.person import Person
 from bot.frontends.cli.context import (
     Actor,
     AsJson,
     CommandLine,
     DataFolder,
-    actor_name,
+    acting,
     command_line,
 )
 from bot.frontends.cli.draw import draw
@@ -37,17 +38,15 @@ def history(
 ) -> None:
     """List your submissions, newest first."""
     line = command_line(ctx)
-    name = actor_name(actor)
-    entries = asyncio.run(_history(line, data, name, leaderboard=leaderboard, limit=limit))
+    person, entries = asyncio.run(_history(line, data, actor, leaderboard=leaderboard, limit=limit))
     if as_json:
         line.out.out(dumps([history_json(entry) for entry in entries]), highlight=False)
     else:
-        draw(history_report(name, entries), line.out)
+        draw(history_report(person.name, entries), line.out)
 
 
 async def _history(
-    line: CommandLine, data: Path | None, name: str, *, leaderboard: str | None, limit: int
-) -> tuple[HistoryEntry, ...]:
-    async with line.installation.at(data).open() as podium:
-        person = await podium.store.people.ensure(f"local:{name}", name)
-        return await past(podium.store, person.id, leaderboard, limit=limit)
+    line: CommandLine, data: Path | None, actor: str | None, *, leaderboard: str | None, limit: int
+) -> tuple[Person, tuple[HistoryEntry, ...]]:
+    async with acting(line, data, actor, enters=False) as (podium, person):
+        return person, await past(podium.store, person.id, leaderboard, limit=limit)

@@ -1,17 +1,20 @@
 """`podium task`: check, publish and scaffold tasks."""
 
 import asyncio
+import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bot.domain.deadline import parse_deadline
+from bot.domain.deadline import parse_deadline, show_deadline
 from bot.domain.errors import UserError
+from bot.domain.ids import PersonId
 from bot.domain.scaffold import scaffold
-from bot.domain.task_file import parse_task
-from bot.domain.task_report import Level, TaskReport
+from bot.domain.task_report import TaskReport
 from bot.frontends.cli.context import (
     Actor,
     AsJson,
@@ -22,15 +25,19 @@ from bot.frontends.cli.context import (
 )
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.failures import ExitCode
-from bot.frontends.cli.shapes import dumps
-from bot.reports.blocks import Report, Text, Tone
-from bot.services.check_task import check_task
-from bot.services.publish import Published, PublishRequest
-from bot.services.publish import publish as put
+from bot.frontends.cli.shapes import dumps, released_json, task_report_json
+from bot.frontends.cli.task_places import Listed, read_places
+from bot.reports.task_check import task_report
+from bot.services.check_task import check_on
+from bot.services.publish import PublishRequest
+from bot.services.release import Draft, Released, Releasing
 
-Places = Annotated[list[Path], typer.Argument(help="Folders or zips of tasks, or folders of them")]
+Places = Annotated[
+    list[Path],
+    typer.Argument(help="Folders or zips of tasks, folders of them, or a competition's YAML"),
+]
 Gpus = Annotated[list[str] | None, typer.Option("--gpu", help="GPU type; may be repeated")]
-_TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.PLAIN, Level.INFO: Tone.QUIET}
+_USUAL_FOLDER = Path("tasks")
 
 
 def register(app: typer.Typer) -> None:
@@ -49,29 +56,56 @@ def check(
     gpu: Annotated[str | None, typer.Option(help="Else the first type that is here")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Lint tasks and run their own solutions: exit code 1 when one has an error."""
+    """Lint tasks and run their own solutions: exit code 1 unless all of them are sound."""
     line = command_line(ctx)
-    reports = asyncio.run(_check(line, _tasks(line, places), gpu))
+    reports = asyncio.run(_check(line, read_places(line, places), gpu))
     if as_json:
-        line.out.out(dumps([_report_json(each) for each in reports]), highlight=False)
+        line.out.out(dumps([task_report_json(each) for each in reports]), highlight=False)
     else:
         for report in reports:
-            draw(_drawn(report), line.out)
+            draw(task_report(report), line.out)
     return ExitCode.PASSED if all(report.ok for report in reports) else ExitCode.VERDICT
 
 
 async def _check(
-    line: CommandLine, places: Sequence[Path], gpu: str | None
+    line: CommandLine, listed: Sequence[Listed], gpu: str | None
 ) -> tuple[TaskReport, ...]:
     async with line.installation.runners() as runners:
-        runner = runners[0]
-        where = gpu or next(iter((await runner.capabilities()).gpus))
-        reports = []
-        for place in places:
-            line.say(f"checking {place} on {where}")
-            bundle = line.installation.read_task(place)
-            reports.append(await check_task(runner, bundle, parse_task(bundle), where))
+        usual = next(iter((await runners[0].capabilities()).gpus))
+        reports: list[TaskReport] = []
+        for each in listed:
+            gpus = (gpu,) if gpu else each.gpus or (usual,)
+            line.say(f"checking {each.place} on {', '.join(gpus)}")
+            reports += await check_on(runners, each.bundle, each.task, gpus)
     return tuple(reports)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What the command line says about the boards, over what a competition says."""
+
+    actor: str
+    name: str | None
+    gpus: tuple[str, ...]
+    deadline: datetime | None
+    endless: bool
+    unchecked: bool
+
+    def draft(self, person: PersonId, listed: Listed) -> Draft:
+        """What is to become of one task. A competition says of each board when it ends, if ever."""
+        problem = listed.problem
+        deadline, endless = self.deadline, self.endless
+        if problem is not None and deadline is None and not endless:
+            deadline, endless = problem.deadline, problem.deadline is None
+        request = PublishRequest(
+            person,
+            listed.task,
+            self.name or (problem.name if problem else None),
+            self.gpus or listed.gpus,
+            deadline,
+            endless,
+        )
+        return Draft(listed.bundle, request)
 
 
 def publish(
@@ -79,115 +113,102 @@ def publish(
     places: Places,
     *,
     gpu: Gpus = None,
-    deadline: Annotated[str | None, typer.Option(help="YYYY-MM-DD[ HH:MM][ zone]")] = None,
+    deadline: Annotated[
+        str | None, typer.Option(help="YYYY-MM-DD[ HH:MM][ zone], UTC without a zone")
+    ] = None,
+    endless: Annotated[
+        bool, typer.Option("--no-deadline", help="Take the board's deadline away")
+    ] = False,
     name: Annotated[str | None, typer.Option(help="The board's name, else the task's")] = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Open the board without a run of its solutions")
+    ] = False,
     actor: Actor = None,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open a board for each task, or give its board the task's new version."""
+    """Run each new task's own solutions, then open its board, or give it the new version."""
     line = command_line(ctx)
-    found = _tasks(line, places)
-    if name is not None and len(found) > 1:
+    until = None if deadline is None else parse_deadline(deadline)
+    listed = read_places(line, places)
+    if name is not None and len(listed) > 1:
         raise UserError("usage", "--name is for one task, not for several")
-    orders = _Orders(line, tuple(gpu or ()), deadline, name)
-    published = asyncio.run(orders.publish(data, actor_name(actor), found))
+    wish = _Wish(actor_name(actor), name, tuple(gpu or ()), until, endless, unchecked)
+    released = asyncio.run(_publish(line, data, listed, wish))
     if as_json:
-        line.out.out(dumps([_published_json(each) for each in published]), highlight=False)
+        line.out.out(dumps([released_json(each) for each in released]), highlight=False)
         return
-    for each in published:
-        gpus = ", ".join(each.board.gpus)
-        words = f"{each.board.name} on {gpus}: {each.change}, task version {each.version}"
-        line.out.out(words, highlight=False)
+    for each in released:
+        _tell(line, each)
 
 
-class _Orders:
-    """What is to become of each task."""
+async def _publish(
+    line: CommandLine, data: Path | None, listed: Sequence[Listed], wish: _Wish
+) -> tuple[Released, ...]:
+    async with (
+        line.installation.at(data).open() as podium,
+        line.installation.runners() as runners,
+    ):
+        person = await podium.store.people.ensure(f"local:{wish.actor}", wish.actor)
+        drafts = [wish.draft(person.id, each) for each in listed]
+        releasing = Releasing(podium.store, podium.clock, runners, line.say)
+        return await releasing.release(drafts, unchecked=wish.unchecked)
 
-    def __init__(
-        self, line: CommandLine, gpus: tuple[str, ...], deadline: str | None, name: str | None
-    ) -> None:
-        self._line = line
-        self._gpus = gpus
-        self._deadline = None if deadline is None else parse_deadline(deadline)
-        self._name = name
 
-    async def publish(
-        self, data: Path | None, actor: str, places: Sequence[Path]
-    ) -> tuple[Published, ...]:
-        async with self._line.installation.at(data).open() as podium:
-            person = await podium.store.people.ensure(f"local:{actor}", actor)
-            published = []
-            for place in places:
-                task = parse_task(self._line.installation.read_task(place))
-                board = await podium.store.boards.find(self._name or task.name)
-                gpus = self._gpus
-                if not gpus and not task.gpus and board is None:
-                    gpus = await self._gpus_here()
-                request = PublishRequest(person.id, task, self._name, gpus, self._deadline)
-                published.append(await put(podium.store, podium.clock, request))
-        return tuple(published)
-
-    async def _gpus_here(self) -> tuple[str, ...]:
-        async with self._line.installation.runners() as runners:
-            offers = [await runner.capabilities() for runner in runners]
-        self._gpus = tuple(sorted({gpu for offer in offers for gpu in offer.gpus}))
-        return self._gpus
+def _tell(line: CommandLine, released: Released) -> None:
+    board, published = released.published.board, released.published
+    until = "no deadline" if board.deadline is None else f"until {show_deadline(board.deadline)}"
+    version = f"task version {published.version}"
+    if published.note:
+        version += f" ({published.note})"
+    words = f"{board.name} on {', '.join(board.gpus)}: {published.change}, {version}, {until}"
+    line.out.out(words, highlight=False)
+    for report in released.reports:
+        if not report.dry_run:
+            line.say(f"{board.name}: not run on {report.gpu}: {report.obstacle}")
 
 
 def new(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _")],
+    directory: Annotated[
+        str,
+        typer.Argument(metavar="DIR", help="The task's folder; a bare name is made under tasks/"),
+    ],
     *,
-    into: Annotated[Path, typer.Option(help="The folder in which the task's folder is made")] = (
-        Path("tasks")
-    ),
+    into: Annotated[Path | None, typer.Option(help="The folder in which DIR is made")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Scaffold a task that already works, to be changed step by step."""
     line = command_line(ctx)
-    files = scaffold(name)
-    folder = into / name
-    if folder.exists():
-        raise UserError("task-exists", f"{folder} is there already; choose another name")
-    for path, text in files.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+    usual = Path() if "/" in directory else _USUAL_FOLDER
+    folder = (usual if into is None else into) / directory
+    files = scaffold(folder.name)
+    _write(folder, files)
     if as_json:
         line.out.out(dumps({"folder": str(folder), "files": sorted(files)}), highlight=False)
     else:
         line.out.out(f"{folder}: {len(files)} files; next: podium task check {folder}")
 
 
-def _tasks(line: CommandLine, places: Sequence[Path]) -> tuple[Path, ...]:
-    """Zips and task folders as they are, other folders as the tasks in them."""
-    found: list[Path] = []
-    for place in places:
-        found += line.installation.task_folders(place) or (place,)
-    return tuple(found)
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """Make the folder with all the files, or leave nothing."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise UserError("task-exists", f"{folder} is there already; choose another name") from None
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    try:
+        for path, text in files.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise _unwritable(folder, error) from error
 
 
-def _drawn(report: TaskReport) -> Report:
-    blocks = tuple(
-        Text(f"{finding.level:<8} {finding.file}: {finding.message}", _TONES[finding.level])
-        for finding in report.findings
+def _unwritable(folder: Path, error: OSError) -> UserError:
+    return UserError(
+        "cannot-write", f"{folder}: cannot be made ({error.strerror}); choose another with --into"
     )
-    return Report(f"{report.task}: {'sound' if report.ok else 'to be mended'}", blocks)
-
-
-def _report_json(report: TaskReport) -> dict[str, object]:
-    findings = [
-        {"level": each.level.value, "file": each.file, "message": each.message}
-        for each in report.findings
-    ]
-    return {"task": report.task, "ok": report.ok, "findings": findings}
-
-
-def _published_json(published: Published) -> dict[str, object]:
-    return {
-        "board": published.board.name,
-        "gpus": list(published.board.gpus),
-        "task_version": published.version,
-        "change": published.change.value,
-    }

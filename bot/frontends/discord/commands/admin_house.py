@@ -15,8 +15,8 @@ from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.roles import ADMIN, require
 from bot.reports.blocks import Column, Report, Table
 from bot.services import moderate
+from bot.services.lookup import find_board
 from bot.services.moderate import Deed
-from bot.services.submit import find_board
 from runners.contract.task import Mode
 
 _Reason = app_commands.Range[str, 1, 300]

@@ -12,7 +12,7 @@ from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.reports.blocks import Attachment, Block, Report, Text
-from bot.services.submit import find_board
+from bot.services.lookup import find_board
 from runners.contract.task import TaskDefinition
 
 

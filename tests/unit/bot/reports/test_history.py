@@ -1,34 +1,43 @@
 """Tests of the report of a person's submissions."""
 
+import pytest
+
 from bot.domain.ids import SubmissionId
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
+from bot.ports import Outcome
 from bot.reports.blocks import Table, Text
 from bot.reports.history import history_report
-from bot.services.history import HistoryEntry, Result
+from bot.services.history import HistoryEntry
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import NOON, make_board
 
 
-def _entry(*results: Result) -> HistoryEntry:
+def _outcome(gpu: str, verdict: Verdict, value: ScoreValue | None = None) -> Outcome:
+    return Outcome(SubmissionId(7), gpu, verdict, value)
+
+
+PASSED = _outcome("H100", Verdict.PASSED, ScoreValue(29_140.0, 60.0))
+
+
+def _entry(state: SubmissionState, *results: Outcome) -> HistoryEntry:
     board = make_board()
     submission = Submission(
         SubmissionId(7), board.creator, board.id, board.task_version, "kernel.py", "hash",
-        Mode.RANKED, ("H100", "L4"), SubmissionState.RUNNING, NOON,
+        Mode.RANKED, ("H100", "L4"), state, NOON,
     )  # fmt: skip
     return HistoryEntry(submission, "vectoradd", 2, results)
 
 
-def _row(*results: Result) -> tuple[str, ...]:
-    table = history_report("ada", [_entry(*results)]).blocks[0]
+def _row(state: SubmissionState, *results: Outcome) -> tuple[str, ...]:
+    table = history_report("ada", [_entry(state, *results)]).blocks[0]
     assert isinstance(table, Table)
     return table.rows[0]
 
 
 def test_each_gpu_type_has_its_outcome() -> None:
-    passed = Result("H100", Verdict.PASSED, ScoreValue(29_140.0, 60.0))
-    row = _row(passed, Result("L4", Verdict.CRASHED, None))
+    row = _row(SubmissionState.FINISHED, PASSED, _outcome("L4", Verdict.CRASHED))
     assert row == (
         "#7", "2026-11-01 12:00", "vectoradd", "2", "kernel.py", "ranked",
         "H100: 29.14 us ± 0.06, L4: crashed",
@@ -36,7 +45,12 @@ def test_each_gpu_type_has_its_outcome() -> None:
 
 
 def test_a_submission_without_an_outcome_shows_its_state() -> None:
-    assert _row()[-1] == "running"
+    assert _row(SubmissionState.RUNNING)[-1] == "running"
+
+
+@pytest.mark.parametrize("state", [SubmissionState.RUNNING, SubmissionState.FAILED])
+def test_what_is_not_all_is_shown_with_the_state(state: SubmissionState) -> None:
+    assert _row(state, PASSED)[-1] == f"H100: 29.14 us ± 0.06, {state}"
 
 
 def test_nothing_submitted_is_said() -> None:

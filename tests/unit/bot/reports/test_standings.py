@@ -19,6 +19,7 @@ class _Leaderboard:
     gpu: str = "CPU"
     entries: tuple[Standing, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    note: str = ""
 
 
 def _refusal(message: str) -> Refusal:
@@ -65,7 +66,10 @@ def test_an_empty_board_says_so() -> None:
 
 
 def test_the_deadline_and_a_later_task_version_are_named() -> None:
-    report = standings_report(_Leaderboard(board=make_board(deadline=NOON), version=3))
+    board = make_board(deadline=NOON)
+    report = standings_report(_Leaderboard(board=board, version=3, note="faster cases"))
     assert report.title == "vectoradd on CPU (task version 3)"
-    assert isinstance(report.blocks[0], Text)
-    assert report.blocks[0].text == "deadline 2026-11-01 12:00 UTC"
+    assert report.blocks[:2] == (
+        Text("deadline 2026-11-01 12:00 UTC", Tone.QUIET),
+        Text("task version 3: faster cases", Tone.QUIET),
+    )

@@ -47,6 +47,7 @@ def _submission() -> Submission:
         (JobStatus(_job(JobState.RUNNING)), "H100: starting"),
         (JobStatus(_job(JobState.RUNNING), "build"), "H100: build"),
         (JobStatus(_job(JobState.RUNNING), "timing", 2, 5), "H100: timing 2/5"),
+        (JobStatus(_job(JobState.RUNNING), "timing", 2, 5, "hot"), "H100: timing 2/5, hot"),
         (JobStatus(_job(JobState.CANCELLED)), "H100: cancelled"),
         (
             JobStatus(_job(JobState.FAILED, "no machine")),

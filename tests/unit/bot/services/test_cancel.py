@@ -15,6 +15,16 @@ async def test_an_own_queued_submission_is_cancelled(place: Place) -> None:
     assert await cancel(place.store, place.ada, submission.id) == 0
 
 
+async def test_who_stopped_what_is_noted_once(place: Place) -> None:
+    submission = await place.submit()
+    for _ in range(2):
+        await cancel(place.store, place.ada, submission.id)
+    rows = [row for row in await place.store.audit.rows() if row.action == "cancel"]
+    assert [(row.actor, row.subject) for row in rows] == [
+        (place.ada, f"submission {submission.id}")
+    ]
+
+
 async def test_somebody_else_s_submission_is_left_alone(place: Place) -> None:
     submission = await place.submit()
     with pytest.raises(UserError, match="somebody else") as refusal:

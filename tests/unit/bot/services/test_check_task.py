@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 import pytest
+from typing_extensions import override
 
 from bot.domain.scaffold import scaffold
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
 from bot.domain.task_report import Level, TaskReport
-from bot.services.check_task import check_task
+from bot.services.check_task import check_on, check_task
 from runners.backends.fake import FakeRunner, create
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId, Capabilities, RunnerError
@@ -62,6 +63,54 @@ async def test_a_sound_task_is_ok_and_everything_of_it_was_run() -> None:
     assert report.ok
     assert report.dry_run
     assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 2 + ["test"] * 5
+
+
+TWO_BENCHMARKS = scaffold("double")["task.yml"].replace(
+    "  - {size: 1000003, seed: 4}\n", "  - {size: 20011, seed: 5}\n  - {size: 1000003, seed: 4}\n"
+)
+
+
+async def test_benchmarks_that_are_not_ranked_by_are_run_too() -> None:
+    runner = DiscerningRunner(create())
+    report = await report_on({"task.yml": TWO_BENCHMARKS}, runner=runner)
+    assert sorted(mode for mode, _ in runner.modes) == (
+        ["benchmark"] + ["ranked"] * 2 + ["test"] * 5
+    )
+    assert any("passes every benchmark" in each.message for each in report.findings)
+    every = DiscerningRunner(create())
+    geom = TWO_BENCHMARKS.replace("ranking_by: last", "ranking_by: geom")
+    await report_on({"task.yml": geom}, runner=every)
+    assert "benchmark" not in {mode for mode, _ in every.modes}
+
+
+async def test_a_right_solution_that_fails_an_unranked_benchmark_is_an_error() -> None:
+    class Failing(DiscerningRunner):
+        @override
+        async def start(self, request: EvaluationRequest) -> CallId:
+            if request.mode.value == "benchmark":
+                refused = "# fake: verdict=crashed\n" + request.source
+                request = request.model_copy(update={"source": refused})
+            return await super().start(request)
+
+    report = await report_on({"task.yml": TWO_BENCHMARKS}, runner=Failing(create()))
+    assert errors(report) == [
+        (
+            "solutions/correct/torch_add.py",
+            "in benchmark mode got crashed; passed is expected",
+        )
+    ]
+
+
+async def test_each_gpu_type_is_checked_by_the_runner_that_can() -> None:
+    cpu = DiscerningRunner(create())
+    gpu = DiscerningRunner(create(capabilities=Capabilities(harness_version="1", gpus={"H100": 1})))
+    files = {**scaffold("double"), "solutions/wrong/almost_two.py": WRONG}
+    bundle = TaskBundle({f"double/{path}": text.encode() for path, text in files.items()}, "double")
+    reports = await check_on([cpu, gpu], bundle, parse_task(bundle), ["CPU", "H100", "L4"])
+    assert [(each.gpu, each.dry_run) for each in reports] == [
+        ("CPU", True), ("H100", True), ("L4", False),
+    ]  # fmt: skip
+    assert len(cpu.modes) == len(gpu.modes) == 7
 
 
 async def test_a_correct_solution_that_fails_is_an_error_with_its_reason() -> None:
@@ -119,21 +168,24 @@ async def test_a_degenerate_answer_that_passes_is_an_error(number: str, answer: 
 @pytest.mark.parametrize(
     ("change", "gpu", "reason"),
     [
-        ("", "H100", "the runner has no H100"),
-        ("device: cuda\n", "CPU", "the task wants the device 'cuda'"),
-        ("libraries: [mojo]\n", "CPU", "the runner lacks mojo"),
+        ("", "H100", "missing GPU type H100;"),
+        ("device: cuda\n", "CPU", "missing the device cuda;"),
+        ("device: cpu\n", "H200", "missing the device cpu;"),
+        ("libraries: [mojo]\n", "CPU", "missing library mojo;"),
+        ("isolation: [seccomp]\n", "CPU", "missing isolation layer seccomp;"),
+        ("multi_gpu: true\n", "CPU", "missing several GPUs at once;"),
     ],
 )
 async def test_without_a_fitting_runner_the_dry_run_is_marked_as_not_done(
     change: str, gpu: str, reason: str
 ) -> None:
-    runner = DiscerningRunner(create())
-    report = await report_on(
-        {"task.yml": scaffold("double")["task.yml"] + change}, runner=runner, gpu=gpu
-    )
+    offered = Capabilities(harness_version="1", gpus={"CPU": 1, "H200": 1})
+    runner = DiscerningRunner(create(capabilities=offered))
+    text = scaffold("double")["task.yml"].replace("seed:", "world_size: 2, seed:")
+    report = await report_on({"task.yml": text + change}, runner=runner, gpu=gpu)
     assert not report.dry_run
     assert runner.modes == []
-    assert any(reason in each.message for each in report.findings)
+    assert reason in report.obstacle
 
 
 async def test_a_failing_runner_is_no_finding_on_the_task() -> None:
@@ -168,7 +220,7 @@ async def test_a_runner_without_the_tasks_grader_does_no_dry_run() -> None:
     offered = Capabilities(harness_version="1", gpus={"CPU": 1}, graders=())
     report = await report_on(runner=DiscerningRunner(create(capabilities=offered)))
     assert not report.dry_run
-    assert any("does not offer 'native'" in each.message for each in report.findings)
+    assert "missing grader native" in report.obstacle
 
 
 async def test_without_a_right_solution_no_degenerate_answer_is_tried() -> None:

@@ -2,7 +2,8 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.score import ScoreValue
-from bot.services.history import Result, history
+from bot.ports import Outcome
+from bot.services.history import history
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.place import Place
@@ -18,8 +19,8 @@ async def test_history_lists_newest_first_with_verdict_and_score(place: Place) -
     assert [entry.submission.id for entry in entries] == [waiting.id, tested.id, ranked.id]
     assert [entry.results for entry in entries] == [
         (),
-        (Result("CPU", Verdict.WRONG_ANSWER, None),),
-        (Result("CPU", Verdict.PASSED, ScoreValue(1_000, 1)),),
+        (Outcome(tested.id, "CPU", Verdict.WRONG_ANSWER, None),),
+        (Outcome(ranked.id, "CPU", Verdict.PASSED, ScoreValue(1_000, 1)),),
     ]
     assert {(entry.board_name, entry.version) for entry in entries} == {("vectoradd", 1)}
 

@@ -3,7 +3,8 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.services.publish import Change, Published, PublishRequest, publish
+from bot.services.publish import Change, Published, PublishRequest, is_new, publish
+from runners.contract.task import Device
 from tests.doubles.factories import NOON, make_task
 from tests.doubles.place import Place
 
@@ -61,6 +62,9 @@ async def test_gpus_and_deadline_are_changed_alone_and_kept_when_not_named(place
         ({"deadline": NOON}, "bad-deadline"),
         ({"deadline": NOON + timedelta(days=1), "endless": True}, "bad-deadline"),
         ({"gpus": ("H 100",)}, "bad-gpu"),
+        ({"gpus": ("H100\n",)}, "bad-gpu"),
+        ({"task": make_task(device=Device.CPU), "gpus": ("H100",)}, "bad-gpu"),
+        ({"task": make_task(device=Device.CUDA)}, "bad-gpu"),
         ({"task": make_task(gpus=()), "name": "other"}, "no-gpu"),
     ],
 )
@@ -76,6 +80,32 @@ async def test_only_its_creator_changes_a_board(place: Place) -> None:
     with pytest.raises(UserError, match="belongs to somebody else"):
         await again(place, person=await place.person("bob"), task=make_task(description="Mine."))
     assert await place.store.boards.find("vectoradd") == place.board
+
+
+async def test_every_gpu_name_of_a_task_may_be_a_boards(place: Place) -> None:
+    published = await again(place, gpus=("A100:8", "H100!", "MI300x8"))
+    assert published.board.gpus == ("A100:8", "H100!", "MI300x8")
+
+
+async def test_an_ended_board_may_keep_its_deadline(place: Place) -> None:
+    deadline = NOON + timedelta(days=1)
+    await again(place, deadline=deadline)
+    place.clock.advance(2 * 86_400)
+    published = await again(place, deadline=deadline)
+    assert (published.change, published.board.deadline) == (Change.UNCHANGED, deadline)
+
+
+async def test_the_note_of_a_version_is_told(place: Place) -> None:
+    noted = make_task(description="Add them faster.", version_note="faster cases")
+    assert (await again(place, task=noted)).note == "faster cases"
+
+
+async def test_a_state_of_the_task_is_new_once(place: Place) -> None:
+    request = PublishRequest(place.ada, make_task(description="Add them faster."))
+    assert await is_new(place.store, request)
+    await publish(place.store, place.clock, request)
+    assert not await is_new(place.store, request)
+    assert not await is_new(place.store, PublishRequest(place.ada, make_task()))
 
 
 @pytest.mark.parametrize("name", ["two words", "12", "a\x1b[2J", "-sort", "x" * 65, "a/b"])

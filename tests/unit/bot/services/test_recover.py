@@ -1,6 +1,7 @@
 import asyncio
 from dataclasses import replace
 
+from bot.domain.ids import EventId
 from bot.domain.job import JobState
 from bot.services.recover import recover
 from tests.doubles.dispatching import failing
@@ -23,6 +24,22 @@ async def test_a_job_whose_worker_vanished_is_queued_again(place: Place) -> None
     place.clock.advance(31)
     await run_for(place, 0.02)
     assert (await place.jobs(submission))[0].state is JobState.QUEUED
+
+
+async def test_the_steps_of_what_ended_long_ago_are_forgotten(place: Place) -> None:
+    ended = await place.submit()
+    await place.judged(ended)
+    place.clock.advance(8 * 24 * 3600)
+    fresh = await place.submit()
+    await run_for(place, 0.02)
+    assert await place.store.jobs.events(ended.id, EventId(0)) == ()
+    assert len(await place.store.jobs.events(fresh.id, EventId(0))) == 1
+
+
+async def test_a_database_that_is_away_forgets_later(place: Place) -> None:
+    away = {"forget_events": 1}
+    await run_for(replace(place, store=failing(place.store, away)), 0.02)
+    assert away == {"forget_events": 0}
 
 
 async def test_the_reaper_ends_at_once_when_it_is_told_to(place: Place) -> None:

@@ -74,6 +74,11 @@ async def test_versions_of_a_task_are_kept_apart(place: Place) -> None:
     assert (before.version, len(before.entries)) == (1, 1)
 
 
+async def test_a_gpu_type_may_be_spelled_in_any_case(place: Place) -> None:
+    (board,) = await standings(place.store, "vectoradd", "cpu")
+    assert board.gpu == "CPU"
+
+
 async def test_each_gpu_type_has_its_own_standings(place: Place) -> None:
     await place.store.boards.configure(place.board.id, ("CPU", "H100"), None)
     await place.judged(await place.submit(gpus=("CPU",)))

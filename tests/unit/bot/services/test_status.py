@@ -6,7 +6,10 @@ import pytest
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import SubmissionState
+from bot.ports import Notice, Topic
 from bot.services.status import SubmissionStatus, status, waiting_time, watch
+from bot.store import subscriptions
+from bot.store.subscriptions import Subscriptions
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.dispatching import failing
 from tests.doubles.place import Place
@@ -87,6 +90,32 @@ async def test_watching_tells_every_change_once_and_ends_with_the_last(place: Pl
     assert [each.state for each in seen][-1] is SubmissionState.FAILED
     assert "test" in [each.jobs[0].stage for each in seen]
     assert all(one != other for one, other in pairwise(seen))
+
+
+async def test_watching_in_a_busy_queue_survives_the_loss_of_the_last_notice(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscriptions, "TICK_S", 0.05)
+    submission = await place.submit()
+    publish = Subscriptions.publish
+
+    def lossy(hub: Subscriptions, notice: Notice) -> None:
+        if notice.payload != str(submission.id):
+            publish(hub, notice)
+
+    async def chatter() -> None:
+        while True:
+            publish(place.store.events, Notice(Topic.PROGRESS, "0"))
+            await asyncio.sleep(0.01)
+
+    watching = asyncio.create_task(collect(place, submission.id))
+    chatting = asyncio.create_task(chatter())
+    await asyncio.sleep(0.02)
+    monkeypatch.setattr(Subscriptions, "publish", lossy)
+    await place.judged(submission)
+    await asyncio.wait({watching}, timeout=2)
+    chatting.cancel()
+    assert watching.done()
 
 
 async def test_watching_what_has_ended_gives_one_status(place: Place) -> None:

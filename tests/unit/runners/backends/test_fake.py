@@ -125,14 +125,6 @@ async def test_a_cancelled_call_ends_its_wait_and_frees_its_slot() -> None:
     await runner.cancel(CallId("never was"))
 
 
-async def test_a_forgotten_call_is_unknown() -> None:
-    runner = create(slots={"B200": 1})
-    call = await running(runner, 60)
-    runner.forget(call)
-    with pytest.raises(UnknownCallError):
-        await runner.wait(call, lambda _: None)
-
-
 async def test_closing_stops_every_call_and_refuses_more() -> None:
     runner = create(slots={"B200": 2})
     waiting = [

@@ -51,6 +51,17 @@ def test_each_mode_has_its_time_limit(mode: Mode, limit_s: int) -> None:
     assert task.timeout_s(mode) == limit_s
 
 
+@pytest.mark.parametrize(
+    ("mode", "limit_s"),
+    [(Mode.TEST, 10), (Mode.BENCHMARK, 20), (Mode.PROFILE, 20), (Mode.RANKED, 40)],
+)
+def test_a_whole_evaluation_may_take_as_long_as_the_phases_that_it_has(
+    mode: Mode, limit_s: int
+) -> None:
+    task = make_task(test_timeout=10, benchmark_timeout=20, ranked_timeout=30)
+    assert task.limit_s(mode) == limit_s
+
+
 @pytest.mark.parametrize(("name", "fits"), [("H100!", True), ("A100-80GB", True), ("a b", False)])
 def test_gpu_names_are_one_word(name: str, *, fits: bool) -> None:
     assert (GPU_NAME.match(name) is not None) is fits

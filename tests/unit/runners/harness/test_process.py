@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -9,15 +10,9 @@ import pytest
 import torch
 
 from runners.harness import process
-from runners.harness.process import (
-    RESTLESS_MOST,
-    ProcessGoneError,
-    RestlessError,
-    Subject,
-    UnreadableError,
-)
-from runners.harness.sandbox.tree import thread_states
+from runners.harness.process import ProcessGoneError, RestlessError, Subject, UnreadableError
 from runners.harness.values import TensorNode
+from runners.lineage import thread_states
 
 SPINNING = """
 import os, sys, threading
@@ -140,6 +135,7 @@ def test_memory_is_read_at_the_strides_that_are_named(started: Started) -> None:
         ({"shape": (1 << 40,)}, "larger than the memory limit"),
         ({"shape": (1 << 40,), "stride": (0,)}, "larger than the memory limit"),
         ({"shape": (2,), "stride": (1 << 40,)}, "larger than the memory limit"),
+        ({"shape": (1 << 48, 1 << 48, 0), "stride": (1, 1, 1)}, "cannot be laid out"),
     ],
 )
 def test_memory_that_is_not_there_is_not_read(
@@ -181,31 +177,60 @@ def test_standing_still_is_confirmed(started: Started) -> None:
         started.subject.confirm_stood()
         started.subject.thaw()
 
-    assert started.subject.stops == 20
+    assert not started.subject.restless
 
 
-def undo_a_stop(started: Started) -> None:
+@pytest.mark.parametrize("back", [(), (signal.SIGSTOP,)], ids=["let go", "and stopped again"])
+@pytest.mark.parametrize("started", [SPINNING], indirect=True)
+def test_a_stop_that_is_undone_once_is_noticed(
+    started: Started, back: tuple[signal.Signals, ...]
+) -> None:
     started.subject.freeze()
-    started.process.send_signal(signal.SIGCONT)
-    time.sleep(0.01)
-    started.process.send_signal(signal.SIGSTOP)
-    started.subject.thaw()
+    for number in (signal.SIGCONT, *back):
+        started.process.send_signal(number)
+        time.sleep(0.01)
+
+    with pytest.raises(RestlessError, match="while it was to stand still"):
+        started.subject.thaw()
 
 
 @pytest.mark.parametrize("started", [SPINNING], indirect=True)
-def test_a_stop_that_seems_undone_once_is_taken_for_the_machines_doing(started: Started) -> None:
-    undo_a_stop(started)
+def test_what_seems_to_run_on_a_busy_machine_is_counted_and_not_refused(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started.subject.freeze()
+    late = process._cpu_ns(started.subject.pid) + 2 * process.RESTING_NS
+    monkeypatch.setattr(process, "_cpu_ns", lambda _: late)
+
+    started.subject.confirm_stood()
+    started.subject.confirm_stood()  # what was counted once is not counted again
 
     assert started.subject.restless == 1
 
 
-@pytest.mark.parametrize("started", [SPINNING], indirect=True)
-def test_stops_that_are_undone_again_and_again_are_noticed(started: Started) -> None:
-    for _ in range(RESTLESS_MOST):
-        undo_a_stop(started)
+@pytest.mark.parametrize("started", [FAMILY], indirect=True)
+def test_what_it_started_is_seen_to_run_by_its_processor_time(started: Started) -> None:
+    started.subject.freeze()
+    (child,) = started.subject.strays
+    os.kill(child, signal.SIGCONT)
+    time.sleep(0.02)
 
-    with pytest.raises(RestlessError, match="while it was to stand still"):
-        undo_a_stop(started)
+    started.subject.confirm_stood()
+
+    assert started.subject.restless == 1
+
+
+@pytest.mark.parametrize("started", [FAMILY], indirect=True)
+def test_many_may_not_use_together_what_one_may(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started.subject.freeze()
+    used = {pid: at + process.RESTING_NS * 3 // 4 for pid, at in started.subject.used_at.items()}
+    monkeypatch.setattr(process, "_cpu_ns", used.__getitem__)
+
+    started.subject.confirm_stood()
+
+    assert started.subject.restless == 1
 
 
 WAKING = """
@@ -270,3 +295,15 @@ def test_a_child_which_takes_no_stop_is_refused(
 
     with pytest.raises(RestlessError, match="that it started did not stop"):
         started.subject.freeze()
+
+
+@pytest.mark.parametrize("started", [FAMILY], indirect=True)
+def test_a_process_that_does_not_end_is_an_error_and_not_waited_for(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "kill_tree", lambda _: False)
+    with pytest.raises(TimeoutError, match="does not end"):
+        started.subject.kill()
+    monkeypatch.undo()
+    assert process.kill_tree(started.subject.pid)
+    started.process.wait()

@@ -1,6 +1,8 @@
 import json
 import os
+import select
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +16,17 @@ from runners.harness.process import adopt_orphans
 from runners.harness.ruling import Ruling
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN
+
+CHAINS = """
+import os, signal
+for _ in range(2):
+    os.fork()
+for _ in range(60):  # the tip of a chain is younger than any listing of it
+    if os.fork():
+        signal.pause()
+signal.pause()
+"""
+"""Four chains of processes that grow while they are hunted."""
 
 Ask = Callable[[bytes], tuple[int, list[dict[str, Any]]]]
 
@@ -107,7 +120,7 @@ def test_a_line_that_is_too_long_is_the_end(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_hanging_task_code_is_ended_by_the_alarm(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "GRACE_S", -1.5)
+    monkeypatch.setattr(server, "GRACE_S", -0.5)
     hanging = SORT.replace("    generator =", "    while True: pass\n    generator =")
     task = make_sort_task(hanging, test_timeout=1)
 
@@ -142,6 +155,21 @@ def test_the_whole_input_is_one_request_when_asked_once(
     assert found.verdict is Verdict.PASSED
 
 
+def test_an_input_that_is_no_request_is_said_when_asked_once(
+    stdin: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.write(stdin, b"no json")
+    os.close(stdin)
+    monkeypatch.setattr("sys.stdin", os.fdopen(0, closefd=False))
+    reader, writer = os.pipe()
+
+    assert server._answer_all(writer, OPEN) == server.NO_EVALUATION
+    os.close(writer)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+    assert "no evaluation" in capsys.readouterr().err
+
+
 def in_a_server(body: Callable[[int], int]) -> int:
     """Run a judge in a process of its own, which ends all its children: pytest's must live."""
     pid = os.fork()
@@ -172,6 +200,41 @@ def test_a_judge_that_dies_leaves_nothing() -> None:
     os.close(writer)
     assert os.read(reader, 1) == b""  # nobody holds the writing end any more
     os.close(reader)
+
+
+def test_a_judge_that_fails_says_where(capfd: pytest.CaptureFixture[str]) -> None:
+    def body(_: int) -> int:
+        raise ZeroDivisionError("an error of ours")
+
+    assert in_a_server(body) == 70
+    said = capfd.readouterr().err
+    assert "an error of ours" in said
+    assert "in body" in said
+
+
+def test_what_forks_while_it_is_hunted_is_ended_too() -> None:
+    reader, writer = os.pipe()
+
+    def body(_: int) -> int:
+        if os.fork() == 0:
+            os.execv(sys.executable, [sys.executable, "-ISc", CHAINS])
+        select.select([], [], [], 0.1)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    assert in_a_server(body) == -signal.SIGKILL % 256
+    os.close(writer)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_a_server_that_cannot_end_what_a_judge_left_ends_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "kill_beneath", lambda _: False)
+
+    with pytest.raises(TimeoutError, match="still runs"):
+        server._sweep()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,11 @@
 import getpass
 import io
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 import pytest
 import typer
@@ -12,13 +15,71 @@ from rich.console import Console
 
 from bot.domain.errors import UserError
 from bot.frontends.cli.app import build
-from bot.frontends.cli.context import CommandLine, actor_name, command_line, read_submission
-from bot.frontends.cli.installation import Installation
+from bot.frontends.cli.context import (
+    CommandLine,
+    acting,
+    actor_name,
+    command_line,
+    read_submission,
+)
+from bot.frontends.cli.installation import Installation, OpenPodium
+from bot.store.clock import SystemClock
+from bot.store.memory import MemoryStore
 
 
 def test_without_a_name_one_acts_as_the_user_of_the_machine() -> None:
     assert actor_name(None) == getpass.getuser()
     assert actor_name("ada") == "ada"
+
+
+@pytest.mark.parametrize("error", [KeyError("uid not found"), OSError("no such user")])
+def test_a_user_without_a_name_is_asked_for_one(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail() -> str:
+        raise error
+
+    monkeypatch.setattr(getpass, "getuser", fail)
+    with pytest.raises(UserError, match="say who you are with --as NAME"):
+        actor_name(None)
+
+
+async def test_a_misspelled_person_is_refused_and_not_made() -> None:
+    store = MemoryStore(SystemClock())
+    line = _line_on(store)
+    with pytest.raises(UserError, match="nobody named 'typo'") as refusal:
+        async with acting(line, None, "typo", enters=False):
+            pass
+    assert refusal.value.code == "unknown-person"
+    assert await store.people.find("local:typo") is None
+    async with acting(line, None, "ada") as (_, ada):
+        assert ada.identity == "local:ada"
+    async with acting(line, None, "ada", enters=False) as (_, again):
+        assert again == ada
+
+
+async def test_without_a_name_one_has_an_account_from_the_first_command_on() -> None:
+    async with acting(_line_on(MemoryStore(SystemClock())), None, None, enters=False) as (_, who):
+        assert who.identity == f"local:{getpass.getuser()}"
+
+
+def _line_on(store: MemoryStore) -> CommandLine:
+    console = Console(file=io.StringIO())
+    return CommandLine(cast("Installation", _Opened(store)), console, console)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """An installation on a store in memory."""
+
+    store: MemoryStore
+
+    def at(self, data_dir: Path | None) -> Self:
+        return self
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[OpenPodium]:
+        yield OpenPodium(self.store, SystemClock(), "memory", served=False, shared=False)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\x1b[2J", "a\nb", "x" * 65])

@@ -3,12 +3,12 @@
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
 from bot.domain.solutions import Solution
-from bot.frontends.cli.demonstration import Entry, can_run, choose, misplaced
+from bot.frontends.cli.demonstration import Entry, choose, misplaced
 from bot.ports import Refusal
 from bot.services.standings import BoardStandings
 from runners.contract.evaluation import CPU
 from runners.contract.verdict import Verdict
-from tests.doubles.factories import NOON, make_board, make_capabilities, make_score
+from tests.doubles.factories import NOON, make_board, make_score
 
 
 def _solution(name: str, expect: Verdict = Verdict.PASSED, *needs: str) -> Solution:
@@ -23,19 +23,6 @@ SHIPPED = (
     _solution("wrong3", Verdict.WRONG_ANSWER),
     _solution("hangs", Verdict.TIMED_OUT),
 )
-
-
-def test_what_needs_a_gpu_is_left_out_on_a_cpu() -> None:
-    offer = make_capabilities()
-    assert not can_run(_solution("t", Verdict.PASSED, "triton"), CPU, offer)
-    assert can_run(_solution("t", Verdict.PASSED, "triton"), "H200", offer)
-    assert can_run(_solution("t"), CPU, offer)
-
-
-def test_what_needs_an_absent_library_is_left_out() -> None:
-    solution = _solution("t", Verdict.PASSED, "cupy")
-    assert not can_run(solution, CPU, make_capabilities())
-    assert can_run(solution, CPU, make_capabilities(libraries=("cupy",)))
 
 
 def test_every_right_solution_enters_with_wrong_ones_of_many_kinds() -> None:

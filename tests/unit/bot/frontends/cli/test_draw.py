@@ -59,6 +59,8 @@ def test_plain_tables_know_that_some_letters_are_wide() -> None:
     [
         ("\x1b]0;title\x07text", "text"),
         ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]0;title\nthe rest", "\nthe rest"),
+        ("\x1bPnever ended\rthe rest", "\nthe rest"),
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x9b31mC1", "31mC1"),
         ("over\rwrite", "over\nwrite"),

@@ -66,6 +66,12 @@ def test_an_interruption_is_no_bug(error: BaseException) -> None:
     assert failure_of(error).exit_code is ExitCode.INTERRUPTED
 
 
+def test_output_that_nobody_reads_any_more_is_no_bug() -> None:
+    with capture_logs() as logged:
+        failure = failure_of(SystemExit(1))
+    assert (failure.exit_code, failure.message, logged) == (ExitCode.UNREAD, "", [])
+
+
 def test_of_a_group_the_first_error_counts() -> None:
     group = BaseExceptionGroup("tasks", [ExceptionGroup("inner", [SetupError("no such")])])
     assert failure_of(group).code == "setup"

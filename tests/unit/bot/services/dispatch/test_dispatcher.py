@@ -213,7 +213,7 @@ async def test_a_call_that_still_runs_is_joined_and_not_run_twice(place: Place) 
 async def test_a_call_that_is_gone_is_started_anew(place: Place) -> None:
     runner = fake.create()
     submission, call = await abandoned(place, runner, "seconds=0.1")
-    runner.forget(call)
+    await runner.cancel(call)
     async with dispatching(place.store, place.clock, [runner]):
         await until_state(place, submission, JobState.SUCCEEDED)
     assert runner.started == 2

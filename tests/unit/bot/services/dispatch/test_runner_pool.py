@@ -22,7 +22,7 @@ class AwayRunner(fake.FakeRunner):
 
 
 async def pool_of(*runners: Runner) -> RunnerPool:
-    pool = RunnerPool(runners, call_s=1)
+    pool = RunnerPool(runners, ask_s=1)
     await pool.refresh()
     return pool
 
@@ -83,4 +83,4 @@ async def test_a_doubtful_runner_offers_nothing_until_it_is_asked_again() -> Non
 
 def test_two_runners_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="same name"):
-        RunnerPool([fake.create(), fake.create()], call_s=1)
+        RunnerPool([fake.create(), fake.create()], ask_s=1)

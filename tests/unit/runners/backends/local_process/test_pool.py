@@ -11,13 +11,17 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bot.services.dispatch import DispatchConfig
 from runners.backends import local_process
 from runners.backends.local_process import harness, pool
 from runners.backends.local_process.gpus import Gpu
 from runners.contract.evaluation import CPU, Evaluation, Progress
-from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
+from runners.contract.runner import Runner, RunnerError
+from runners.contract.task import Mode
+from runners.harness import server
 from tests.doubles.evaluating import make_request
 
+GPUS = tuple(Gpu(number, f"GPU-{number}", "H200") for number in range(3))
 IMITATION = str(Path(__file__).parent / "imitation.py")
 
 
@@ -118,7 +122,13 @@ async def test_a_silent_harness_is_killed_at_the_hard_limit(
 
 
 def test_the_hard_limit_lies_beyond_every_phase_of_the_task() -> None:
-    assert pool.hard_limit_s(make_request(timeout_s=7)) == 14 + pool.GRACE_S
+    assert pool.hard_limit_s(make_request(timeout_s=7)) == 7 + pool.GRACE_S
+    ranked = make_request(timeout_s=7, mode=Mode.RANKED)
+    assert pool.hard_limit_s(ranked) == 14 + pool.GRACE_S
+
+
+def test_a_harness_gives_up_before_it_is_given_up() -> None:
+    assert server.GRACE_S < pool.GRACE_S < DispatchConfig().grace_s
 
 
 async def test_nothing_of_our_environment_is_passed_on(
@@ -154,28 +164,39 @@ async def test_a_harness_that_does_not_greet_is_refused(monkeypatch: pytest.Monk
     await runner.aclose()
 
 
-async def test_old_calls_are_forgotten_and_recent_ones_are_not(
+async def test_a_slot_that_never_comes_free_is_an_error_and_not_waited_for(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "_REMEMBERED", 2)
-    calls = [await _call(runner) for _ in range(5)]
-    with pytest.raises(UnknownCallError):
-        await runner.wait(calls[0], ignore)
-    assert (await runner.wait(calls[-1], ignore)).verdict == "passed"
+    monkeypatch.setattr(pool, "START_S", 0.1)
+    monkeypatch.setattr(harness.Harness, "greet", lambda _: asyncio.sleep(60))
+    await runner.start(make_request())
+    await asyncio.sleep(0)
+    with pytest.raises(RunnerError, match="no slot of CPU was free"):
+        await runner.capabilities()
 
 
-async def _call(runner: Runner) -> CallId:
-    call = await runner.start(make_request())
-    await runner.wait(call, ignore)
-    return call
+async def test_what_is_offered_is_known_while_a_slot_is_busy(runner: Runner) -> None:
+    told = asyncio.Event()
+    call = await runner.start(make_request("hang"))
+    waiting = asyncio.create_task(runner.wait(call, lambda _: told.set()))
+    await told.wait()
+    assert (await asyncio.wait_for(runner.capabilities(), 1)).gpus == {CPU: 1}
+    waiting.cancel()
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_cpu_is_one_slot(count: int) -> None:
+    with pytest.raises(RunnerError, match="runs one evaluation at a time"):
+        local_process.create(slots={CPU: count})
 
 
 async def test_closing_while_harnesses_run_leaves_no_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     imitate(monkeypatch)
-    runner = local_process.create(slots={CPU: 3})
-    calls = [await runner.start(make_request("hang")) for _ in range(5)]
+    monkeypatch.setattr(local_process, "find_gpus", lambda: GPUS)
+    runner = local_process.create(slots={"H200": 3})
+    calls = [await runner.start(make_request("hang", gpu="H200")) for _ in range(5)]
     waiting = [asyncio.create_task(runner.wait(call, ignore)) for call in calls]
     await asyncio.wait(waiting, timeout=0.5)
     await runner.aclose()

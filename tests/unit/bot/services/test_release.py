@@ -1,0 +1,96 @@
+"""Boards open together, and only for tasks that were run."""
+
+import pytest
+
+from bot.domain.errors import UserError
+from bot.domain.scaffold import scaffold
+from bot.domain.task_bundle import TaskBundle
+from bot.domain.task_file import parse_task
+from bot.services.publish import Change, PublishRequest
+from bot.services.release import Draft, Released, Releasing
+from runners.backends.fake import FakeRunner, create
+from runners.contract.runner import Capabilities
+from tests.doubles.place import Place
+
+REFUSED = "#!PODIUM expect wrong_answer\n# fake: verdict=wrong_answer\n"
+CUDA_TEXT = scaffold("double")["task.yml"].replace("lang: py\n", "lang: py\ndevice: cuda\n")
+
+
+def draft(place: Place, name: str, *gpus: str, **changes: str) -> Draft:
+    """A task without degenerate answers to try, for the fake runner would let them pass."""
+    files = {
+        **scaffold(name),
+        "solutions/correct/torch_add.py": "#!PODIUM needs mojo\n",
+        "solutions/wrong/almost_two.py": REFUSED,
+        **changes,
+    }
+    bundle = TaskBundle({f"{name}/{path}": text.encode() for path, text in files.items()}, name)
+    return Draft(bundle, PublishRequest(place.ada, parse_task(bundle), gpus=gpus))
+
+
+async def release(
+    place: Place, *drafts: Draft, runner: FakeRunner | None = None, unchecked: bool = False
+) -> tuple[Released, ...]:
+    runner = runner or create()
+    try:
+        releasing = Releasing(place.store, place.clock, [runner], lambda words: None)
+        return await releasing.release(drafts, unchecked=unchecked)
+    finally:
+        await runner.aclose()
+
+
+async def boards(place: Place) -> list[str]:
+    return [board.name for board in await place.store.boards.all()]
+
+
+async def test_each_task_is_run_and_gets_its_board_for_the_gpus_that_are_here(place: Place) -> None:
+    first, second = await release(place, draft(place, "double"), draft(place, "triple", "CPU"))
+    assert first.published.change is second.published.change is Change.CREATED
+    assert [report.dry_run for report in first.reports] == [True] * len(first.published.board.gpus)
+    assert second.published.board.gpus == ("CPU",)
+
+
+async def test_one_unsound_task_leaves_all_as_it_was(place: Place) -> None:
+    before = await boards(place)
+    lucky = draft(place, "triple", "CPU", **{"solutions/wrong/almost_two.py": "x = 1\n"})
+    with pytest.raises(UserError, match=r"triple on CPU: \S+almost_two\.py: got passed"):
+        await release(place, draft(place, "double", "CPU"), lucky)
+    assert await boards(place) == before
+
+
+async def test_one_task_of_somebody_else_leaves_all_as_it_was(place: Place) -> None:
+    before = await boards(place)
+    bob = await place.person("bob")
+    theirs = draft(place, "vectoradd", "CPU")
+    stolen = Draft(theirs.bundle, PublishRequest(bob, theirs.request.task, gpus=("CPU",)))
+    with pytest.raises(UserError, match="belongs to somebody else"):
+        await release(place, draft(place, "double", "CPU"), stolen)
+    assert await boards(place) == before
+
+
+async def test_a_task_that_no_runner_can_run_opens_no_board_unless_somebody_vouches(
+    place: Place,
+) -> None:
+    here = create(capabilities=Capabilities(harness_version="1", gpus={"CPU": 1}))
+    wanted = draft(place, "double", "H100", **{"task.yml": CUDA_TEXT})
+    with pytest.raises(
+        UserError, match="its solutions could not be run: missing GPU type H100"
+    ) as told:
+        await release(place, wanted, runner=here)
+    assert told.value.code == "not-dry-run"
+    assert "double" not in await boards(place)
+    (opened,) = await release(place, wanted, runner=here, unchecked=True)
+    assert (opened.published.change, opened.reports) == (Change.CREATED, ())
+    assert (await place.store.audit.rows())[0].action == "publish-unchecked"
+
+
+async def test_one_gpu_type_that_is_here_is_enough(place: Place) -> None:
+    here = create(capabilities=Capabilities(harness_version="1", gpus={"CPU": 1}))
+    (opened,) = await release(place, draft(place, "double", "CPU", "H100"), runner=here)
+    assert [(each.gpu, each.dry_run) for each in opened.reports] == [("CPU", True), ("H100", False)]
+
+
+async def test_a_state_of_the_task_is_run_once(place: Place) -> None:
+    await release(place, draft(place, "double", "CPU"))
+    (again,) = await release(place, draft(place, "double", "CPU"))
+    assert (again.published.change, again.reports) == (Change.UNCHANGED, ())
