@@ -147,7 +147,9 @@ class Installation:
                 stop.set()
 
     @asynccontextmanager
-    async def doors(self, podium: OpenPodium) -> AsyncIterator[tuple[str, ...]]:
+    async def doors(
+        self, podium: OpenPodium, runners: Sequence[Runner]
+    ) -> AsyncIterator[tuple[str, ...]]:
         """Opens every door that the settings name; gives their names."""
         token = self.settings.discord_token
         if token is None:
@@ -160,7 +162,7 @@ class Installation:
         )
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            door = Door(podium.store, podium.clock)
+            door = Door(podium.store, podium.clock, runners)
             group.create_task(serve(door, settings, stop), name=DOOR)
             try:
                 yield (DOOR,)

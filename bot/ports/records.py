@@ -40,6 +40,9 @@ class Boards(Protocol):
     ) -> Board:
         """Change a board's GPU types and deadline."""
 
+    async def delete(self, board: BoardId) -> bool:
+        """Remove a board with everything that hangs on it; False when there is none."""
+
     async def find(self, name: str) -> Board | None: ...
 
     async def get(self, board: BoardId) -> Board | None: ...
@@ -60,6 +63,9 @@ class Submissions(Protocol):
         """Store submission, jobs and display in one transaction, and tell the workers."""
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
+
+    async def to(self, board: BoardId) -> tuple[Submission, ...]:
+        """Every submission to a board, oldest first."""
 
     async def source(self, submission: SubmissionId) -> str:
         """The submitted text."""

@@ -5,6 +5,7 @@ from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
 from bot.ports import Store
+from runners.contract.task import TaskDefinition
 
 
 async def find_board(store: Store, name: str) -> Board:
@@ -13,6 +14,15 @@ async def find_board(store: Store, name: str) -> Board:
     if board is None:
         raise unknown_name("board", name, [each.name for each in await store.boards.all()])
     return board
+
+
+async def task_of(store: Store, name: str) -> tuple[Board, TaskDefinition]:
+    """A board with the task that it is judged by now."""
+    board = await find_board(store, name)
+    version = await store.boards.version(board.task_version)
+    if version is None:
+        raise LookupError(f"board {board.name} has no task version {board.task_version}")
+    return board, version.definition
 
 
 async def find_submission(store: Store, submission_id: SubmissionId) -> Submission:

@@ -32,6 +32,8 @@ class PublishRequest:
     gpus: tuple[str, ...] = ()
     deadline: datetime | None = None
     endless: bool = False
+    as_admin: bool = False
+    """An admin may change a board that is somebody else's."""
 
     @property
     def board_name(self) -> str:
@@ -82,7 +84,7 @@ async def vet(store: Store, clock: Clock, request: PublishRequest) -> Board | No
     _require_name(request.board_name)
     _require_gpus(request.board_name, request.task, gpus_of(request, board))
     _require_deadline(request, board, clock.now())
-    if board is not None and board.creator != request.person:
+    if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
             "not-yours",
             f"leaderboard {board.name!r} belongs to somebody else; choose another name",

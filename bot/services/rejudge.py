@@ -1,8 +1,10 @@
 """Judges a submission once more by the present version of its board's task."""
 
+from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.domain.ids import SubmissionId
+from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.job import PRIORITIES
+from bot.domain.ranking import rank
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Store
 from bot.services.lookup import find_submission
@@ -34,3 +36,14 @@ async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Subm
     subject = f"submission {submission_id} as {again.id}"
     await store.audit.record(deed.actor, "rejudge", subject, deed.reason)
     return again
+
+
+async def rejudge_standings(store: Store, deed: Deed, board: Board, version: TaskVersionId) -> int:
+    """Judge everyone's best submission to an earlier version by the present one; gives how many."""
+    best: dict[SubmissionId, None] = {}
+    for gpu in board.gpus:
+        for standing in rank(await store.results.scores(version, gpu)):
+            best[standing.score.submission] = None
+    for submission in best:
+        await rejudge(store, deed, submission)
+    return len(best)

@@ -79,7 +79,9 @@ class Installation(Protocol):
         """
         ...
 
-    def doors(self, podium: OpenPodium) -> AbstractAsyncContextManager[Sequence[str]]:
+    def doors(
+        self, podium: OpenPodium, runners: Sequence[Runner]
+    ) -> AbstractAsyncContextManager[Sequence[str]]:
         """The doors that the settings name, open until left; gives their names."""
         ...
 

@@ -52,6 +52,21 @@ def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
 
 
 @asynccontextmanager
+async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]:
+    """For an answer that must be the first one, such as a form: nothing slow may come before."""
+    try:
+        yield
+    except discord.HTTPException as error:
+        if gives_way(error):
+            raise GaveWayError from error
+        raise
+    except Exception as error:  # noqa: BLE001 - the door's outermost frame for this interaction
+        words = words_for(error)
+        if words is not None:
+            await interaction.response.send_message(words[:2000], ephemeral=True)
+
+
+@asynccontextmanager
 async def answering(interaction: discord.Interaction[Any]) -> AsyncIterator[Answer]:
     """Acknowledge at once, seen by this person alone; whatever goes wrong is told there.
 

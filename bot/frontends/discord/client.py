@@ -15,7 +15,7 @@ from typing_extensions import override
 from yarl import URL
 
 from bot.frontends.discord import commands
-from bot.frontends.discord.buttons import SubmissionButton
+from bot.frontends.discord.buttons import BoardButton, SubmissionButton
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.failures import gives_way, words_for
 from bot.frontends.discord.guilds import prepare
@@ -58,7 +58,7 @@ class PodiumClient(discord.Client):
 
     @override
     async def setup_hook(self) -> None:
-        self.add_dynamic_items(SubmissionButton)
+        self.add_dynamic_items(SubmissionButton, BoardButton)
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
         await self._publish_commands()

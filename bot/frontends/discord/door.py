@@ -1,5 +1,6 @@
 """What every command is handed: the store, the time, and what this door was told."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import discord
 
 from bot.domain.person import Person
 from bot.ports import Clock, Store
+from runners.contract.runner import Runner
 
 DOOR = "discord"
 
@@ -26,6 +28,8 @@ class Door:
 
     store: Store
     clock: Clock
+    runners: Sequence[Runner] = ()
+    """Where the solutions of new tasks are tried."""
 
     async def person(self, user: discord.User | discord.Member) -> Person:
         """The account of a Discord user, under the name by which others know them."""

@@ -16,13 +16,19 @@ _log = structlog.get_logger(__name__)
 
 def require(interaction: discord.Interaction[Any], *names: str) -> None:
     """UserError unless the person has one of the roles, or runs the guild."""
+    if not isinstance(interaction.user, discord.Member):
+        raise UserError("not-allowed", "give this command on a server, where you have your roles")
+    if not has_role(interaction, *names):
+        raise UserError("not-allowed", f"this takes the role {' or '.join(names)}; ask an admin")
+
+
+def has_role(interaction: discord.Interaction[Any], *names: str) -> bool:
+    """Whether the person has one of the roles here, or runs the guild."""
     member = interaction.user
     if not isinstance(member, discord.Member):
-        raise UserError("not-allowed", "give this command on a server, where you have your roles")
-    if member.guild_permissions.administrator:
-        return
-    if not {role.name for role in member.roles} & set(names):
-        raise UserError("not-allowed", f"this takes the role {' or '.join(names)}; ask an admin")
+        return False
+    held = {role.name for role in member.roles}
+    return member.guild_permissions.administrator or bool(held & set(names))
 
 
 async def make_missing(guild: discord.Guild, names: Iterable[str] = _COLOURS) -> None:

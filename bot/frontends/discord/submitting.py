@@ -4,23 +4,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import discord
-from typing_extensions import override
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.heading import parse_heading
 from bot.domain.submission import Submission, SubmissionRequest
-from bot.frontends.discord.answers import Answer, answering
+from bot.frontends.discord.answers import Answer
 from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.guilds import require_room
-from bot.frontends.discord.options import MOST_CHOICES
+from bot.frontends.discord.menus import GpuMenus
 from bot.frontends.discord.places import display_here
 from bot.services.lookup import find_board
 from bot.services.submit import submit
 from runners.contract.task import Mode
-
-MENU_S = 840.0
-"""A menu may be left unanswered; after 14 minutes Discord would refuse the answer anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,60 +81,8 @@ def stored_words(submission: Submission) -> str:
 async def _ask_for_gpus(door: Door, answer: Answer, upload: Upload) -> None:
     heading = parse_heading(acceptance.source_text(upload.content))
     board = await find_board(door.store, acceptance.board_name(upload.board, heading))
-    await answer.say("Choose the GPU types to run on:", GpuMenus(upload, board.gpus))
 
+    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+        await take_in(answer, replace(upload, gpus=chosen))
 
-class GpuMenus(discord.ui.View):
-    """As many menus as the GPU types need, 25 in each, and a button to go on."""
-
-    def __init__(self, upload: Upload, gpus: tuple[str, ...]) -> None:
-        super().__init__(timeout=MENU_S)
-        self.upload = upload
-        self.menus = [
-            GpuMenu(gpus[start : start + MOST_CHOICES])
-            for start in range(0, min(len(gpus), 4 * MOST_CHOICES), MOST_CHOICES)
-        ]
-        for menu in self.menus:
-            self.add_item(menu)
-        self.add_item(Go())
-
-    async def submit(self, interaction: discord.Interaction[Any]) -> None:
-        """Submit on what is chosen by now, once."""
-        async with answering(interaction) as answer:
-            chosen = tuple(gpu for menu in self.menus for gpu in menu.values)
-            if not chosen:
-                raise UserError("choose-gpu", "choose at least one GPU type, then press Submit")
-            if self.is_finished():
-                raise UserError("submitted", "this menu was used already; submit the file again")
-            self.stop()
-            await take_in(answer, replace(self.upload, gpus=chosen))
-
-
-class GpuMenu(discord.ui.Select["GpuMenus"]):
-    """Up to 25 GPU types, of which any number may be chosen."""
-
-    def __init__(self, gpus: tuple[str, ...]) -> None:
-        super().__init__(
-            placeholder=f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else gpus[0],
-            min_values=0,
-            max_values=len(gpus),
-            options=[discord.SelectOption(label=gpu, value=gpu) for gpu in gpus],
-        )
-
-    @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        """Keep the choice until Submit is pressed."""
-        await interaction.response.defer()
-
-
-class Go(discord.ui.Button["GpuMenus"]):
-    """Submits on the chosen GPU types."""
-
-    def __init__(self) -> None:
-        super().__init__(label="Submit", style=discord.ButtonStyle.primary)
-
-    @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        """Hand over to the menus."""
-        if self.view is not None:
-            await self.view.submit(interaction)
+    await answer.say("Choose the GPU types to run on:", GpuMenus(board.gpus, go_on))

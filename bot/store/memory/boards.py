@@ -52,6 +52,12 @@ class MemoryBoards:
         self._tables.boards[board] = replace(stored, task_version=version.id)
         return version
 
+    async def delete(self, board: BoardId) -> bool:
+        if board not in self._tables.boards:
+            return False
+        self._tables.forget_board(board)
+        return True
+
     async def configure(
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:

@@ -16,7 +16,6 @@ class MemoryModeration:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._bans: dict[PersonId, str] = {}
-        self._limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = {}
         self._notice: str | None = None
         self._rooms: set[tuple[str, str]] = set()
 
@@ -61,14 +60,16 @@ class MemoryModeration:
         return tuple(sorted(room for at, room in self._rooms if at == house))
 
     async def set_limit(self, limit: RateLimit) -> None:
-        self._limits[limit.board, limit.mode] = limit
+        self._tables.limits[limit.board, limit.mode] = limit
 
     async def drop_limit(self, board: BoardId | None, mode: Mode | None) -> bool:
-        return self._limits.pop((board, mode), None) is not None
+        return self._tables.limits.pop((board, mode), None) is not None
 
     async def limits(self) -> tuple[RateLimit, ...]:
         return tuple(
-            sorted(self._limits.values(), key=lambda each: (each.board or 0, each.mode or ""))
+            sorted(
+                self._tables.limits.values(), key=lambda each: (each.board or 0, each.mode or "")
+            )
         )
 
     async def limited_by(
@@ -76,7 +77,7 @@ class MemoryModeration:
     ) -> tuple[RateLimit, datetime] | None:
         reached = [
             (limit, counted)
-            for limit in self._limits.values()
+            for limit in self._tables.limits.values()
             if limit.board in {None, board} and limit.mode in {None, mode}
             if (counted := self._counted(limit, person, now)) is not None
         ]

@@ -45,6 +45,10 @@ class MemorySubmissions:
         stored = self._tables.submissions.get(submission)
         return None if stored is None else self._current(stored)
 
+    async def to(self, board: BoardId) -> tuple[Submission, ...]:
+        found = (one for one in self._tables.submissions.values() if one.board == board)
+        return tuple(self._current(one) for one in sorted(found, key=lambda one: one.id))
+
     async def source(self, submission: SubmissionId) -> str:
         stored = self._tables.submissions.get(submission)
         if stored is None:

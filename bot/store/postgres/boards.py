@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     from bot.store.postgres.database import Connection
 
 
+_OF_SUBMISSIONS = (
+    "drop_scores",
+    "drop_evaluations",
+    "drop_events",
+    "drop_jobs",
+    "drop_displays",
+    "drop_exclusions",
+    "drop_submissions",
+)
+_OF_BOARD = ("drop_limits", "unset_version", "drop_versions", "drop")
+
+
 class PostgresBoards:
     """Boards by name, each with the versions of its task."""
 
@@ -56,6 +68,17 @@ class PostgresBoards:
         if row is None:
             raise _unknown(board)
         return rows.board(row)
+
+    async def delete(self, board: BoardId) -> bool:
+        async with self._database.transaction() as connection:
+            if await connection.fetchval(query("boards.lock_whole"), board) is None:
+                return False
+            doomed = [row["id"] for row in await connection.fetch(query("boards.doomed"), board)]
+            for name in _OF_SUBMISSIONS:
+                await connection.execute(query(f"boards.{name}"), doomed)
+            for name in _OF_BOARD:
+                await connection.execute(query(f"boards.{name}"), board)
+        return True
 
     async def find(self, name: str) -> Board | None:
         row = await self._database.row("boards.find", name)

@@ -41,6 +41,10 @@ class PostgresSubmissions:
         row = await self._database.row("submissions.get", submission)
         return None if row is None else rows.submission(row)
 
+    async def to(self, board: BoardId) -> tuple[Submission, ...]:
+        found = await self._database.rows("submissions.to", board)
+        return tuple(rows.submission(row) for row in found)
+
     async def source(self, submission: SubmissionId) -> str:
         row = await self._database.row("submissions.source", submission)
         if row is None:

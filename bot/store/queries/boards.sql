@@ -35,3 +35,43 @@ select * from task_versions where id = $1
 
 -- name: versions
 select * from task_versions where board = $1 order by number
+
+-- name: lock_whole
+-- Nobody can submit to it any more: who does locks its board's key.
+select id from boards where id = $1 for update
+
+-- name: doomed
+select id from submissions where board = $1 for update
+
+-- name: drop_scores
+delete from scores where submission = any ($1::bigint[])
+
+-- name: drop_evaluations
+delete from evaluations where submission = any ($1::bigint[])
+
+-- name: drop_events
+delete from job_events where submission = any ($1::bigint[])
+
+-- name: drop_jobs
+delete from jobs where submission = any ($1::bigint[])
+
+-- name: drop_displays
+delete from displays where submission = any ($1::bigint[])
+
+-- name: drop_exclusions
+delete from exclusions where submission = any ($1::bigint[])
+
+-- name: drop_submissions
+delete from submissions where id = any ($1::bigint[])
+
+-- name: drop_limits
+delete from rate_limits where board = $1
+
+-- name: unset_version
+update boards set task_version = null where id = $1
+
+-- name: drop_versions
+delete from task_versions where board = $1
+
+-- name: drop
+delete from boards where id = $1

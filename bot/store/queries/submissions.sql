@@ -36,3 +36,7 @@ select *, array(select state from jobs where submission = submissions.id) as sta
 from submissions
 where person = $1 and ($2::bigint is null or board = $2) and ($3::bigint is null or id < $3)
 order by id desc limit $4
+
+-- name: to
+select *, array(select state from jobs where submission = submissions.id) as states
+from submissions where board = $1 order by id

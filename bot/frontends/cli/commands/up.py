@@ -31,7 +31,7 @@ async def _serve(line: CommandLine, data: Path | None, *, as_json: bool) -> None
             installation.open(exclusive=True) as podium,
             installation.runners() as runners,
             installation.working(podium, runners),
-            installation.doors(podium) as doors,
+            installation.doors(podium, runners) as doors,
         ):
             found = _Up(
                 installation.data_dir,

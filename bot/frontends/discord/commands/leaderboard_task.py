@@ -5,15 +5,13 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from bot.domain.board import Board
-from bot.domain.errors import UserError, unknown_name
+from bot.domain.errors import StoreError, UserError
 from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
-from bot.frontends.discord.door import Door, door_of
+from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
-from bot.reports.blocks import Attachment, Block, Report, Text
-from bot.services.lookup import find_board
-from runners.contract.task import TaskDefinition
+from bot.reports.task import task_report, template_report
+from bot.services.lookup import task_of
 
 
 async def setup(tree: Tree) -> None:
@@ -29,11 +27,8 @@ async def setup(tree: Tree) -> None:
 async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
     """The description, then the files."""
     async with answering(interaction) as answer:
-        board, definition = await _task(door_of(interaction), leaderboard_name)
-        files = [Attachment(name, text.encode()) for name, text in definition.files.items()]
-        cases = f"{len(definition.tests)} tests, {len(definition.benchmarks)} benchmarks"
-        blocks: list[Block] = [Text(definition.description), Text(cases), *files]
-        await answer.show(Report(f"Task of {board.name}", tuple(blocks)))
+        store = door_of(interaction).store
+        await answer.show(task_report(*await task_of(store, leaderboard_name)))
 
 
 @app_commands.command(description="A file to begin with, with the heading in place")
@@ -44,16 +39,8 @@ async def template(
 ) -> None:
     """The template whose language is meant; the only one needs no name."""
     async with answering(interaction) as answer:
-        board, definition = await _task(door_of(interaction), leaderboard_name)
-        name = _language(definition, lang)
-        file_name = definition.templates[name]
-        heading = f"#!PODIUM leaderboard {board.name}\n"
-        if not file_name.endswith(".py"):
-            heading = f"//{heading[1:]}"
-        text = heading + definition.files[file_name]
-        suffix = file_name.rpartition(".")[2]
-        file = Attachment(f"{board.name}.{suffix}", text.encode())
-        await answer.show(Report(f"Template of {board.name} ({name})", (file,)))
+        board, definition = await task_of(door_of(interaction).store, leaderboard_name)
+        await answer.show(template_report(board, definition, lang))
 
 
 @template.autocomplete("lang")
@@ -62,27 +49,8 @@ async def _languages(
 ) -> list[app_commands.Choice[str]]:
     board = getattr(interaction.namespace, "leaderboard_name", None)
     try:
-        _, definition = await _task(door_of(interaction), str(board))
-    except UserError:
+        _, definition = await task_of(door_of(interaction).store, str(board))
+    except (UserError, StoreError):
         return []
     fitting = [name for name in definition.templates if current.casefold() in name.casefold()]
     return options.choices(fitting)
-
-
-def _language(definition: TaskDefinition, lang: str | None) -> str:
-    names = list(definition.templates)
-    if not names:
-        raise UserError("no-template", "this task ships no template; /leaderboard task shows it")
-    if lang is None:
-        return names[0]
-    if lang not in names:
-        raise unknown_name("template", lang, names)
-    return lang
-
-
-async def _task(door: Door, name: str) -> tuple[Board, TaskDefinition]:
-    board = await find_board(door.store, name)
-    version = await door.store.boards.version(board.task_version)
-    if version is None:
-        raise LookupError(f"board {board.name} has no task version {board.task_version}")
-    return board, version.definition
