@@ -167,6 +167,8 @@ async def test_an_enforced_nonce_sends_a_message_once(hand: ByHand) -> None:
     first, second = [await hand.say(**body) for _ in range(2)]
     assert first.body["id"] == second.body["id"]
     assert len(hand.stage.lab.messages) == 1
+    hand.server.clock.advance(301)
+    assert (await hand.say(**body)).body["id"] != first.body["id"]
 
 
 async def test_files_are_served_by_signed_urls_that_expire(hand: ByHand) -> None:

@@ -89,6 +89,13 @@ async def test_a_mention_in_a_private_thread_lets_its_user_in(hand: ByHand) -> N
     assert not stage.bob.can_see(thread)
     await hand.say(thread, content=stage.bob.mention)
     assert stage.bob.can_see(thread)
+    path = f"/channels/{thread.id}/messages/{thread.messages[0].id}"
+    safe = {"content": stage.carol.mention, "allowed_mentions": {"parse": []}}
+    await hand("PATCH", path, safe)
+    assert not stage.carol.can_see(thread)
+    await hand("PATCH", path, {"content": stage.carol.mention})
+    assert stage.carol.can_see(thread)
+    assert thread.messages[0].pings == set()
 
 
 async def test_nobody_grants_or_manages_what_is_above_them() -> None:

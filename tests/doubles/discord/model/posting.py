@@ -13,6 +13,8 @@ from tests.doubles.discord.rules.mentions import mentioned, notified
 from tests.doubles.discord.rules.messages import check_message
 from tests.doubles.discord.wire import Json
 
+NONCE_S = 300.0
+"""Discord says "the past few minutes"."""
 _KEPT = Flag.EPHEMERAL | Flag.COMPONENTS_V2 | Flag.HAS_THREAD
 _OURS = Flag.EPHEMERAL | Flag.LOADING
 
@@ -51,17 +53,19 @@ def post(author: User, channel: Channel, draft: Draft) -> Message:
     message.flags |= Flag.EPHEMERAL * draft.ephemeral | Flag.LOADING * draft.loading
     channel.all_messages[message.id] = message
     _wake(channel, author)
-    _invite(message)
+    _invite(message, message.pings)
     world.tell_of("MESSAGE_CREATE", message)
     return message
 
 
 def _same_nonce(author: User, channel: Channel, payload: Json) -> Message | None:
-    """With `enforce_nonce`, what was sent before with this nonce is the answer."""
+    """With `enforce_nonce`, what was sent minutes ago with this nonce is the answer."""
     if not payload.get("enforce_nonce") or payload.get("nonce") is None:
         return None
+    since = channel.world.clock.now() - NONCE_S
     for message in channel.all_messages.values():
-        if message.author is author and message.nonce == payload["nonce"]:
+        same = message.author is author and message.nonce == payload["nonce"]
+        if same and message.created > since:
             return message
     return None
 
@@ -77,12 +81,15 @@ def _wake(channel: Channel, author: User) -> None:
         set_thread_member(channel, author, inside=True)
 
 
-def _invite(message: Message) -> None:
-    """Whom a message in a thread notifies, it lets in: also where the text came from a stranger."""
+def _invite(message: Message, named: set[int | str]) -> None:
+    """Whom a message in a thread may name, it lets in, an edit too and without notifying.
+
+    So a stranger's text opens a private thread unless `allowed_mentions` forbids it.
+    """
     channel, world = message.channel, message.channel.world
     if not channel.is_thread or channel.guild is None or channel.parent is None:
         return
-    for number in message.pings:
+    for number in named:
         member = channel.guild.members.get(number) if isinstance(number, int) else None
         if member and number not in channel.members and world.sees(member.user, channel.parent):
             set_thread_member(channel, member.user, inside=True)
@@ -96,6 +103,8 @@ def edit(message: Message, payload: Json, files: list[File]) -> Message:
     _apply(message, payload, files)
     if first:
         _notify(message, payload)
+    if not message.ephemeral:
+        _invite(message, notified(message, payload.get("allowed_mentions")))
     message.edited = world.clock.now()
     world.tell_of("MESSAGE_UPDATE", message)
     return message
