@@ -123,11 +123,6 @@ class Measurement(Wire):
     claimed_ns: float | None = None
     """The candidate's own clock, where it has one; never used unconfirmed."""
 
-    @property
-    def verified_fraction(self) -> float:
-        """How much of the value was confirmed from outside, from 0 to 1."""
-        return max(0.0, min(1.0, self.bound_ns / self.time_ns))
-
 
 class CaseResult(Wire):
     """One case; a failed one carries a message, a passed benchmark its measurement."""
@@ -167,13 +162,20 @@ class Environment(Wire):
 
 
 class Isolation(Wire):
-    """Which layers of the sandbox were active, and why others were not."""
+    """Which layers of the sandbox every candidate had, and why others were not there."""
 
     outer: str
     """What wrapped the harness: `bubblewrap`, `unshare`, or `none`."""
     layers: tuple[str, ...] = ()
+    """A candidate's own, and those round the harness that no candidate makes for itself."""
     missing: dict[str, str] = Field(default_factory=dict)
-    """Layer to the reason for which it is not there."""
+    """Layer to the reason for which it is not there; `harness X` where the harness lacks it."""
+
+    def around(self, layers: tuple[str, ...], missing: dict[str, str]) -> Self:
+        """The same for one more candidate: what any of them lacks is missing and not active."""
+        lacking = {**self.missing, **missing}
+        active = (name for name in dict.fromkeys((*self.layers, *layers)) if name not in lacking)
+        return self.model_copy(update={"layers": tuple(active), "missing": lacking})
 
 
 class Evaluation(Wire):

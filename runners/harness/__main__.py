@@ -15,7 +15,10 @@ def main() -> int:
     parser.add_argument("--strict", action="store_true", help="refuse to run with layers missing")
     arguments = parser.parse_args(sys.argv[1:])
     isolation = outer.confine(
-        sys.argv[1:], strict=arguments.strict, gpu=arguments.gpu_index is not None
+        sys.argv[1:],
+        strict=arguments.strict,
+        gpu=arguments.gpu_index is not None,
+        until_orphaned=arguments.serve,
     )
     os.putenv("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not take the kernel's cores
     from runners.harness import server  # noqa: PLC0415 - torch is loaded only inside the sandbox

@@ -31,6 +31,12 @@ def _version_of(package: str) -> str | None:
         return None
 
 
+def importable() -> tuple[str, ...]:
+    """The names by which a submission can import what is installed here, as `libraries` asks."""
+    found = importlib.metadata.packages_distributions()
+    return tuple(sorted(name for name in found if name.isidentifier() and name[0] != "_"))
+
+
 def host_environment() -> Environment:
     """The machine as far as a CPU evaluation is concerned."""
     return Environment(

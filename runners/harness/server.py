@@ -18,7 +18,10 @@ from pydantic import ValidationError
 
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
 from runners.contract.runner import Capabilities
+from runners.contract.task import Language
 from runners.contract.verdict import Verdict
+from runners.harness import languages
+from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
 from runners.harness.process import adopt_orphans, keep_freed_memory
@@ -26,6 +29,7 @@ from runners.harness.ruling import Ruling
 from runners.harness.sandbox.tree import KILL_S, kill_beneath
 from runners.harness.template import Template, fork_template
 from runners.harness.version import HARNESS_VERSION
+from runners.plugins import load, names
 
 END_OF_INPUT = 64
 """The exit status of a judge that found no request."""
@@ -40,8 +44,19 @@ GRACE_S = 15.0
 def capabilities(isolation: Isolation) -> Capabilities:
     """What this machine offers, without making a CUDA context."""
     return Capabilities(
-        harness_version=HARNESS_VERSION, gpus={CPU: 1}, libraries=("torch",), isolation=isolation
+        harness_version=HARNESS_VERSION,
+        gpus={CPU: 1},
+        languages=_languages(),
+        libraries=importable(),
+        isolation=isolation,
     )
+
+
+def _languages() -> tuple[Language, ...]:
+    """Those with a plugin whose toolchain is here."""
+    plugins = {name: load(languages, name) for name in names(languages)}
+    known = {each: plugins.get(each.name.lower()) for each in Language}
+    return tuple(each for each, plugin in known.items() if plugin and plugin.toolchain())
 
 
 def serve(isolation: Isolation) -> int:

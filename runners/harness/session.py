@@ -44,11 +44,7 @@ class Session:
 
     def greet(self, welcome: Welcome) -> None:
         """Note which layers a candidate was confined by."""
-        self.isolation = Isolation(
-            outer=self.isolation.outer,
-            layers=tuple(dict.fromkeys((*self.isolation.layers, *welcome.layers))),
-            missing={**self.isolation.missing, **welcome.missing},
-        )
+        self.isolation = self.isolation.around(welcome.layers, welcome.missing)
 
     def keep_log(self, text: bytes) -> None:
         """Add what a candidate printed, up to the limit."""

@@ -3,6 +3,7 @@
 It is forked before its judge has read any request, so it holds no input, seed or reference.
 """
 
+import fcntl
 import json
 import os
 import runpy
@@ -11,6 +12,8 @@ import sys
 import traceback
 
 from runners.harness.channel import FRAME_MAX, Enlistment, encode, pair
+
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 FDS = 6
 """Sent with a request: order socket, output pipe, files, arena, and perhaps device buffers."""
@@ -89,7 +92,8 @@ def _detach_streams() -> None:
 
 def pack_files(files: dict[str, str]) -> int:
     """The files that a candidate may see, as a sealed memory file; gives its descriptor."""
-    fd = os.memfd_create("files", os.MFD_CLOEXEC)
+    fd = os.memfd_create("files", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(os.dup(fd), "wb") as packed:
         packed.write(json.dumps(files).encode())
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)  # every candidate of an evaluation reads this one
     return fd

@@ -77,7 +77,7 @@ def surprises(entry: Entry, ended: SubmissionStatus) -> tuple[str, ...]:
 def misplaced(entries: Sequence[Entry], leaderboard: BoardStandings) -> tuple[str, ...]:
     """Who is ranked and must not be, or is not and must be, in words."""
     board = leaderboard.board.name
-    right, wrong = _expected([entry for entry in entries if entry.board == board])
+    right, wrong = _expected(entries, board)
     ranked = {entry.score.person_name for entry in leaderboard.entries}
     absent = {refusal.person_name for refusal in leaderboard.refused}
     faults = (
@@ -92,7 +92,8 @@ def misplaced(entries: Sequence[Entry], leaderboard: BoardStandings) -> tuple[st
     return tuple(found)
 
 
-def _expected(entries: Sequence[Entry]) -> tuple[set[str], set[str]]:
-    """Who must be ranked, and who must not."""
-    right = {entry.person for entry in entries if entry.solution.expect is Verdict.PASSED}
-    return right, {entry.person for entry in entries} - right
+def _expected(entries: Sequence[Entry], board: str) -> tuple[set[str], set[str]]:
+    """Who must be ranked on a board, and who must not."""
+    mine = [entry for entry in entries if entry.board == board]
+    right = {entry.person for entry in mine if entry.solution.expect is Verdict.PASSED}
+    return right, {entry.person for entry in mine} - right

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-SUFFIXES = (".py",)
-
 Kernel = Callable[[Any], Any]
 
 
@@ -16,8 +14,8 @@ class InvalidSubmissionError(Exception):
     """The module imports, but offers no usable `custom_kernel`."""
 
 
-def toolchain() -> str:
-    """What builds this language here."""
+def toolchain() -> str | None:
+    """What builds this language here; None where nothing does, so that it is not offered."""
     return f"CPython {sys.version.split()[0]}"
 
 
@@ -60,9 +58,3 @@ def _check_signature(kernel: Callable[..., object]) -> None:
         raise InvalidSubmissionError(
             f"`custom_kernel{signature}` cannot be called with one argument, the input data"
         ) from error
-
-
-def self_test(folder: Path) -> bool:
-    """Whether a trivial submission builds and answers in `folder`."""
-    (folder / "probe.py").write_text("def custom_kernel(data):\n    return data\n")
-    return bool(build(folder, "probe.py")(1) == 1)

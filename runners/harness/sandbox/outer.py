@@ -2,9 +2,10 @@
 
 The task's own code runs in the judge, so the judge is confined as well. An ordinary user gets
 bubblewrap where it works. Otherwise the own launcher makes three processes of one: the
-supervisor, which the backend knows and whose death ends everything; PID 1 of the new namespace,
-which reaps orphans; and the harness, which is where `confine` returns. The supervisor alone
-stays outside, with its rights, to remove the cgroup in the end.
+supervisor, which the backend knows, whose death ends everything, and which ends everything when a
+backend that it serves dies; PID 1 of the new namespace, which reaps orphans; and the harness, which
+is where `confine` returns. The supervisor alone stays outside, with its rights, to remove the
+cgroup in the end.
 """
 
 import json
@@ -19,6 +20,7 @@ from runners.contract.evaluation import Isolation, Limits
 from runners.contract.task import IsolationLayer
 from runners.harness.sandbox import bubblewrap, cgroup, isolate, kernel, view
 from runners.harness.sandbox.layers import Layers
+from runners.harness.sandbox.tree import kill_beneath
 
 LAUNCHER, NONE = "unshare", "none"
 CGROUP = "cgroup"
@@ -29,12 +31,15 @@ _KEPT = ("CUDA_HOME", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
 _OUTSIDE = (IsolationLayer.FILESYSTEM, IsolationLayer.NAMESPACES, IsolationLayer.NETWORK)
 
 
-def confine(argv: Sequence[str], *, strict: bool, gpu: bool) -> Isolation:
+def confine(
+    argv: Sequence[str], *, strict: bool, gpu: bool, until_orphaned: bool = False
+) -> Isolation:
     """Confine this process, which must have one thread; returns in the harness's own process.
 
     `argv` are the program's arguments, with which bubblewrap starts it again. What the machine
     refuses is said on stderr and in the answer; with `strict` it ends the program with status 3.
-    Standard streams are kept, every other descriptor is closed.
+    With `until_orphaned` everything ends when the process that started this one does. Standard
+    streams are kept, every other descriptor is closed.
     """
     layers = Layers()
     if bubblewrap.inside():
@@ -43,18 +48,28 @@ def confine(argv: Sequence[str], *, strict: bool, gpu: bool) -> Isolation:
         outer = bubblewrap.NAME
     else:
         supervisor = os.pidfd_open(os.getpid())
-        _fork_under_supervisor(layers)
+        _fork_under_supervisor(layers, _starter() if until_orphaned else ())
         if os.getuid() != 0 and bubblewrap.installed():
             _try_bubblewrap(layers, argv, gpu=gpu)
         _launch(layers, supervisor, gpu=gpu)
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
     _settle(layers)
-    report = Isolation(outer=outer, layers=tuple(layers.active), missing=layers.missing)
-    _tell(report, candidate_layers(gpu=gpu), strict=strict)
-    return report
+    active, missing = candidate_layers(gpu=gpu)
+    _tell(layers, missing, strict=strict)
+    return Isolation(
+        outer=outer,
+        layers=tuple(layers.active),
+        missing={f"harness {name}": why for name, why in layers.missing.items()},
+    ).around(active, missing)
 
 
-def _fork_under_supervisor(layers: Layers) -> None:
+def _starter() -> tuple[int, ...]:
+    """The process that started this one; none where this is the first one of a container."""
+    parent = os.getppid()
+    return (os.pidfd_open(parent),) if parent else ()
+
+
+def _fork_under_supervisor(layers: Layers, starter: tuple[int, ...]) -> None:
     try:
         group = cgroup.make()
     except OSError as error:
@@ -62,7 +77,7 @@ def _fork_under_supervisor(layers: Layers) -> None:
         group = None
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     if os.fork():
-        _supervise(group)
+        _supervise(group, starter)
     if group:
         layers.attempt(CGROUP, group.enter)
 
@@ -97,17 +112,46 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     _die_with(init)
 
 
-def _supervise(group: cgroup.Group | None) -> None:
-    """Wait for everything to end and take over the last status; never returns."""
+def _supervise(group: cgroup.Group | None, starter: tuple[int, ...]) -> None:
+    """Wait for everything to end and take over the last status; never returns.
+
+    Once `starter` has ended nobody wants an answer any more, and a kernel that still ran would
+    disturb whatever is timed next.
+    """
     _let_go_of_streams()
+    child_ended = _told_of_children()
     status = 0
     try:
         while True:
-            _, status = os.waitpid(-1, 0)
+            ended, last = os.waitpid(-1, os.WNOHANG)
+            if ended:
+                status = last
+            else:
+                starter = _outlived(starter, child_ended)
     except ChildProcessError:
         if group:
             group.remove()
         os._exit(_exit_status(status))
+
+
+def _told_of_children() -> int:
+    """A descriptor that can be read whenever a child has ended."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader
+
+
+def _outlived(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
+    """Wait for the end of a child or of `starter`, which has everything killed; gives who lives."""
+    ready = select.select([child_ended, *starter], [], [])[0]
+    if child_ended in ready:
+        os.read(child_ended, 1 << 12)
+    if ready == [child_ended]:
+        return starter
+    kill_beneath(os.getpid())
+    return ()
 
 
 def _reap_until(child: int) -> None:
@@ -164,8 +208,8 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_NPROC, (cap, cap))
 
 
-def candidate_layers(*, gpu: bool) -> dict[str, str]:
-    """What a candidate would lack here, by trying once: layer to reason."""
+def candidate_layers(*, gpu: bool) -> isolate.Found:
+    """What a candidate gets here, and for every layer that it lacks the reason, by trying once."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -175,25 +219,25 @@ def candidate_layers(*, gpu: bool) -> dict[str, str]:
     with os.fdopen(reader, "rb") as answer:
         text = answer.read()  # ends when PID 1 of the trial has written and gone
     if not text:
-        return dict.fromkeys(IsolationLayer, "the trial candidate died")
-    missing: dict[str, str] = json.loads(text)
-    return missing
+        return (), dict.fromkeys(IsolationLayer, "the trial candidate died")
+    active, missing = json.loads(text)
+    return tuple(active), missing
 
 
 def _try_candidate(writer: int, *, gpu: bool) -> None:
     try:
-        _, missing = isolate.enter(Limits(), lambda _: None, keep_fds=frozenset({writer}), gpu=gpu)
-        os.write(writer, json.dumps(missing).encode())
+        found = isolate.enter(Limits(), lambda _: None, keep_fds=frozenset({writer}), gpu=gpu)
+        os.write(writer, json.dumps(found).encode())
     finally:
         os._exit(0)
 
 
-def _tell(report: Isolation, candidate: dict[str, str], *, strict: bool) -> None:
-    lacking = {f"harness {name}": why for name, why in report.missing.items()}
+def _tell(harness: Layers, candidate: dict[str, str], *, strict: bool) -> None:
+    lacking = {f"harness {name}": why for name, why in harness.missing.items()}
     lacking |= {f"candidate {name}": why for name, why in candidate.items()}
     for name, why in lacking.items():
         sys.stderr.write(f"podium sandbox: MISSING {name}: {why}\n")
-    required = [name for name in _OUTSIDE if name not in report.layers]
+    required = [name for name in _OUTSIDE if name not in harness.active]
     required += [name for name in IsolationLayer if name in candidate]
     if strict and required:
         named = ", ".join(dict.fromkeys(required))

@@ -38,14 +38,6 @@ def test_a_measurement_belongs_to_a_passed_benchmark_alone() -> None:
         make_case(CaseKind.BENCHMARK, status=CaseStatus.FAILED)
 
 
-@pytest.mark.parametrize(
-    ("bound_ns", "fraction"), [(-50.0, 0.0), (50.0, 0.5), (100.0, 1.0), (300.0, 1.0)]
-)
-def test_the_verified_fraction_lies_between_none_and_all(bound_ns: float, fraction: float) -> None:
-    measurement = make_measurement(100.0).model_copy(update={"bound_ns": bound_ns})
-    assert measurement.verified_fraction == fraction
-
-
 def test_a_passed_evaluation_has_neither_a_failed_case_nor_a_failing_stage() -> None:
     with pytest.raises(ValidationError, match="only passed cases"):
         make_evaluation(cases=(make_case(status=CaseStatus.FAILED),))

@@ -1,3 +1,4 @@
+import fcntl
 import mmap
 import os
 
@@ -104,3 +105,8 @@ def test_spinning_ends_when_the_check_raises() -> None:
 
     with Arena(ROOM) as arena, pytest.raises(TimeoutError):
         arena.words.spin(DONE, 1, check)
+
+
+def test_nobody_may_seal_an_arena_further() -> None:
+    with Arena(ROOM) as arena, pytest.raises(PermissionError):
+        fcntl.fcntl(arena.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)

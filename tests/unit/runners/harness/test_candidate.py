@@ -201,3 +201,10 @@ def test_on_a_gpu_the_guest_calls_and_calibrates(
     assert [reply.claimed_ns for reply in replies] == [7.0, 7.0]
     assert made == [order.output]  # made once for an output of that shape
     assert program.nothing(3) == 3
+
+
+def test_what_an_earlier_call_gave_is_let_go(judge: Judge) -> None:
+    for _ in range(3):
+        kernel(judge, lambda data: torch.ones(2))
+
+    assert len(judge.candidate.kept) == 1

@@ -53,6 +53,7 @@ def test_greetings_are_told_apart() -> None:
         b"null",
         b'{"status":"passed"}',
         b'{"status":"done","claimed_ns":-1}',
+        b'{"status":"done","claimed_cpu_ns":-1}',
         b'{"status":"done","claimed_ns":1e999}',
         b'{"status":"done","claimed_ns":NaN}',
         b'{"status":"done","verdict":"passed"}',

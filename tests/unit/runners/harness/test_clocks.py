@@ -215,3 +215,9 @@ def test_an_audit_names_claim_bound_and_resolution() -> None:
     found = audit_of([gpu_round(22_500.0, 28_000.0)] * 5)
     assert found is not None
     assert "22.50 us were claimed and the judge saw 28.00 us ± 8.00" in found.message
+
+
+def test_a_machine_that_grew_faster_is_less_resolved_as_well() -> None:
+    faster = make_round(beside=0.1 * MS, steady=0.3 * MS)
+
+    assert resolution([faster] * 2) == pytest.approx(0.2 * MS)

@@ -1,3 +1,4 @@
+import ctypes
 import os
 
 import pytest
@@ -181,13 +182,22 @@ def test_a_task_for_cuda_is_refused_on_a_cpu(monkeypatch: pytest.MonkeyPatch) ->
         choose_device(make_judging(task=make_sort_task(device=Device.CUDA)))
 
 
+def visible_devices() -> bytes | None:
+    """What the C library sees, and so CUDA: `os.environ` does not notice `os.putenv`."""
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_char_p
+    found: bytes | None = getenv(b"CUDA_VISIBLE_DEVICES")
+    return found
+
+
 @pytest.mark.parametrize(
     ("gpu", "device", "on_gpu"),
     [("CPU", Device.ANY, False), ("H100", Device.CPU, False), ("H100", Device.ANY, True)],
 )
 def test_a_task_runs_where_it_belongs(*, gpu: str, device: Device, on_gpu: bool) -> None:
+    os.unsetenv("CUDA_VISIBLE_DEVICES")
     assert choose_device(make_judging(gpu=gpu, task=make_sort_task(device=device))) is on_gpu
-    assert os.environ.get("CUDA_VISIBLE_DEVICES", "") == ""
+    assert visible_devices() == (None if on_gpu else b"")
 
 
 def test_only_a_ranked_run_is_secret() -> None:

@@ -1,4 +1,6 @@
+import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -168,3 +170,66 @@ def test_a_template_that_is_gone_is_our_own_fault(template: Template) -> None:
 def test_a_candidate_that_dies_before_its_welcome_is_our_own_fault(template: Template) -> None:
     with Arena(1 << 20) as arena, pytest.raises(StartError, match="ended at once"):
         Handle(template, ENLISTMENT, [arena.fd, arena.fd])  # where the files should be
+
+
+def test_the_window_holds_the_release_and_the_stop(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start(kernel("return data"))
+    for name in ("thaw", "freeze"):
+        monkeypatch.setattr(handle.process, name, late(getattr(handle.process, name)))
+
+    assert step(handle).window_ns >= 60e6
+
+
+def late(action: Callable[..., Any]) -> Callable[..., Any]:
+    def acting(*args: object) -> object:
+        time.sleep(0.03)
+        return action(*args)
+
+    return acting
+
+
+AHEAD = """
+import sys
+class Ahead:
+    def __init__(self, orders): self.orders = orders
+    def recv(self, size): return self.orders.recv(size)
+    def sendall(self, frame):
+        self.orders.sendall(frame)
+        if frame == b"ready": self.orders.sendall(b'{"status":"done"}')
+def custom_kernel(data):
+    program = sys._getframe(1).f_locals["self"]
+    if not isinstance(program.orders, Ahead): program.orders = Ahead(program.orders)
+    return data
+"""
+
+
+def test_an_answer_before_the_input_is_refused_at_once(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start(AHEAD)
+    monkeypatch.setattr(handle, "_await_frame", late(handle._await_frame))
+    step(handle)
+
+    with pytest.raises(Ruling, match="without being asked") as ruling:
+        step(handle)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_output_up_to_the_limit_is_allowed(start: Start) -> None:
+    handle = start(kernel(f"os.write(1, b'x' * {ENLISTMENT.limits.output}); return data"))
+
+    step(handle)
+
+    assert len(handle.log) == ENLISTMENT.limits.output
+
+
+def test_a_line_that_is_closed_by_an_end_is_ruled_by_the_end(start: Start) -> None:
+    handle = start(kernel("[os.close(fd) for fd in LINES]; time.sleep(0.2); os._exit(3)"))
+
+    with pytest.raises(Ruling, match="status 3") as ruling:
+        step(handle)
+
+    assert ruling.value.verdict is Verdict.CRASHED

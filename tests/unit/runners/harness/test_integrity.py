@@ -86,3 +86,12 @@ def test_processes_of_the_warm_up_may_stay_or_end(now: tuple[int, ...]) -> None:
     refuse_new_processes(frozenset({1, 2}), now)
     with pytest.raises(Ruling):
         refuse_new_processes(frozenset({1, 2}), (*now, 3))
+
+
+@pytest.mark.parametrize("shift", [-16, 16])
+def test_an_output_right_beside_an_input_does_not_give_it_back(shift: int) -> None:
+    data = [torch.ones(4)]
+    beside = at(data, 0)
+
+    with pytest.raises(Ruling):
+        refuse(data, 0, beside.model_copy(update={"address": beside.address + shift}))

@@ -21,8 +21,9 @@ def test_the_program_confines_itself_before_it_serves(
 ) -> None:
     steps: list[object] = []
 
-    def confine(argv: list[str], *, strict: bool, gpu: bool) -> Isolation:
+    def confine(argv: list[str], *, strict: bool, gpu: bool, until_orphaned: bool) -> Isolation:
         steps.append((argv, strict, gpu))
+        assert until_orphaned is (entry == "serve")
         return FOUND
 
     def answer(isolation: Isolation) -> int:

@@ -1,9 +1,10 @@
+import mmap
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
@@ -11,8 +12,9 @@ import torch
 
 from runners.harness import process
 from runners.harness.process import ProcessGoneError, RestlessError, Subject, UnreadableError
+from runners.harness.sandbox.tree import kill_tree
 from runners.harness.values import TensorNode
-from runners.lineage import thread_states
+from runners.lineage import descendants, thread_states
 
 SPINNING = """
 import os, sys, threading
@@ -305,5 +307,52 @@ def test_a_process_that_does_not_end_is_an_error_and_not_waited_for(
     with pytest.raises(TimeoutError, match="does not end"):
         started.subject.kill()
     monkeypatch.undo()
-    assert process.kill_tree(started.subject.pid)
+    assert kill_tree(started.subject.pid)
     started.process.wait()
+
+
+FORKING = """
+import os, signal
+def fork(*_):
+    if os.fork() == 0:
+        while True: signal.pause()
+signal.signal(signal.SIGUSR1, fork)
+print("up", flush=True)
+while True: signal.pause()
+"""
+HALF = """
+import ctypes, mmap, signal
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+address = libc.mmap(None, ctypes.c_size_t(2 * mmap.PAGESIZE), 3, 0x22, -1, ctypes.c_long(0))
+libc.munmap(ctypes.c_void_p(address + mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE))
+print(address, flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("started", [FORKING], indirect=True)
+def test_what_is_started_during_a_stop_is_noticed_at_once(started: Started) -> None:
+    started.subject.freeze()
+    started.process.send_signal(signal.SIGUSR1)
+    started.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: bool(descendants(started.subject.pid)))
+
+    with pytest.raises(RestlessError, match="while it was to stand still"):
+        started.subject.thaw()
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("started", [HALF], indirect=True)
+def test_memory_that_is_there_by_half_is_not_read(started: Started) -> None:
+    node = TensorNode(
+        dtype="uint8", shape=(2 * mmap.PAGESIZE,), stride=(1,), address=int(started.word)
+    )
+
+    with pytest.raises(UnreadableError, match="cannot be read: Bad address"):
+        started.subject.read(node, 1 << 20)

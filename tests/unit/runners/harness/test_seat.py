@@ -1,3 +1,5 @@
+import os
+
 import pytest
 import torch
 
@@ -15,6 +17,7 @@ from tests.unit.runners.harness.conftest import Sit
 
 INPUT = (torch.tensor([3.0, 1.0, 2.0]), torch.empty(3))
 ROOM = lay_out(INPUT)
+COUNTING = "import torch\ndef custom_kernel(data):\n    return torch.get_num_threads()\n"
 
 
 def answered(session: Session) -> object:
@@ -91,3 +94,9 @@ def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
         seat.refuse_changes(INPUT, Reply(status=Status.DONE))
         with pytest.raises(Ruling, match="changed an input"):  # nobody laid it in the arena
             seat.refuse_changes(INPUT, Reply(status=Status.DONE, output=ScalarNode(value=1)))
+
+
+def test_a_kernel_has_the_threads_by_which_its_time_is_bounded(sit: Sit) -> None:
+    request = make_judging(COUNTING, limits=Limits(processes=1000))
+
+    assert answered(sit(request)) == len(os.sched_getaffinity(0))

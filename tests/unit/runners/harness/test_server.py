@@ -1,8 +1,11 @@
+import array
+import fcntl
 import json
 import os
 import select
 import signal
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,10 +13,14 @@ from typing import Any
 import pytest
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
+from runners.contract.task import Language
 from runners.contract.verdict import Verdict
 from runners.harness import server
+from runners.harness.handle import StartError
+from runners.harness.languages import python
 from runners.harness.process import adopt_orphans
 from runners.harness.ruling import Ruling
+from runners.harness.template import Template, fork_template
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN
 
@@ -89,6 +96,43 @@ def test_what_is_no_request_is_an_error_and_no_evaluation(ask: Ask, line: bytes)
     assert [list(each) for each in lines] == [["error"]]
 
 
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes of standard input were still unread whenever a template was forked."""
+    counts: list[int] = []
+
+    def forking() -> Template:
+        count = array.array("i", [0])
+        fcntl.ioctl(0, termios.FIONREAD, count)
+        counts.append(count[0])
+        return fork_template()
+
+    monkeypatch.setattr(server, "fork_template", forking)
+    return counts
+
+
+def test_a_template_is_forked_before_the_request_is_read(ask: Ask, unread: list[int]) -> None:
+    line = make_judging().model_dump_json().encode() + b"\n"
+
+    ask(line)
+
+    assert unread == [len(line)]
+
+
+def test_a_candidate_that_does_not_start_is_told_as_our_own_failure(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> Evaluation:
+        raise StartError("it did not come up")
+
+    monkeypatch.setattr(server, "evaluate", failing)
+
+    assert ask(make_judging().model_dump_json().encode() + b"\n") == (
+        0,
+        [{"error": "it did not come up"}],
+    )
+
+
 def test_the_end_of_input_has_a_status_of_its_own(ask: Ask) -> None:
     assert ask(b"") == (server.END_OF_INPUT, [])
 
@@ -129,6 +173,7 @@ def test_hanging_task_code_is_ended_by_the_alarm(ask: Ask, monkeypatch: pytest.M
     answer = lines[-1]["evaluation"]
     assert answer["verdict"] == "task_error"
     assert "longer than its time limits" in answer["message"]
+    assert answer["wall_s"] < 10  # else it was pytest's own alarm
 
 
 def test_the_alarm_is_off_after_an_evaluation(ask: Ask) -> None:
@@ -140,7 +185,7 @@ def test_the_alarm_is_off_after_an_evaluation(ask: Ask) -> None:
 
 
 def test_the_whole_input_is_one_request_when_asked_once(
-    stdin: int, monkeypatch: pytest.MonkeyPatch
+    stdin: int, monkeypatch: pytest.MonkeyPatch, unread: list[int]
 ) -> None:
     request = make_judging()
     with os.fdopen(stdin, "wb") as sink:
@@ -153,6 +198,7 @@ def test_the_whole_input_is_one_request_when_asked_once(
     with os.fdopen(reader) as text:
         found = Evaluation.model_validate_json(text.read())
     assert found.verdict is Verdict.PASSED
+    assert unread == [len(request.model_dump_json(indent=2))]
 
 
 def test_an_input_that_is_no_request_is_said_when_asked_once(
@@ -217,7 +263,7 @@ def test_what_forks_while_it_is_hunted_is_ended_too() -> None:
 
     def body(_: int) -> int:
         if os.fork() == 0:
-            os.execv(sys.executable, [sys.executable, "-ISc", CHAINS])
+            os.execv(sys.executable, [sys.executable, "-ISc", CHAINS])  # noqa: S606
         select.select([], [], [], 0.1)
         os.kill(os.getpid(), signal.SIGKILL)
         return 0
@@ -269,4 +315,23 @@ def test_capabilities_name_the_sandbox() -> None:
     found = server.capabilities(isolation)
 
     assert (found.gpus, found.isolation) == ({"CPU": 1}, isolation)
+
+
+def test_capabilities_name_what_is_installed() -> None:
+    found = server.capabilities(OPEN)
+
+    assert {"torch", "numpy", "pydantic"} <= set(found.libraries)
+    assert "cupy" not in found.libraries
+
+
+def test_a_language_whose_toolchain_is_absent_is_not_offered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert server.capabilities(OPEN).languages == (Language.PYTHON,)
+    monkeypatch.setattr(python, "toolchain", lambda: None)
+    assert server.capabilities(OPEN).languages == ()
+
+
+def test_the_version_of_the_contract_is_the_requests() -> None:
+    found = server.capabilities(OPEN)
     assert EvaluationRequest.model_fields["contract_version"].default == found.contract_version

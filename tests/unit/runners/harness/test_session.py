@@ -40,6 +40,17 @@ def test_a_welcome_adds_the_candidates_layers_once(sit: Sit) -> None:
     )
 
 
+def test_a_layer_that_one_candidate_lacked_is_not_said_to_be_active(sit: Sit) -> None:
+    session = sit(make_judging())
+    session.isolation = Isolation(outer="unshare", layers=("network", "namespaces"))
+
+    session.greet(Welcome(layers=("network",), missing={"namespaces": "refused"}))
+    session.greet(Welcome(layers=("network", "namespaces"), missing={}))
+
+    assert session.isolation.layers == ("network",)
+    assert session.isolation.missing == {"namespaces": "refused"}
+
+
 def test_progress_is_reported_as_it_is_told(sit: Sit, progress: list[Progress]) -> None:
     sit(make_judging()).tell(Stage.TEST, 1, 2)
 

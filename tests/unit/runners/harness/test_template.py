@@ -2,6 +2,8 @@ import json
 import os
 import socket
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +23,16 @@ def test_packed_files_are_read_back() -> None:
     with os.fdopen(files, "rb") as packed:
         packed.seek(0)
         assert json.load(packed) == {"submission.py": "x = 'ü'\n", "task.py": ""}
+
+
+def test_packed_files_cannot_be_changed_by_whoever_holds_them() -> None:
+    files = pack_files({"submission.py": "x = 1\n"})
+
+    with pytest.raises(PermissionError):
+        os.pwrite(files, b"!", 0)
+    with pytest.raises(PermissionError):
+        os.ftruncate(files, 0)
+    os.close(files)
 
 
 def test_a_template_ends_when_its_judge_hangs_up() -> None:
@@ -55,3 +67,21 @@ def test_an_enlistment_that_cannot_be_read_costs_one_child_only() -> None:
         ours.shutdown(socket.SHUT_RDWR)
         served.join(10)
         assert not served.is_alive()
+
+
+def test_a_template_has_none_of_the_judges_streams() -> None:
+    forked = module.fork_template()
+    held = [Path(f"/proc/{forked.pid}/fd/{fd}") for fd in (0, 1)]
+    deadline = time.monotonic() + 5
+
+    while {str(fd.readlink()) for fd in held} != {os.devnull} and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+    assert {str(fd.readlink()) for fd in held} == {os.devnull}
+    forked.close()
+
+
+def test_a_template_that_says_nothing_is_not_waited_for_without_end() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        assert Template(ours, 0).link.gettimeout() == 30

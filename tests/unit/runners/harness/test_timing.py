@@ -9,14 +9,16 @@ from runners.contract.verdict import Verdict
 from runners.harness import timing
 from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
+from runners.harness.exchange import Exchange
 from runners.harness.ruling import Ruling
-from runners.harness.seat import host_seat
-from runners.harness.timing import Allowance, Stopwatch
+from runners.harness.seat import Seat, host_seat
+from runners.harness.timing import WARM_UPS, Allowance, Stopwatch, profile
 from runners.harness.values import ScalarNode
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 
 ROUNDS_TOLD: list[int] = []
+MEASURED = Round(windows=[3e6, 3.1e6, 3.2e6], beside=[1e6] * 3, used=[1e6] * 3, used_beside=[0.0])
 
 
 def watch(
@@ -177,3 +179,67 @@ def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_str
     assert done == ["build", "call"]
     watch(sit, on_gpu=True)
     assert done == ["build", "call"]
+
+
+def test_only_at_a_look_may_timing_stop_for_being_precise(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(2, 4)))
+    monkeypatch.setattr(stopwatch, "_precise", lambda rounds: True)
+
+    stops = [stopwatch._stop_reason([Round()] * count, 0.0) for count in (1, 2, 3, 4)]
+
+    assert stops == [None, StopReason.PRECISE, None, StopReason.PRECISE]
+
+
+def test_one_round_is_never_precise(sit: Sit) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1, 2), half_width=1000.0))
+
+    assert not stopwatch._precise([MEASURED])
+    assert stopwatch._precise([MEASURED] * 2)
+
+
+def test_a_round_that_would_pass_the_share_is_not_begun(sit: Sit) -> None:
+    stopwatch = watch(sit)
+    stopwatch.share = Deadline.after(1.2)
+
+    assert stopwatch._stop_reason([MEASURED], 1.0) is StopReason.TIME_CAP
+    assert stopwatch._stop_reason([MEASURED], 0.5) is None
+
+
+def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_reading(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Round] = []
+    touched: list[Exchange] = []
+    stopwatch = watch(sit)
+    touch = stopwatch._touch
+
+    def touching(seat: Seat) -> Exchange:
+        touched.append(touch(seat))
+        return touched[-1]
+
+    monkeypatch.setattr(timing, "measurement", lambda rounds, *_, **__: taken.extend(rounds))
+    monkeypatch.setattr(stopwatch, "_touch", touching)
+
+    stopwatch.measure()
+
+    beside = {each.cpu_ns - each.reply.claimed_cpu_ns for each in touched}
+    for each in taken:
+        counts = {len(found) for found in (each.windows, each.beside, each.used, each.used_beside)}
+        assert counts == {5}
+        assert beside.issuperset(each.used_beside)
+    assert stopwatch.flush.min() >= len(taken) * (WARM_UPS + 5 + 5)  # before every window
+
+
+def test_a_profiled_output_is_checked(sit: Sit) -> None:
+    cheating = SORTED.replace("def", "calls = []\ndef").replace(
+        "    return",
+        f"    calls.append(1)\n    if len(calls) > {WARM_UPS}: return data[1]\n    return",
+    )
+    session = sit(make_judging(cheating, Mode.PROFILE))
+
+    with pytest.raises(Ruling) as ruling:
+        profile(session, session.request.task.benchmarks[0], Deadline.after(20))
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER

@@ -144,6 +144,7 @@ def test_a_clone_shares_nothing_and_keeps_strides() -> None:
         ((1, 2), (1, 2, 3), "the output has 3 items, 2 are expected"),
         ({"a": 1}, {"b": 1}, "has the keys ['b'], ['a'] are expected"),
         ({"a": torch.zeros(2)}, {"a": torch.zeros(1)}, "the output['a'] has shape"),
+        ({"a": 1, "b": torch.zeros(2)}, {"a": 1, "b": torch.ones(1)}, "the output['b'] has shape"),
         (1.0, torch.zeros(1), "the output is a tensor, a float is expected"),
     ],
 )
@@ -172,6 +173,7 @@ def test_strides_and_numbers_are_no_difference_of_structure() -> None:
         '{"kind":"tensor","dtype":"float32","shape":[-1],"stride":[1]}',
         '{"kind":"tensor","dtype":"float32","shape":[1],"stride":[562949953421312]}',
         '{"kind":"tensor","dtype":"float32","shape":[1],"stride":[1],"address":-1}',
+        '{"kind":"tensor","dtype":"float32","shape":[1],"stride":[1],"address":18446744073709551616}',
         '{"kind":"pickle","data":"x"}',
         '{"kind":"scalar","value":1.5}',
         '{"kind":"list","items":[],"extra":1}',

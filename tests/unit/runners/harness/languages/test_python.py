@@ -71,6 +71,16 @@ def test_a_submission_may_import_its_neighbours(tmp_path: Path) -> None:
     assert kernel(0) == 5
 
 
-def test_the_self_test_builds_and_answers(tmp_path: Path) -> None:
-    assert python.self_test(tmp_path)
-    assert python.toolchain().startswith("CPython 3.")
+def test_the_interpreter_is_the_toolchain() -> None:
+    assert str(python.toolchain()).startswith("CPython 3.")
+
+
+def test_a_submission_is_found_by_its_modules_name(tmp_path: Path) -> None:
+    kernel = build(
+        tmp_path,
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass Config:\n    size: int = 3\n"
+        "def custom_kernel(_): return Config().size",
+    )
+
+    assert kernel(0) == 3

@@ -61,7 +61,7 @@ def test_the_harness_gets_its_layers_and_no_secret() -> None:
     report, uid, environment = json.loads(out)
     if report["outer"] == outer.NONE:
         pytest.skip(f"no namespaces here: {report['missing']}")
-    assert {"filesystem", "namespaces", "network", "limits"} <= set(report["layers"])
+    assert set(IsolationLayer) <= set(report["layers"])  # of candidates: that is what is offered
     assert uid != 0
     assert set(environment) == {"HOME", "LANG", "PATH", "USER"}
 
@@ -102,6 +102,32 @@ def test_killing_the_supervisor_kills_everything() -> None:
         process.communicate(timeout=10)
 
 
+BUSY = """
+report = outer.confine([], strict=False, gpu=False, until_orphaned=True)
+os.fork()
+os.setsid() if os.getpid() != os.getpgrp() else None
+os.write(1, b"busy\\n")
+while True: pass
+"""
+
+
+@own_launcher
+@pytest.mark.parametrize("refuse", ["", REFUSE_NAMESPACES])
+def test_everything_ends_when_the_process_that_started_it_is_killed(refuse: str) -> None:
+    keeper = "import os, signal\nif os.fork():\n    signal.pause()\n"
+    with start(keeper + BEGIN + refuse + BUSY) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["busy\n"] * 2
+        beneath = psutil.Process(process.pid).children(recursive=True)
+        assert len(beneath) >= 4
+        process.send_signal(signal.SIGKILL)
+        _, alive = psutil.wait_procs(beneath, timeout=5)
+        for each in alive:
+            each.kill()
+        assert alive == []
+        process.communicate(timeout=10)
+
+
 @own_launcher
 def test_the_end_of_input_ends_everything_and_leaves_no_cgroup() -> None:
     with start(BEGIN + CONFINE.format(strict=False) + WAIT) as process:
@@ -135,18 +161,22 @@ def test_strict_refuses_without_a_layer_of_the_candidate(place: str, layer: str)
         pytest.skip("no namespaces here")
     assert (out, status) == ("", outer.STRICT_EXIT)
     assert f"refusing to run without {layer} (strict)" in err
-    assert run(begin + CONFINE.format(strict=False))[2] == 0
+    out, err, status = run(begin + CONFINE.format(strict=False))
+    assert status == 0, err
+    report = json.loads(out)[0]
+    assert report["missing"][layer] == "refused here"
+    assert layer not in report["layers"]
 
 
 @own_launcher
 def test_a_machine_without_cgroups_is_strict_enough_and_it_is_said() -> None:
-    script = BEGIN + REFUSE.format(place="cgroup.make") + CONFINE.format(strict=True)
-    out, err, status = run(script)
-    if "refusing" in err:
-        pytest.skip(f"this machine refuses more: {err}")
+    strict = CONFINE.format(strict=True)
+    if run(BEGIN + strict)[2] == outer.STRICT_EXIT:
+        pytest.skip("this machine lacks other layers")
+    out, err, status = run(BEGIN + REFUSE.format(place="cgroup.make") + strict)
     assert status == 0
     why = "refused here; process limits and the watchdog stand in"
-    assert json.loads(out)[0]["missing"]["cgroup"] == why
+    assert json.loads(out)[0]["missing"]["harness cgroup"] == why
     assert f"MISSING harness cgroup: {why}" in err
 
 
@@ -214,8 +244,9 @@ def test_inside_bubblewrap_nothing_is_made_again() -> None:
     assert status == 0, err
     report, uid, environment = json.loads(out)
     assert report["outer"] == bubblewrap.NAME
-    assert {"filesystem", "namespaces", "network", "limits"} <= set(report["layers"])
-    assert "no cgroup was made" in report["missing"]["cgroup"]
+    assert "harness filesystem" not in report["missing"]
+    assert "limits" in report["layers"]
+    assert "no cgroup was made" in report["missing"]["harness cgroup"]
     assert uid == os.getuid()
     assert set(environment) == {"HOME", "LANG", "PATH", "USER"}
 
@@ -227,7 +258,8 @@ def test_a_trial_candidate_that_dies_is_missing_every_layer(
         os._exit(1)
 
     monkeypatch.setattr(isolate, "enter", die)
-    missing = outer.candidate_layers(gpu=False)
+    active, missing = outer.candidate_layers(gpu=False)
+    assert active == ()
     assert missing == dict.fromkeys(IsolationLayer, "the trial candidate died")
 
 
@@ -263,7 +295,7 @@ def test_an_ordinary_user_without_a_working_bubblewrap_gets_the_own_launcher(
         pytest.skip(f"no namespaces for users here: {report['missing']}")
     assert report["outer"] == outer.LAUNCHER
     assert {"filesystem", "namespaces", "network"} <= set(report["layers"])
-    assert report["missing"].get("bubblewrap") == (installed and "refused here")
+    assert report["missing"].get("harness bubblewrap") == (installed and "refused here")
     assert uid != 0
 
 
