@@ -55,9 +55,7 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
             deletion = Deletion(self.name, self.typed.value, has_role(interaction, ADMIN))
             deed = Deed(person.id, self.reason.value)
             kept = await delete_board(door.store, deed, deletion)
-            await answer.show(
-                Report(f"Leaderboard {line(self.name)}", _handed_out(self.name, kept))
-            )
+            await answer.show(Report(f"Leaderboard {self.name}", _handed_out(self.name, kept)))
 
 
 def _handed_out(name: str, kept: bytes) -> tuple[Block, ...]:
