@@ -115,6 +115,15 @@ def test_the_tasks_own_failures_are_never_the_submissions(
     assert words in found.message
 
 
+def test_what_was_printed_before_a_failure_in_timing_is_kept(judge: Judge) -> None:
+    source = SORTED.replace("    return", "    print('last words'); raise ValueError\n    return")
+
+    found = judge(make_judging(source, Mode.BENCHMARK))
+
+    assert (found.verdict, found.stage) == (Verdict.CRASHED, Stage.TIMING)
+    assert found.log.startswith("last words")
+
+
 def test_a_secret_run_has_other_inputs_each_time_and_a_test_has_its_own(judge: Judge) -> None:
     source = SORTED.replace("return", "print(len(data[0]), round(data[0][0].item(), 5)); return")
     logs = [judge(make_judging(source, Mode.RANKED)).log.splitlines() for _ in range(2)]
