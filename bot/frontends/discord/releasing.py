@@ -90,8 +90,7 @@ async def choose_gpus(plan: Plan, answer: Answer) -> None:
     if board is not None or plan.request.gpus:
         await release(plan, answer)
         return
-    offered = {gpu for worker in await door.store.workers.alive() for gpu in worker.gpus or ()}
-    gpus = sorted(offered | set(gpus_of(plan.request, None)))
+    gpus = sorted(await _offered(door) | set(gpus_of(plan.request, None)))
     if not gpus:
         raise UserError("no-gpu", "no worker lives, and the task names no GPU types; start one")
 
@@ -100,6 +99,15 @@ async def choose_gpus(plan: Plan, answer: Answer) -> None:
 
     menus = GpuMenus(gpus, go_on, label="Check and publish")
     await answer.say("Choose the board's GPU types:", menus)
+
+
+async def _offered(door: Door) -> set[str]:
+    """The GPU types of the runners here, and of every worker that lives."""
+    here = [await runner.capabilities() for runner in door.runners]
+    alive = await door.store.workers.alive()
+    return {gpu for offer in here for gpu in offer.gpus} | {
+        gpu for worker in alive for gpu in worker.gpus or ()
+    }
 
 
 async def release(plan: Plan, answer: Answer) -> None:
