@@ -17,8 +17,15 @@ create table boards (
     deadline     timestamptz,
     creator      bigint not null references people (id),
     task_version bigint,
-    created_at   timestamptz not null
+    created_at   timestamptz not null,
+    visibility   text not null default 'public' check (visibility in ('public', 'private')),
+    house        text,
+    source_visibility text not null default 'after-deadline'
+                 check (source_visibility in ('after-deadline', 'always', 'never')),
+    guests       text[] not null default '{}'
 );
+comment on column boards.house is 'What everyone who sees the board must have, such as discord-guild:123; null asks for nothing';
+comment on column boards.guests is 'Who sees a private board: doors'' own words, such as discord:17 or discord-role:5';
 comment on column boards.task_version is 'What new submissions are judged by; null only within the transaction that publishes';
 
 create table task_versions (

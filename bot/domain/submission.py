@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from bot.domain.access import Viewer
 from bot.domain.display import NewDisplay
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from runners.contract.task import Mode
@@ -13,7 +14,8 @@ from runners.contract.task import Mode
 class SubmissionRequest:
     """What a door was handed, unchecked; no board or GPU means that the heading names them."""
 
-    person: PersonId
+    viewer: Viewer
+    """Who submits: a board that this viewer may not see does not take it."""
     file_name: str
     content: bytes
     mode: Mode

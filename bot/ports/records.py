@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.person import Person
@@ -39,6 +40,15 @@ class Boards(Protocol):
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:
         """Change a board's GPU types and deadline."""
+
+    async def restrict(self, board: BoardId, access: Access) -> Board:
+        """Change who may see a board and its sources; its guests stay."""
+
+    async def invite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        """Add guests to those that there are."""
+
+    async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        """Remove guests; who is none is passed over."""
 
     async def delete(self, board: BoardId) -> bool:
         """Remove a board with everything that hangs on it; False when there is none."""

@@ -3,8 +3,9 @@
 import difflib
 from dataclasses import dataclass
 
+from bot.domain.access import Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId
+from bot.domain.ids import SubmissionId
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
@@ -30,7 +31,7 @@ class Comparison:
 
 
 async def compare(
-    store: Store, clock: Clock, viewer: PersonId, *, first: SubmissionId, second: SubmissionId
+    store: Store, clock: Clock, viewer: Viewer, *, first: SubmissionId, second: SubmissionId
 ) -> Comparison:
     """UserError when the viewer may not see both sources, or they are of different boards."""
     sources = [await source(store, clock, viewer, number) for number in (first, second)]

@@ -4,12 +4,12 @@ import io
 import zipfile
 from dataclasses import dataclass
 
+from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.ports import Store
-from bot.services.lookup import find_board
-from bot.services.moderate import Deed
+from bot.services.lookup import own_board
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,25 +18,17 @@ class Deletion:
 
     name: str
     typed: str
-    as_admin: bool = False
+    reason: str = ""
 
 
-async def deletable(store: Store, deed: Deed, name: str, *, as_admin: bool) -> Board:
-    """The board; UserError when the person may not delete it."""
-    board = await find_board(store, name)
-    if board.creator != deed.actor and not as_admin:
-        raise UserError("not-yours", f"leaderboard {name!r} belongs to somebody else")
-    return board
-
-
-async def delete_board(store: Store, deed: Deed, deletion: Deletion) -> bytes:
+async def delete_board(store: Store, viewer: Viewer, deletion: Deletion) -> bytes:
     """Delete the board; gives a zip of the task and of every source that was submitted to it."""
-    board = await deletable(store, deed, deletion.name, as_admin=deletion.as_admin)
+    board = await own_board(store, viewer, deletion.name)
     if deletion.typed != board.name:
         raise UserError("name-differs", f"you wrote {deletion.typed!r}; nothing was deleted")
     kept = await _export(store, board)
     await store.boards.delete(board.id)
-    await store.audit.record(deed.actor, "delete-board", f"board {board.name}", deed.reason)
+    await store.audit.record(viewer.person, "delete-board", f"board {board.name}", deletion.reason)
     return kept
 
 

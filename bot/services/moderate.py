@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Store
-from bot.services.lookup import find_submission
+from bot.services.lookup import find_submission, own_submission
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,12 @@ async def disqualify(store: Store, deed: Deed, submission: SubmissionId) -> None
     await _exclude(store, deed, submission, ExclusionKind.DISQUALIFIED)
 
 
-async def withdraw(store: Store, deed: Deed, submission: SubmissionId) -> None:
+async def withdraw(store: Store, viewer: Viewer, reason: str, submission: SubmissionId) -> None:
     """Take one's own submission off its board for good; its result stays."""
-    found = await find_submission(store, submission)
-    if found.person != deed.actor:
-        raise UserError("not-yours", f"submission {submission} is somebody else's")
+    await own_submission(store, viewer, submission)
     if await store.moderation.exclusion_of(submission) is not None:
         raise UserError("off-board", f"submission {submission} is off its board already")
+    deed = Deed(viewer.person, reason)
     await _exclude(store, deed, submission, ExclusionKind.WITHDRAWN)
 
 

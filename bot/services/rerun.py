@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from bot.domain.access import Viewer
 from bot.domain.display import NewDisplay
-from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId
+from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.ports import Clock, Store
-from bot.services.lookup import find_submission
+from bot.services.lookup import own_submission
 from bot.services.submit import submit
 from runners.contract.task import Mode
 
@@ -16,7 +16,7 @@ from runners.contract.task import Mode
 class RerunRequest:
     """Which submission to run again; no mode means its own."""
 
-    person: PersonId
+    viewer: Viewer
     submission: SubmissionId
     mode: Mode | None = None
     display: NewDisplay | None = None
@@ -24,11 +24,7 @@ class RerunRequest:
 
 async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission:
     """A new submission of the same source; UserError when it is somebody else's or too late."""
-    earlier = await find_submission(store, request.submission)
-    if earlier.person != request.person:
-        raise UserError(
-            "not-yours", f"submission {earlier.id} is somebody else's; run your own again"
-        )
+    earlier = await own_submission(store, request.viewer, request.submission)
     board = await store.boards.get(earlier.board)
     if board is None:
         raise LookupError(f"board {earlier.board} of submission {earlier.id} is not there")
@@ -37,7 +33,7 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
         store,
         clock,
         SubmissionRequest(
-            person=request.person,
+            viewer=request.viewer,
             file_name=earlier.file_name,
             content=source.encode(),
             mode=request.mode or earlier.mode,

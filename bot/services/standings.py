@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from bot.domain.access import Viewer
 from bot.domain.board import Board, TaskVersion
 from bot.domain.disclosure import PUBLIC_STAGES, disclosed
 from bot.domain.errors import UserError, unknown_name
@@ -29,10 +30,15 @@ class BoardStandings:
 
 
 async def standings(
-    store: Store, board_name: str, gpu: str | None = None, *, version: int | None = None
+    store: Store,
+    viewer: Viewer,
+    board_name: str,
+    gpu: str | None = None,
+    *,
+    version: int | None = None,
 ) -> tuple[BoardStandings, ...]:
     """The leaderboards of a board, of its present task version unless told otherwise."""
-    board = await find_board(store, board_name)
+    board = await find_board(store, viewer, board_name)
     gpus = board.gpus if gpu is None else (_spelled(gpu, board),)
     task_version = await _version(store, board, version)
     return tuple([await _standings(store, board, task_version, each) for each in gpus])

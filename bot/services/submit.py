@@ -11,14 +11,15 @@ from bot.services.lookup import find_board
 
 async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
     """Store an acceptable submission, one job per GPU type; UserError says what to change."""
+    person = request.viewer.person
     source = acceptance.source_text(request.content)
     heading = parse_heading(source)
-    board = await find_board(store, acceptance.board_name(request.board, heading))
+    board = await find_board(store, request.viewer, acceptance.board_name(request.board, heading))
     acceptance.check_open(board, clock.now())
-    await admit(store, clock, request.person, board=board, mode=request.mode)
+    await admit(store, clock, person, board=board, mode=request.mode)
     return await store.submissions.add(
         NewSubmission(
-            person=request.person,
+            person=person,
             board=board.id,
             task_version=board.task_version,
             file_name=acceptance.file_name(request.file_name),

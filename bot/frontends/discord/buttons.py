@@ -8,6 +8,7 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
+from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
@@ -15,11 +16,11 @@ from bot.domain.submission import SubmissionState
 from bot.frontends.discord.answers import Answer, answering
 from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.places import display_here
-from bot.frontends.discord.roles import ADMIN, require
+from bot.frontends.discord.viewers import viewer_of
 from bot.reports.blocks import Attachment, Report
 from bot.reports.task import template_report
 from bot.services.cancel import cancel
-from bot.services.lookup import task_of
+from bot.services.lookup import own_board, task_of
 from bot.services.moderate import Deed
 from bot.services.rejudge import rejudge_standings
 from bot.services.rerun import RerunRequest, rerun
@@ -89,8 +90,7 @@ class SubmissionButton(
 
 
 async def _cancel(door: Door, answer: Answer, submission: SubmissionId) -> None:
-    person = await door.person(answer.interaction.user)
-    stopped = await cancel(door.store, person.id, submission)
+    stopped = await cancel(door.store, await viewer_of(answer.interaction), submission)
     if not stopped:
         raise UserError("finished", f"submission {submission} has ended already")
     await answer.say(f"Stopping submission #{submission}.")
@@ -105,16 +105,15 @@ async def _ranked(door: Door, answer: Answer, submission: SubmissionId) -> None:
 
 
 async def _rerun(door: Door, answer: Answer, submission: SubmissionId, mode: Mode | None) -> None:
-    person = await door.person(answer.interaction.user)
-    display = display_here(answer.interaction)
-    request = RerunRequest(person.id, submission, mode, display)
+    viewer = await viewer_of(answer.interaction)
+    request = RerunRequest(viewer, submission, mode, display_here(answer.interaction))
     again = await rerun(door.store, door.clock, request)
     await answer.say(f"Submission #{again.id} is stored: {again.mode} on {', '.join(again.gpus)}.")
 
 
 async def _source(door: Door, answer: Answer, submission: SubmissionId) -> None:
-    person = await door.person(answer.interaction.user)
-    found = await source(door.store, door.clock, person.id, submission)
+    viewer = await viewer_of(answer.interaction)
+    found = await source(door.store, door.clock, viewer, submission)
     file = Attachment(found.file_name, found.text.encode())
     await answer.show(Report(f"Source of submission #{submission}", (file,)))
 
@@ -175,14 +174,17 @@ class BoardButton(
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
         async with answering(interaction) as answer:
             door = door_of(interaction)
+            viewer = await viewer_of(interaction)
             board = await door.store.boards.get(self.board)
-            if board is None:
+            if board is None or not board.visible_to(viewer):
                 raise UserError("unknown-board", "this leaderboard is gone")
             match self.deed:
                 case BoardDeed.TEMPLATE:
-                    await answer.show(template_report(*await task_of(door.store, board.name)))
+                    await answer.show(
+                        template_report(*await task_of(door.store, viewer, board.name))
+                    )
                 case BoardDeed.REJUDGE:
-                    await _rejudge(door, answer, board, self.version)
+                    await _rejudge(answer, viewer, board, self.version)
 
 
 _BOARD_LABELS = {
@@ -191,16 +193,15 @@ _BOARD_LABELS = {
 }
 
 
-async def _rejudge(door: Door, answer: Answer, board: Board, version: int) -> None:
-    person = await door.person(answer.interaction.user)
-    if board.creator != person.id:
-        require(answer.interaction, ADMIN)
-    versions = await door.store.boards.versions(board.id)
+async def _rejudge(answer: Answer, viewer: Viewer, board: Board, version: int) -> None:
+    store = door_of(answer.interaction).store
+    await own_board(store, viewer, board.name)
+    versions = await store.boards.versions(board.id)
     before = next((each for each in versions if each.number == version - 1), None)
     if before is None:
         raise UserError("no-version", f"there is no version before {version}")
-    deed = Deed(person.id, f"task version {version}")
-    count = await rejudge_standings(door.store, deed, board, before.id)
+    deed = Deed(viewer.person, f"task version {version}")
+    count = await rejudge_standings(store, deed, board, before.id)
     await answer.say(f"{count} submissions are judged again.")
 
 

@@ -7,6 +7,8 @@ from discord import app_commands
 
 from bot.domain.errors import StoreError
 from bot.frontends.discord.door import door_of
+from bot.frontends.discord.viewers import viewer_of
+from bot.services.lookup import visible_boards
 
 MOST_CHOICES = 25
 """Suggestions that Discord takes."""
@@ -19,7 +21,7 @@ async def boards(
     """Boards whose name has the typed text in it: open ones first, then by name."""
     door = door_of(interaction)
     try:
-        found = await door.store.boards.all()
+        found = await visible_boards(door.store, await viewer_of(interaction))
     except StoreError:
         return []  # whoever types on is told by the command itself
     now = door.clock.now()
@@ -35,7 +37,7 @@ async def gpus(
     door = door_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
     try:
-        found = await door.store.boards.all()
+        found = await visible_boards(door.store, await viewer_of(interaction))
     except StoreError:
         return []
     named = getattr(interaction.namespace, "leaderboard_name", None)

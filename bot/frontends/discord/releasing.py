@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 import discord
 
+from bot.domain.access import Access
 from bot.domain.archive import read_zip
 from bot.domain.board import Board
 from bot.domain.errors import UserError
@@ -17,6 +18,7 @@ from bot.frontends.discord.answers import Answer
 from bot.frontends.discord.buttons import board_buttons
 from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.menus import GpuMenus
+from bot.frontends.discord.viewers import of_room
 from bot.frontends.discord.words import MOST, line, plain
 from bot.reports.blocks import Block, Report, Text, Tone
 from bot.services.publish import Change, PublishRequest, gpus_of, publish
@@ -37,6 +39,7 @@ class Wish:
     deadline: datetime | None
     endless: bool = False
     as_admin: bool = False
+    access: Access | None = None
 
     def request(self, task: TaskDefinition) -> PublishRequest:
         """The wish with its task."""
@@ -48,6 +51,7 @@ class Wish:
             deadline=self.deadline,
             endless=self.endless,
             as_admin=self.as_admin,
+            access=self.access,
         )
 
 
@@ -127,7 +131,7 @@ async def release(plan: Plan, answer: Answer) -> None:
 
 
 async def reconfigure(board: Board, wish: Wish, answer: Answer) -> None:
-    """Change a board's deadline alone."""
+    """Change a board's deadline, or who may see it, alone."""
     door = door_of(answer.interaction)
     version = await door.store.boards.version(board.task_version)
     if version is None:
@@ -158,6 +162,10 @@ async def _show(door: Door, released: Released, answer: Answer) -> None:
 async def _announce(door: Door, board: Board, answer: Answer) -> None:
     """Tell the channel; where that is not allowed the board is made nevertheless."""
     channel = answer.interaction.channel
+    client, room = answer.interaction.client, answer.interaction.channel_id or 0
+    if not board.access.admits(of_room(client, room)):
+        await answer.say("Not everyone here may see this board, so nobody was told of it.")
+        return
     version = await door.store.boards.version(board.task_version)
     if version is None or not isinstance(channel, discord.abc.Messageable):
         return

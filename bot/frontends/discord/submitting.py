@@ -14,6 +14,7 @@ from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.guilds import require_room
 from bot.frontends.discord.menus import GpuMenus
 from bot.frontends.discord.places import display_here
+from bot.frontends.discord.viewers import viewer_of
 from bot.services.lookup import find_board
 from bot.services.submit import submit
 from runners.contract.task import Mode
@@ -56,9 +57,8 @@ async def take_in(answer: Answer, upload: Upload) -> None:
 
 
 async def _store(door: Door, interaction: discord.Interaction[Any], upload: Upload) -> Submission:
-    person = await door.person(interaction.user)
     request = SubmissionRequest(
-        person=person.id,
+        viewer=await viewer_of(interaction),
         file_name=upload.file_name,
         content=upload.content,
         mode=upload.mode,
@@ -80,7 +80,8 @@ def stored_words(submission: Submission) -> str:
 
 async def _ask_for_gpus(door: Door, answer: Answer, upload: Upload) -> None:
     heading = parse_heading(acceptance.source_text(upload.content))
-    board = await find_board(door.store, acceptance.board_name(upload.board, heading))
+    name = acceptance.board_name(upload.board, heading)
+    board = await find_board(door.store, await viewer_of(answer.interaction), name)
 
     async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
         await take_in(answer, replace(upload, gpus=chosen))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
+from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, TaskVersionId
@@ -48,6 +49,8 @@ class PostgresBoards:
                     board.deadline,
                     board.creator,
                     self._clock.now(),
+                    *_rule(board.access),
+                    list(board.access.guests),
                 )
             except asyncpg.UniqueViolationError as error:
                 raise board_exists(board.name) from error
@@ -64,7 +67,19 @@ class PostgresBoards:
     async def configure(
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:
-        row = await self._database.row("boards.configure", board, gpus, deadline)
+        return await self._changed("boards.configure", board, gpus, deadline)
+
+    async def restrict(self, board: BoardId, access: Access) -> Board:
+        return await self._changed("boards.restrict", board, *_rule(access))
+
+    async def invite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        return await self._changed("boards.invite", board, list(guests))
+
+    async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        return await self._changed("boards.uninvite", board, list(guests))
+
+    async def _changed(self, name: str, board: BoardId, *values: object) -> Board:
+        row = await self._database.row(name, board, *values)
         if row is None:
             raise _unknown(board)
         return rows.board(row)
@@ -113,6 +128,11 @@ class PostgresBoards:
         if stored is None:
             raise _unknown(board)
         return version, stored
+
+
+def _rule(access: Access) -> tuple[str, str | None, str]:
+    """The columns of an access but for its guests."""
+    return access.visibility.value, access.house, access.source.value
 
 
 def _unknown(board: BoardId) -> StoreError:

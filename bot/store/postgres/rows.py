@@ -4,6 +4,7 @@ import json
 
 from asyncpg import Record
 
+from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.board import Board, TaskVersion
 from bot.domain.display import Display
 from bot.domain.ids import (
@@ -35,6 +36,12 @@ def board(row: Record) -> Board:
         creator=PersonId(row["creator"]),
         task_version=TaskVersionId(row["task_version"]),
         created_at=row["created_at"],
+        access=Access(
+            visibility=Visibility(row["visibility"]),
+            house=row["house"],
+            source=SourceVisibility(row["source_visibility"]),
+            guests=frozenset(row["guests"]),
+        ),
     )
 
 

@@ -1,5 +1,8 @@
 -- name: add
-insert into boards (name, gpus, deadline, creator, created_at) values ($1, $2, $3, $4, $5)
+insert into boards (
+    name, gpus, deadline, creator, created_at, visibility, house, source_visibility, guests
+)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 returning id
 
 -- name: lock
@@ -19,6 +22,20 @@ returning *
 
 -- name: configure
 update boards set gpus = $2, deadline = $3 where id = $1
+returning *
+
+-- name: restrict
+update boards set visibility = $2, house = $3, source_visibility = $4 where id = $1
+returning *
+
+-- name: invite
+update boards set guests = array(select distinct unnest(guests || $2::text[])) where id = $1
+returning *
+
+-- name: uninvite
+update boards
+set guests = array(select guest from unnest(guests) as guest where guest <> all ($2::text[]))
+where id = $1
 returning *
 
 -- name: find

@@ -10,9 +10,10 @@ from bot.domain.ids import BoardId
 from bot.domain.moderation import RateLimit, span
 from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
-from bot.frontends.discord.door import Door, door_of
+from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.roles import ADMIN, require
+from bot.frontends.discord.viewers import viewer_of
 from bot.reports.blocks import Column, Report, Table
 from bot.services import moderate
 from bot.services.lookup import find_board
@@ -74,7 +75,7 @@ async def limit(
         require(interaction, ADMIN)
         door = door_of(interaction)
         actor = await door.person(interaction.user)
-        board = await _board(door, leaderboard_name)
+        board = await _board(interaction, leaderboard_name)
         wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
         await moderate.set_limit(door.store, Deed(actor.id, f"{most} in {minutes} min"), wanted)
         await answer.say(f"At most {most} in {span(wanted.window)} are taken from one person.")
@@ -92,7 +93,7 @@ async def unlimit(
         require(interaction, ADMIN)
         door = door_of(interaction)
         actor = await door.person(interaction.user)
-        board = await _board(door, leaderboard_name)
+        board = await _board(interaction, leaderboard_name)
         wanted = RateLimit(1, timedelta(minutes=1), board, mode)
         await moderate.drop_limit(door.store, Deed(actor.id, ""), wanted)
         await answer.say("The limit is gone.")
@@ -122,5 +123,8 @@ async def limits(interaction: discord.Interaction[Any]) -> None:
         await answer.show(Report("Limits", (Table("per person", columns, rows),)))
 
 
-async def _board(door: Door, name: str | None) -> BoardId | None:
-    return None if name is None else (await find_board(door.store, name)).id
+async def _board(interaction: discord.Interaction[Any], name: str | None) -> BoardId | None:
+    if name is None:
+        return None
+    viewer = await viewer_of(interaction)
+    return (await find_board(door_of(interaction).store, viewer, name)).id

@@ -11,10 +11,10 @@ from bot.frontends.discord.answers import answering, straight
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.draw import FILE_BYTES
 from bot.frontends.discord.groups import Tree, group
-from bot.frontends.discord.roles import ADMIN, has_role
+from bot.frontends.discord.viewers import viewer_of
 from bot.reports.blocks import Attachment, Block, Report, Text
-from bot.services.delete_board import Deletion, deletable, delete_board
-from bot.services.moderate import Deed
+from bot.services.delete_board import Deletion, delete_board
+from bot.services.lookup import own_board
 
 
 async def setup(tree: Tree) -> None:
@@ -28,10 +28,8 @@ async def setup(tree: Tree) -> None:
 async def delete(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
     """Asks for the exact name before anything happens."""
     async with straight(interaction):
-        door = door_of(interaction)
-        deed = Deed((await door.person(interaction.user)).id, "")
-        as_admin = has_role(interaction, ADMIN)
-        board = await deletable(door.store, deed, leaderboard_name, as_admin=as_admin)
+        viewer = await viewer_of(interaction)
+        board = await own_board(door_of(interaction).store, viewer, leaderboard_name)
         await interaction.response.send_modal(Confirmation(board.name))
 
 
@@ -50,11 +48,9 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
     @override
     async def on_submit(self, interaction: discord.Interaction[Any]) -> None:
         async with answering(interaction) as answer:
-            door = door_of(interaction)
-            person = await door.person(interaction.user)
-            deletion = Deletion(self.name, self.typed.value, has_role(interaction, ADMIN))
-            deed = Deed(person.id, self.reason.value)
-            kept = await delete_board(door.store, deed, deletion)
+            viewer = await viewer_of(interaction)
+            deletion = Deletion(self.name, self.typed.value, self.reason.value)
+            kept = await delete_board(door_of(interaction).store, viewer, deletion)
             await answer.show(Report(f"Leaderboard {self.name}", _handed_out(self.name, kept)))
 
 

@@ -10,7 +10,9 @@ from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.draw import Sheet
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.viewers import viewer_of
 from bot.frontends.discord.words import line
+from bot.services.lookup import visible_boards
 
 
 async def setup(tree: Tree) -> None:
@@ -24,9 +26,8 @@ async def list_boards(interaction: discord.Interaction[Any]) -> None:
     async with answering(interaction) as answer:
         door = door_of(interaction)
         now = door.clock.now()
-        boards = sorted(
-            await door.store.boards.all(), key=lambda each: (not each.is_open(now), each.name)
-        )
+        found = await visible_boards(door.store, await viewer_of(interaction))
+        boards = sorted(found, key=lambda each: (not each.is_open(now), each.name))
         if not boards:
             await answer.say("There is no board yet; `/leaderboard create` makes one.")
             return

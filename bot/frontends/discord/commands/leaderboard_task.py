@@ -10,6 +10,7 @@ from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.viewers import viewer_of
 from bot.reports.task import task_report, template_report
 from bot.services.lookup import task_of
 
@@ -28,7 +29,8 @@ async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> 
     """The description, then the files."""
     async with answering(interaction) as answer:
         store = door_of(interaction).store
-        await answer.show(task_report(*await task_of(store, leaderboard_name)))
+        viewer = await viewer_of(interaction)
+        await answer.show(task_report(*await task_of(store, viewer, leaderboard_name)))
 
 
 @app_commands.command(description="A file to begin with, with the heading in place")
@@ -39,7 +41,8 @@ async def template(
 ) -> None:
     """The template whose language is meant; the only one needs no name."""
     async with answering(interaction) as answer:
-        board, definition = await task_of(door_of(interaction).store, leaderboard_name)
+        store, viewer = door_of(interaction).store, await viewer_of(interaction)
+        board, definition = await task_of(store, viewer, leaderboard_name)
         await answer.show(template_report(board, definition, lang))
 
 
@@ -49,7 +52,8 @@ async def _languages(
 ) -> list[app_commands.Choice[str]]:
     board = getattr(interaction.namespace, "leaderboard_name", None)
     try:
-        _, definition = await task_of(door_of(interaction).store, str(board))
+        viewer = await viewer_of(interaction)
+        _, definition = await task_of(door_of(interaction).store, viewer, str(board))
     except (UserError, StoreError):
         return []
     fitting = [name for name in definition.templates if current.casefold() in name.casefold()]

@@ -12,9 +12,11 @@ from bot.frontends.discord.answers import answering
 from bot.frontends.discord.buttons import buttons_of
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.viewers import viewer_of
 from bot.reports.blocks import Attachment, Report
 from bot.reports.status import status_report
 from bot.services.cancel import cancel
+from bot.services.lookup import own_submission
 from bot.services.source import source
 from bot.services.status import status
 
@@ -40,10 +42,8 @@ async def show(
     """The report as it stands now, whoever asks again gets the newer one."""
     async with answering(interaction) as answer:
         door = door_of(interaction)
-        found = await status(door.store, SubmissionId(number))
-        person = await door.person(interaction.user)
-        if found.submission.person != person.id:
-            raise UserError("not-yours", f"submission {number} is somebody else's")
+        own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
+        found = await status(door.store, own.id)
         await answer.show(status_report(found), buttons_of(found))
 
 
@@ -57,8 +57,8 @@ async def show_source(
     """The file."""
     async with answering(interaction) as answer:
         door = door_of(interaction)
-        person = await door.person(interaction.user)
-        found = await source(door.store, door.clock, person.id, SubmissionId(number))
+        viewer = await viewer_of(interaction)
+        found = await source(door.store, door.clock, viewer, SubmissionId(number))
         file = Attachment(found.file_name, found.text.encode())
         await answer.show(Report(f"Source of submission #{number}", (file,)))
 
@@ -72,9 +72,8 @@ async def stop(
 ) -> None:
     """What is queued ends at once, what runs within seconds."""
     async with answering(interaction) as answer:
-        door = door_of(interaction)
-        person = await door.person(interaction.user)
-        stopped = await cancel(door.store, person.id, SubmissionId(number))
+        viewer = await viewer_of(interaction)
+        stopped = await cancel(door_of(interaction).store, viewer, SubmissionId(number))
         if not stopped:
             raise UserError("finished", f"submission {number} has ended already")
         await answer.say(f"Stopping submission #{number}.")

@@ -11,9 +11,9 @@ from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.places import display_here
+from bot.frontends.discord.viewers import viewer_of
 from bot.reports.comparison import comparison_report
 from bot.services.compare import compare as compare_submissions
-from bot.services.moderate import Deed
 from bot.services.moderate import withdraw as take_off
 from bot.services.rerun import RerunRequest
 from bot.services.rerun import rerun as run_again
@@ -40,8 +40,8 @@ async def rerun(
     """A new submission with a number of its own."""
     async with answering(interaction) as answer:
         door = door_of(interaction)
-        person = await door.person(interaction.user)
-        request = RerunRequest(person.id, SubmissionId(number), mode, display_here(interaction))
+        viewer = await viewer_of(interaction)
+        request = RerunRequest(viewer, SubmissionId(number), mode, display_here(interaction))
         again = await run_again(door.store, door.clock, request)
         await answer.say(f"Submission #{number} runs again as #{again.id}, {again.mode}.")
 
@@ -57,9 +57,8 @@ async def withdraw(
 ) -> None:
     """The result stays; your next best submission is ranked instead."""
     async with answering(interaction) as answer:
-        door = door_of(interaction)
-        person = await door.person(interaction.user)
-        await take_off(door.store, Deed(person.id, reason), SubmissionId(number))
+        viewer = await viewer_of(interaction)
+        await take_off(door_of(interaction).store, viewer, reason, SubmissionId(number))
         await answer.say(f"Submission #{number} is off its board.")
 
 
@@ -70,11 +69,10 @@ async def compare(interaction: discord.Interaction[Any], first: _Number, second:
     """Both sources have to be visible to you."""
     async with answering(interaction) as answer:
         door = door_of(interaction)
-        person = await door.person(interaction.user)
         found = await compare_submissions(
             door.store,
             door.clock,
-            person.id,
+            await viewer_of(interaction),
             first=SubmissionId(first),
             second=SubmissionId(second),
         )

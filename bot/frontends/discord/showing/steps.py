@@ -18,6 +18,7 @@ from bot.frontends.discord.door import Door
 from bot.frontends.discord.draw import Sheet, sheets
 from bot.frontends.discord.places import Place
 from bot.frontends.discord.showing.pace import Pace
+from bot.frontends.discord.viewers import of_room
 from bot.frontends.discord.words import line
 from bot.reports.placement import placement_line
 from bot.reports.status import job_line, status_report
@@ -168,7 +169,8 @@ class Steps:
         if now.submission.mode is not Mode.RANKED or not show.place.in_guild:
             return
         won = await placements(self.door.store, show.submission)
-        if not won:
+        readers = of_room(self.client, show.place.channel)
+        if not won or not now.board.access.admits(readers):
             return
         channel = self.client.get_partial_messageable(show.place.channel)
         if show.place.announced is None:

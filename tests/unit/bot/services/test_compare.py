@@ -1,5 +1,6 @@
 import pytest
 
+from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.services.compare import compare
@@ -19,7 +20,7 @@ async def ran(place: Place, source: bytes, time_ns: float) -> SubmissionId:
 async def test_times_and_the_difference_of_the_sources_are_given(place: Place) -> None:
     first = await ran(place, b"a = 1\nb = 2\n", 300)
     second = await ran(place, b"a = 1\nb = 3", 100)
-    found = await compare(place.store, place.clock, place.ada, first=first, second=second)
+    found = await compare(place.store, place.clock, Viewer(place.ada), first=first, second=second)
     assert found.first.scores["CPU"].time_ns == 300
     assert found.second.scores["CPU"].time_ns == 100
     lines = found.difference.splitlines()
@@ -32,11 +33,11 @@ async def test_who_may_not_see_a_source_may_not_compare_it(place: Place) -> None
     own = await place.submit()
     other = await place.submit(await place.person("bob"))
     with pytest.raises(UserError, match="somebody else"):
-        await compare(place.store, place.clock, place.ada, first=own.id, second=other.id)
+        await compare(place.store, place.clock, Viewer(place.ada), first=own.id, second=other.id)
 
 
 async def test_submissions_to_two_boards_are_not_compared(place: Place) -> None:
     await publish(place.store, place.clock, PublishRequest(place.ada, make_task(name="sort")))
     first, second = await place.submit(), await place.submit(board="sort")
     with pytest.raises(UserError, match="different leaderboards"):
-        await compare(place.store, place.clock, place.ada, first=first.id, second=second.id)
+        await compare(place.store, place.clock, Viewer(place.ada), first=first.id, second=second.id)

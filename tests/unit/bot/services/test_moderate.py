@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.moderation import ExclusionKind, RateLimit
@@ -32,14 +33,14 @@ async def test_a_person_withdraws_only_their_own_and_only_once(place: Place) -> 
     submission = await place.submit()
     bob = await place.person("bob")
     with pytest.raises(UserError, match="somebody else"):
-        await moderate.withdraw(place.store, Deed(bob, ""), submission.id)
-    await moderate.withdraw(place.store, Deed(place.ada, "wrong file"), submission.id)
+        await moderate.withdraw(place.store, Viewer(bob), "", submission.id)
+    await moderate.withdraw(place.store, Viewer(place.ada), "wrong file", submission.id)
     found = await place.store.moderation.exclusion_of(submission.id)
     assert found is not None
     assert (found.kind, found.reason) == (ExclusionKind.WITHDRAWN, "wrong file")
     assert await audit(place) == [("withdrawn", f"submission {submission.id}", "wrong file")]
     with pytest.raises(UserError, match="off its board already"):
-        await moderate.withdraw(place.store, Deed(place.ada, ""), submission.id)
+        await moderate.withdraw(place.store, Viewer(place.ada), "", submission.id)
 
 
 async def test_a_disqualified_submission_can_be_ranked_again(place: Place) -> None:
