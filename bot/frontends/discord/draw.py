@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.frontends.discord.words import MOST, clean, fenced, line, plain, unfenced
-from bot.reports.blocks import Attachment, Block, Link, Log, Report, Table, Text, Tone
+from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
+from bot.reports.chart import as_table
 
 FILES = 10
 """Files that a message takes."""
@@ -13,6 +14,8 @@ FILE_BYTES = 10 << 20
 """Bytes that a file of a message may have."""
 _BLOCK = 1200
 """Longer tables and logs are sent as files, so that a phone does not have to scroll for ever."""
+_TABLE = 1600
+"""A page of standings fits, and a message has room for its title."""
 _MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
 
 
@@ -39,14 +42,15 @@ def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
     match block:
         case Text(text, tone):
             return _paragraph(text, tone, number)
-        case Table(title):
-            return _block(title, "\n".join(table_lines(block)), number)
+        case Table() | Chart():
+            table = as_table(block) if isinstance(block, Chart) else block
+            return _block(table.title, "\n".join(table_lines(table)), number, most=_TABLE)
         case Log(title, text):
             return _block(title, text, number)
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
-        case Attachment(name):
-            return f"-# file {line(name)}", block
+        case Attachment(name, about=about):
+            return f"-# {f'plot {line(name)}' if about else f'file {line(name)}'}", block
         case _:
             assert_never(block)
 
@@ -60,9 +64,11 @@ def _paragraph(text: str, tone: Tone, number: int) -> tuple[str, Attachment | No
     return mark + glue.join(safe.splitlines()), None
 
 
-def _block(title: str, text: str, number: int) -> tuple[str, Attachment | None]:
+def _block(
+    title: str, text: str, number: int, *, most: int = _BLOCK
+) -> tuple[str, Attachment | None]:
     inside = unfenced(text)
-    if len(inside) <= _BLOCK:
+    if len(inside) <= most:
         return f"{line(title)}\n{fenced(text)}", None
     name = f"{number}-{_slug(title)}.txt"
     data = clean(text).encode()[:FILE_BYTES]

@@ -1,14 +1,15 @@
 """Tests of the report of a leaderboard."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
 from bot.domain.score import Standing
+from bot.frontends.discord.draw import sheets
 from bot.ports import Refusal
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings import standings_report
+from bot.reports.standings import standings_pages, standings_report
 from tests.doubles.factories import NOON, make_board, make_score
 
 
@@ -73,3 +74,24 @@ def test_the_deadline_and_a_later_task_version_are_named() -> None:
         Text("deadline 2026-11-01 12:00 UTC", Tone.QUIET),
         Text("task version 3: faster cases", Tone.QUIET),
     )
+
+
+def test_pages_hold_everyone_and_fit_into_a_message() -> None:
+    name = "a person with quite a long name " * 2
+    scores = [
+        make_score(n, 10_000.0 * 1.1**n, 3_333.3, person_name=f"{n} {name}") for n in range(1, 33)
+    ]
+    refused = tuple(replace(_refusal("x" * 300), person=PersonId(n)) for n in range(40, 50))
+    pages = standings_pages(_Leaderboard(entries=rank(scores), refused=refused, note="n" * 900))
+    tables = [block for page in pages for block in page.blocks if isinstance(block, Table)]
+    assert [len(table.rows) for table in tables] == [15, 15, 2, 8, 2]
+    assert tables[0].rows[0][1].startswith("1 a person")
+    assert pages[1].blocks[-1] == Text("page 2 of 5", Tone.QUIET)
+    widest = max(sum(len(cell) + 2 for cell in row) for table in tables for row in table.rows)
+    assert widest <= 130
+    assert all(len(sheets(page)) == 1 and not sheets(page)[0].files for page in pages)
+
+
+def test_an_empty_board_has_one_page() -> None:
+    (page,) = standings_pages(_Leaderboard())
+    assert page.blocks == (Text("nobody is ranked yet", Tone.QUIET),)
