@@ -5,6 +5,7 @@ from typing import Protocol
 from bot.ports.displays import Displays
 from bot.ports.events import Clock, Events, Notice, Topic
 from bot.ports.moderation import Moderation
+from bot.ports.news import Listeners, Outbox, Untold
 from bot.ports.queue import Beat, Claim, Jobs, Worker, Workers
 from bot.ports.records import (
     Audit,
@@ -17,6 +18,7 @@ from bot.ports.records import (
     StoredEvaluation,
     Submissions,
 )
+from bot.ports.statistics import DayCount, Statistics
 from bot.ports.tokens import Tokens
 
 __all__ = [
@@ -26,20 +28,25 @@ __all__ = [
     "Boards",
     "Claim",
     "Clock",
+    "DayCount",
     "Displays",
     "Events",
     "Jobs",
+    "Listeners",
     "Moderation",
     "Notice",
+    "Outbox",
     "Outcome",
     "People",
     "Refusal",
     "Results",
+    "Statistics",
     "Store",
     "StoredEvaluation",
     "Submissions",
     "Tokens",
     "Topic",
+    "Untold",
     "Worker",
     "Workers",
 ]
@@ -66,6 +73,12 @@ class Store(Protocol):
     def displays(self) -> Displays: ...
     @property
     def tokens(self) -> Tokens: ...
+    @property
+    def statistics(self) -> Statistics: ...
+    @property
+    def listeners(self) -> Listeners: ...
+    @property
+    def outbox(self) -> Outbox: ...
     @property
     def audit(self) -> Audit: ...
     @property
