@@ -11,9 +11,12 @@ import structlog
 
 from bot.frontends.discord.draw import Sheet, sheets
 from bot.frontends.discord.failures import GaveWayError, gives_way, words_for
+from bot.frontends.discord.illustrating import illustrated
 from bot.reports.blocks import Attachment, Report
 
 _log = structlog.get_logger(__name__)
+_ALT_TEXT = 1024
+"""Letters that Discord takes as the words for a picture."""
 
 
 @dataclass(slots=True)
@@ -28,7 +31,17 @@ class Answer:
 
     async def show(self, report: Report, view: discord.ui.View | None = None) -> None:
         """A report in as many messages as it takes; the view comes with the last."""
-        await self.show_all(sheets(report), view)
+        await self.show_all(sheets(await illustrated(report)), view)
+
+    async def renew(self, report: Report, view: discord.ui.View, *, pictures: bool = False) -> None:
+        """Show another report in the message that was clicked; its files stay unless replaced."""
+        sheet, *more = sheets(await illustrated(report))
+        files = as_files(sheet.files) if pictures else discord.utils.MISSING
+        await self.interaction.edit_original_response(
+            content=sheet.content, view=view, attachments=files
+        )
+        for each in more:
+            await self._send(each, None)
 
     async def show_all(self, found: Sequence[Sheet], view: discord.ui.View | None = None) -> None:
         """Messages in order; the view comes with the last."""
@@ -48,7 +61,10 @@ class Answer:
 
 def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
     """The attachments as uploads, each readable once."""
-    return [discord.File(BytesIO(each.data), each.name) for each in attachments]
+    return [
+        discord.File(BytesIO(each.data), each.name, description=each.about[:_ALT_TEXT] or None)
+        for each in attachments
+    ]
 
 
 @asynccontextmanager
@@ -72,8 +88,23 @@ async def answering(interaction: discord.Interaction[Any]) -> AsyncIterator[Answ
 
     When another copy of the bot has answered, nothing is done at all.
     """
+    async with _acknowledged(interaction, thinking=True) as answer:
+        yield answer
+
+
+@asynccontextmanager
+async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[Answer]:
+    """The same for a click whose answer replaces the message that was clicked."""
+    async with _acknowledged(interaction, thinking=False) as answer:
+        yield answer
+
+
+@asynccontextmanager
+async def _acknowledged(
+    interaction: discord.Interaction[Any], *, thinking: bool
+) -> AsyncIterator[Answer]:
     try:
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await interaction.response.defer(ephemeral=True, thinking=thinking)
     except discord.HTTPException as error:
         if gives_way(error):
             raise GaveWayError from error

@@ -19,6 +19,7 @@ from bot.frontends.discord.buttons import BoardButton, SubmissionButton
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.failures import gives_way, words_for
 from bot.frontends.discord.guilds import prepare
+from bot.frontends.discord.pages import GpuMenu, PageButton
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
@@ -58,7 +59,7 @@ class PodiumClient(discord.Client):
 
     @override
     async def setup_hook(self) -> None:
-        self.add_dynamic_items(SubmissionButton, BoardButton)
+        self.add_dynamic_items(SubmissionButton, BoardButton, PageButton, GpuMenu)
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
         await self._publish_commands()

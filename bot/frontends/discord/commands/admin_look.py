@@ -11,6 +11,8 @@ from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.roles import ADMIN, require
 from bot.reports.blocks import Column, Report, Table
+from bot.reports.stats import stats_report
+from bot.services.stats import stats as count
 
 
 async def setup(tree: Tree) -> None:
@@ -51,21 +53,13 @@ async def _name(door: Door, person: PersonId | None) -> str:
     return "Podium" if found is None else found.name
 
 
-@app_commands.command(description="What waits and what runs, by GPU type")
+@app_commands.command(description="People, submissions a day, verdicts, and the queue")
 async def stats(interaction: discord.Interaction[Any]) -> None:
-    """The queue as it is now."""
+    """The counts as they are now."""
     async with answering(interaction) as answer:
         require(interaction, ADMIN)
-        backlog = await door_of(interaction).store.jobs.backlog()
-        columns = (Column("GPU"), Column("queued", numeric=True), Column("running", numeric=True))
-        lines = tuple(
-            (gpu, str(counts.get("queued", 0)), str(counts.get("running", 0)))
-            for gpu, counts in sorted(backlog.items())
-        )
-        if not lines:
-            await answer.say("Nothing waits and nothing runs.")
-            return
-        await answer.show(Report("Queue", (Table("jobs", columns, lines),)))
+        door = door_of(interaction)
+        await answer.show(stats_report(await count(door.store, door.clock)))
 
 
 @app_commands.command(description="The workers that live, and what they offer")

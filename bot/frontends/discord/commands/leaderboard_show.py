@@ -1,4 +1,4 @@
-"""`/leaderboard show`: the standings of a board, on one GPU type or on each."""
+"""`/leaderboard show`: the standings of a board on one GPU type, with the season's plot."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from discord import app_commands
 from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
-from bot.frontends.discord.draw import sheets
 from bot.frontends.discord.groups import Tree, group
-from bot.reports.standings import standings_report
-from bot.services.standings import standings
+from bot.frontends.discord.pages import first_page
+from bot.frontends.discord.viewers import viewer_of
+from bot.services.season import season
 
 
 async def setup(tree: Tree) -> None:
@@ -19,13 +19,15 @@ async def setup(tree: Tree) -> None:
     group(tree, "leaderboard").add_command(show)
 
 
-@app_commands.command(description="The ranking of a board")
-@app_commands.describe(leaderboard_name="The board", gpu="One GPU type; all of them without")
+@app_commands.command(description="The ranking of a board, and how its best time fell")
+@app_commands.describe(leaderboard_name="The board", gpu="A GPU type; a menu has the others")
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def show(
     interaction: discord.Interaction[Any], leaderboard_name: str, gpu: str | None = None
 ) -> None:
-    """One table for each GPU type."""
+    """The first page; buttons lead to the others, a menu to the other GPU types."""
     async with answering(interaction) as answer:
-        found = await standings(door_of(interaction).store, leaderboard_name, gpu)
-        await answer.show_all([sheet for each in found for sheet in sheets(standings_report(each))])
+        door = door_of(interaction)
+        viewer = await viewer_of(interaction)
+        found = await season(door.store, door.clock, viewer, leaderboard_name, gpu=gpu)
+        await answer.show(*first_page(found))
