@@ -101,6 +101,10 @@ class Installation(Protocol):
         """Bring the database up to date; gives the numbers of the migrations applied."""
         ...
 
+    async def discord_invite(self, application: int | None) -> str:
+        """The link that lets the bot of an application into a guild; the token's without one."""
+        ...
+
     async def requirements(self) -> tuple[Requirement, ...]:
         """What is here and what is missing."""
         ...
