@@ -18,6 +18,7 @@ from bot.frontends.discord.door import DOOR, Door, DoorSettings
 from bot.frontends.discord.permissions import invite_link
 from bot.frontends.discord.serving import serve
 from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.notify import notify
 from bot.services.recover import recover
 from bot.settings import RunnerChoice, Settings
 from bot.store import folders
@@ -137,6 +138,9 @@ class Installation:
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
             group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
+            group.create_task(
+                notify(podium.store, podium.clock, stop, every_s=sixth_s), name="news"
+            )
             asking = group.create_task(_ask(runners), name="asking")
             try:
                 yield

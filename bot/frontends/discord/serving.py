@@ -10,6 +10,7 @@ import structlog
 from bot.domain.errors import SetupError
 from bot.frontends.discord.client import connected
 from bot.frontends.discord.door import Door, DoorSettings
+from bot.frontends.discord.notices import delivering
 from bot.frontends.discord.showing.showing import showing
 
 _log = structlog.get_logger(__name__)
@@ -42,7 +43,7 @@ async def _session(door: Door, settings: DoorSettings, stop: asyncio.Event) -> N
         line = asyncio.create_task(client.connect(reconnect=True), name="gateway")
         stopping = asyncio.create_task(stop.wait(), name="stopping")
         try:
-            async with showing(client, door):
+            async with showing(client, door), delivering(client, door):
                 await asyncio.wait({line, stopping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()

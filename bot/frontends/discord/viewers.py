@@ -25,6 +25,11 @@ def member(guild: int) -> str:
     return f"{DOOR}-guild:{guild}"
 
 
+def room(channel: int) -> str:
+    """The address of a channel, to which news can go."""
+    return f"{DOOR}-channel:{channel}"
+
+
 async def viewer_of(interaction: discord.Interaction[Any]) -> Viewer:
     """Who gave a command, with what can be known of them in this place."""
     door = door_of(interaction)

@@ -7,9 +7,18 @@ from itertools import count
 from typing import Any
 
 from bot.domain.board import Board, TaskVersion
-from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.ids import (
+    BoardId,
+    EventId,
+    JobId,
+    NewsId,
+    PersonId,
+    SubmissionId,
+    TaskVersionId,
+)
 from bot.domain.job import Job, JobEvent, JobState, next_turn
 from bot.domain.moderation import Exclusion, RateLimit
+from bot.domain.news import News
 from bot.domain.person import Person
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
@@ -37,6 +46,19 @@ class Shown:
     finished: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """News that waits for its delivery, or has had it."""
+
+    news: News
+    due: datetime
+    tries: int = 0
+    owner: str | None = None
+    lease_until: datetime | None = None
+    done_at: datetime | None = None
+    refusal: str | None = None
+
+
 @dataclass(slots=True)
 class Tables:
     """What Postgres keeps in its tables."""
@@ -58,6 +80,8 @@ class Tables:
     exclusions: dict[SubmissionId, Exclusion] = field(default_factory=dict)
     limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
+    untold: list[JobId] = field(default_factory=list)
+    outbox: dict[NewsId, Posted] = field(default_factory=dict)
     audit: list[AuditRow] = field(default_factory=list)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -76,6 +100,8 @@ class Tables:
         self.events = [event for event in self.events if event.submission not in doomed]
         versions = [each.id for each in self.versions.values() if each.board == board]
         _drop(self.versions, versions)
+        self.untold = [job for job in self.untold if job in self.scores]
+        _drop(self.outbox, [key for key, row in self.outbox.items() if row.news.board == board])
         _drop(self.limits, [key for key in self.limits if key[0] == board])
         del self.boards[board]
 

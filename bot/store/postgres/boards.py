@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _OF_SUBMISSIONS = (
+    "drop_untold",
     "drop_scores",
     "drop_evaluations",
     "drop_events",
@@ -29,7 +30,7 @@ _OF_SUBMISSIONS = (
     "drop_exclusions",
     "drop_submissions",
 )
-_OF_BOARD = ("drop_limits", "unset_version", "drop_versions", "drop")
+_OF_BOARD = ("drop_news", "drop_limits", "unset_version", "drop_versions", "drop")
 
 
 class PostgresBoards:

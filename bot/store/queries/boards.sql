@@ -60,6 +60,9 @@ select id from boards where id = $1 for update
 -- name: doomed
 select id from submissions where board = $1 for update
 
+-- name: drop_untold
+delete from untold using jobs where jobs.id = job and submission = any ($1::bigint[])
+
 -- name: drop_scores
 delete from scores where submission = any ($1::bigint[])
 
@@ -80,6 +83,9 @@ delete from exclusions where submission = any ($1::bigint[])
 
 -- name: drop_submissions
 delete from submissions where id = any ($1::bigint[])
+
+-- name: drop_news
+delete from outbox where board = $1
 
 -- name: drop_limits
 delete from rate_limits where board = $1
