@@ -33,7 +33,7 @@ def sheets(report: Report) -> tuple[Sheet, ...]:
     files: list[Attachment] = []
     for number, block in enumerate(report.blocks, start=1):
         text, file = _drawn(block, number)
-        parts.append(text)
+        parts += [text] if text else []
         files += [] if file is None else [file]
     return tuple(_packed(parts, files))
 
@@ -50,7 +50,7 @@ def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
         case Attachment(name, about=about):
-            return f"-# {f'plot {line(name)}' if about else f'file {line(name)}'}", block
+            return "" if about else f"-# file {line(name)}", block  # a picture is seen
         case _:
             assert_never(block)
 

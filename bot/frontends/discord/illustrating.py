@@ -1,6 +1,7 @@
 """Turns the charts of a report into pictures, beside the event loop."""
 
 import asyncio
+import re
 from dataclasses import replace
 
 import structlog
@@ -35,5 +36,5 @@ def _png(chart: Chart) -> bytes:
 
 
 def _file_name(title: str) -> str:
-    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in title)
-    return f"{kept.strip('-').lower()[:60] or 'chart'}.png"
+    words = re.findall("[a-z0-9]+", title.lower())
+    return f"{'-'.join(words)[:60] or 'chart'}.png"

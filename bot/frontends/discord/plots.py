@@ -6,7 +6,7 @@ matplotlib takes a second to load: only `illustrating` imports this, when a char
 import math
 import textwrap
 from collections.abc import Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from io import BytesIO
 from threading import Lock
 from typing import TypeAlias
@@ -38,6 +38,8 @@ _NARROW = 0.1
 """An axis shows at least this part of a value to both sides."""
 _MARGIN = 0.12
 """Inches around the drawing, which Discord would else show flush with the picture's edge."""
+_SHORT = 0.25
+"""Days that the axis of times reaches to both sides of its middle, at the least."""
 _TITLE, _NAME, _PLACE = 64, 24, 16
 """Letters of a title's line, of a name in a legend, of a name along the axis."""
 _LEVEL = 5
@@ -63,13 +65,12 @@ def _draw(chart: Chart, figure: Figure) -> None:
     axes = figure.add_subplot()
     drawn = [series for series in chart.series if series.points]
     lines = [_line(series, axes, number, chart.names) for number, series in enumerate(drawn)]
-    _scale([point for series in drawn for point in series.points], axes)
+    points = [point for series in drawn for point in series.points]
+    _scale(points, axes)
     if chart.names:
         _name_places(chart.names, axes)
     else:
-        locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=8)
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
+        _name_days([point.at for point in points], axes)
     title = "\n".join(textwrap.wrap(shown(chart.title, 2 * _TITLE), _TITLE)[:2])
     axes.set_title(title, color=_INK, loc="left", fontsize=12, fontweight="bold")
     axes.set_xlabel(shown(chart.x), color=_INK)
@@ -81,6 +82,16 @@ def _draw(chart: Chart, figure: Figure) -> None:
             lines, names, loc="outside lower center", ncols=min(len(drawn), 4), labelcolor=_INK
         )
         legend.set_frame_on(False)
+
+
+def _name_days(days: Sequence[datetime | str], axes: Axes) -> None:
+    locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=8)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
+    numbers = [float(date2num(day)) for day in days]
+    if numbers and max(numbers) - min(numbers) < 2 * _SHORT:
+        centre = (max(numbers) + min(numbers)) / 2
+        axes.set_xlim(centre - _SHORT, centre + _SHORT)
 
 
 def _name_places(names: Sequence[str], axes: Axes) -> None:
@@ -137,7 +148,8 @@ def _scale(points: Sequence[Point], axes: Axes) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
     if not points:
         return
-    low, high = min(point.value for point in points), max(point.value for point in points)
+    low = min(point.value - (point.half_width or 0.0) for point in points)
+    high = max(point.value + (point.half_width or 0.0) for point in points)
     if low > 0 and high / low > _WIDE:
         axes.set_yscale("log")
         few = high / low < _FEW_DECADES

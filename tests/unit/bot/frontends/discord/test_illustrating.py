@@ -15,11 +15,11 @@ async def test_a_chart_becomes_a_picture_with_words_for_who_cannot_see_it() -> N
     words, picture = (await illustrated(REPORT)).blocks
     assert words == REPORT.blocks[0]
     assert isinstance(picture, Attachment)
-    assert picture.name == "matmul--best-times.png"
+    assert picture.name == "matmul-best-times.png"
     assert picture.data.startswith(b"\x89PNG")
     assert picture.about == "matmul: best times, time (us) by GPU type: ada 2 (L4)"
     (sheet,) = sheets(Report("r", (picture,)))
-    assert sheet.files == (picture,)
+    assert (sheet.content, sheet.files) == ("**r**", (picture,))
 
 
 async def test_a_chart_that_cannot_be_drawn_is_shown_as_a_table(
