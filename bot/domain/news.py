@@ -47,8 +47,11 @@ class Letter:
     news: News
     tries: int
     """How often it was claimed, this time included."""
-    doubtful: bool
-    """An earlier holder has vanished, perhaps after it was delivered."""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether an earlier try may have delivered it, and only the answer was lost."""
+        return self.tries > 1
 
 
 @dataclass(frozen=True, slots=True)

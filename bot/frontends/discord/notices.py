@@ -1,12 +1,12 @@
 """Delivers news to people and channels; neither a kill nor a second copy tells it twice.
 
 Each delivery is held under a lease and carries a nonce, by which Discord knows it again for a few
-minutes. Whoever takes over from a process that vanished also reads what stands there already.
+minutes. A second try also reads what stands there already: the answer to the first may be lost.
 """
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,7 +16,7 @@ import discord
 import structlog
 
 from bot.domain.errors import StoreError
-from bot.domain.news import Letter
+from bot.domain.news import Letter, NewsKind
 from bot.frontends.discord import viewers
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.words import MOST, plain
@@ -24,8 +24,10 @@ from bot.services.notify import still_wanted
 
 _log = structlog.get_logger(__name__)
 
-LEASE = timedelta(minutes=2)
-"""Longer than the library's own patience with one message."""
+LEASE = timedelta(seconds=30)
+"""Who outlives it while Discord hesitates is told so; the nonce then keeps the message single."""
+TRY_S = 25.0
+"""For one delivery; a Discord that does not answer must not keep the others back for ever."""
 LOOK_S = 2.0
 """Between two looks at an empty outbox."""
 MOST_WAIT_S = 900.0
@@ -33,6 +35,13 @@ _READ_BACK = 50
 """Messages among which a doubtful delivery is looked for."""
 _FOR_GOOD = frozenset({400, 403, 404})
 """Answers that no later try would change."""
+
+
+_WORDS = {
+    NewsKind.DEADLINE: "deadlines a day ahead",
+    NewsKind.LOST_RANK: "ranks that you lose",
+    NewsKind.RECORD: "records",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,8 @@ class Notices:
     async def _try(self, letter: Letter) -> None:
         outbox = self.door.store.outbox
         try:
-            refusal = await self._deliver(letter)
+            async with asyncio.timeout(TRY_S):
+                refusal = await self._deliver(letter)
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
             if _is_for_good(error):
                 await outbox.refused(letter.id, self.owner, repr(error))
@@ -128,6 +138,11 @@ class Notices:
 
 def _is_for_good(error: Exception) -> bool:
     return isinstance(error, discord.HTTPException) and error.status in _FOR_GOOD
+
+
+def kinds_in_words(kinds: Iterable[NewsKind]) -> str:
+    """What somebody is told of."""
+    return ", ".join(_WORDS[kind] for kind in sorted(kinds)) or "nothing"
 
 
 @asynccontextmanager

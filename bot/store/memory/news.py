@@ -78,7 +78,7 @@ class MemoryOutbox:
         until = self._tables.clock.now() + lease
         taken = replace(posted, owner=owner, lease_until=until, tries=posted.tries + 1)
         self._tables.outbox[number] = taken
-        return Letter(number, posted.news, taken.tries, posted.owner is not None)
+        return Letter(number, posted.news, taken.tries)
 
     async def sent(self, news: NewsId, owner: str) -> bool:
         return self._leave(news, owner, done_at=self._tables.clock.now())

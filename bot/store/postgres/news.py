@@ -112,4 +112,4 @@ def _letter(row: Record) -> Letter:
         board=BoardId(row["board"]),
         text=row["text"],
     )
-    return Letter(NewsId(row["id"]), news, row["tries"], row["doubtful"])
+    return Letter(NewsId(row["id"]), news, row["tries"])

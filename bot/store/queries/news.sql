@@ -34,7 +34,7 @@ returning id
 
 -- name: claim
 with due as (
-    select id, owner is not null as doubtful from outbox
+    select id from outbox
     where done_at is null and due <= $3 and (lease_until is null or lease_until <= $3)
         and starts_with(addressee, $1)
     order by due, id limit $5
@@ -42,7 +42,7 @@ with due as (
 )
 update outbox set owner = $2, lease_until = $4, tries = tries + 1
 from due where outbox.id = due.id
-returning outbox.*, doubtful
+returning outbox.*
 
 -- name: done
 update outbox set owner = null, lease_until = null, done_at = $3, refusal = $4

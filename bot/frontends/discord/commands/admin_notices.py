@@ -11,6 +11,7 @@ from bot.frontends.discord import viewers
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.notices import kinds_in_words
 from bot.frontends.discord.roles import ADMIN, require
 from bot.services.notify import ask_for
 
@@ -42,7 +43,7 @@ async def notices(
         wishes = {NewsKind.DEADLINE: deadline, NewsKind.RECORD: record}
         kinds = await ask_for(door.store, viewers.room(channel.id), wishes)
         actor = await door.person(interaction.user)
-        told = ", ".join(sorted(kinds)) or "nothing"
+        told = kinds_in_words(kinds)
         subject = f"channel {channel.id} of guild {channel.guild.id}"
         await door.store.audit.record(actor.id, "notices", subject, told)
         await answer.say(f"{channel.mention} is told of: {told}.")

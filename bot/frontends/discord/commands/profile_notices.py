@@ -1,6 +1,5 @@
 """`/profile notices`: what a person wants to be told of by direct message."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import discord
@@ -10,6 +9,7 @@ from bot.domain.news import NewsKind
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.notices import kinds_in_words
 from bot.services.notify import ask_for
 
 
@@ -41,14 +41,4 @@ async def notices(
             NewsKind.RECORD: record,
         }
         kinds = await ask_for(door.store, person.identity, wishes)
-        await answer.say(f"You are told of: {words_of(kinds)}.")
-
-
-def words_of(kinds: Iterable[NewsKind]) -> str:
-    """The kinds in words."""
-    names = {
-        NewsKind.DEADLINE: "deadlines a day ahead",
-        NewsKind.LOST_RANK: "ranks that you lose",
-        NewsKind.RECORD: "records",
-    }
-    return ", ".join(names[kind] for kind in sorted(kinds)) or "nothing"
+        await answer.say(f"You are told of: {kinds_in_words(kinds)}.")
