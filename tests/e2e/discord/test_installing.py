@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.doubles.discord.permissions import EVERYONE
+from bot.frontends.discord.permissions import wanted
+from tests.doubles.discord.permissions import EVERYONE, Permission
 from tests.doubles.discord.server import LocalDiscord
 from tests.e2e.command import Podium, fresh, refusal
+from tests.e2e.discord.scene import Scene, scene
 
 pytestmark = pytest.mark.slow
 
@@ -66,3 +68,19 @@ def test_a_link_needs_a_token_or_an_application(podium: Podium) -> None:
     assert "--application" in refusal(podium("discord", "invite"), 2)
     link = podium("discord", "invite", "--application", "17")
     assert "client_id=17" in link.stdout
+
+
+async def test_the_permissions_that_the_link_asks_for_are_enough() -> None:
+    async with scene(permissions=Permission(wanted().value)) as stage:
+        await (await stage.submit(stage.alice, "time_us=30")).final()
+        thread = await stage.alice.sees_thread("kernel.py on identity")
+        await stage.alice.sees("passed, ranked on CPU", thread, within=30)
+        await stage.bob.sees("1st of 1 on CPU: 30.00 us", stage.submissions, within=30)
+        shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")
+        assert (await shown.final()).files
+        await stage.server.wait_for(lambda: any("Creator" in each for each in _roles(stage)), 10)
+        stage.server.assert_clean()
+
+
+def _roles(stage: Scene) -> list[str]:
+    return [role.name for role in stage.guild.roles.values()]
