@@ -30,6 +30,8 @@ class Leaderboard(Protocol):
     def refused(self) -> Sequence[Refusal]: ...
     @property
     def note(self) -> str: ...
+    @property
+    def speed_of_light_ns(self) -> float | None: ...
 
 
 _COLUMNS = (
@@ -37,9 +39,9 @@ _COLUMNS = (
     Column("who"),
     Column("time", numeric=True),
     Column("vs first", numeric=True),
-    Column("attempts", numeric=True),
-    Column("submission", numeric=True),
 )
+_LIGHT = (Column("of light", numeric=True),)
+_TRIES = (Column("attempts", numeric=True), Column("submission", numeric=True))
 _ABSENT_COLUMNS = (
     Column("who"),
     Column("verdict"),
@@ -107,23 +109,29 @@ def _on_board(leaderboard: Leaderboard) -> Iterator[Text]:
         yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
     if leaderboard.note:
         yield Text(f"task version {leaderboard.version}: {leaderboard.note}", Tone.QUIET)
+    if leaderboard.speed_of_light_ns is not None:
+        least = show_time(leaderboard.speed_of_light_ns)
+        yield Text(f"speed of light {least}: moving the data once at the memory's peak", Tone.QUIET)
 
 
 def _standings_table(leaderboard: Leaderboard) -> Table:
     entries = leaderboard.entries
     shared = Counter(entry.rank for entry in entries)
+    light_ns = leaderboard.speed_of_light_ns
     rows = tuple(
         (
             f"{entry.rank}=" if shared[entry.rank] > 1 else str(entry.rank),
             entry.score.person_name,
             show_time(entry.score.value.time_ns, entry.score.value.half_width_ns),
             _slower(entries[0].score.value, entry.score.value),
+            *(() if light_ns is None else (f"{light_ns / entry.score.value.time_ns:.0%}",)),
             str(entry.attempts),
             f"#{entry.score.submission}",
         )
         for entry in entries
     )
-    return Table("standings", _COLUMNS, rows)
+    light = () if light_ns is None else _LIGHT
+    return Table("standings", (*_COLUMNS, *light, *_TRIES), rows)
 
 
 def _slower(first: ScoreValue, value: ScoreValue) -> str:

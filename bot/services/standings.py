@@ -9,6 +9,7 @@ from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import PersonId
 from bot.domain.ranking import rank
 from bot.domain.score import Standing
+from bot.domain.speed_of_light import speed_of_light
 from bot.ports import Refusal, Store
 from bot.services.lookup import find_board
 
@@ -18,7 +19,8 @@ class BoardStandings:
     """One leaderboard: one task version on one GPU type.
 
     `refused` has, for each person without a score here, the latest ranked run that did not pass;
-    `note` is what the version's author says about it.
+    `note` is what the version's author says about it, `speed_of_light_ns` the time that the card's
+    memory allows at the least, where that is known.
     """
 
     board: Board
@@ -27,6 +29,7 @@ class BoardStandings:
     entries: tuple[Standing, ...]
     refused: tuple[Refusal, ...]
     note: str = ""
+    speed_of_light_ns: float | None = None
 
 
 async def standings(
@@ -68,8 +71,9 @@ async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str)
     entries = rank(await store.results.scores(version.id, gpu))
     ranked = {entry.score.person for entry in entries}
     refused = await _refused(store, version, gpu, ranked)
-    note = version.definition.version_note
-    return BoardStandings(board, version.number, gpu, entries, refused, note)
+    task = version.definition
+    light = speed_of_light(task, gpu)
+    return BoardStandings(board, version.number, gpu, entries, refused, task.version_note, light)
 
 
 async def _refused(

@@ -21,6 +21,7 @@ class _Leaderboard:
     entries: tuple[Standing, ...] = ()
     refused: tuple[Refusal, ...] = ()
     note: str = ""
+    speed_of_light_ns: float | None = None
 
 
 def _refusal(message: str) -> Refusal:
@@ -41,6 +42,16 @@ def test_people_are_ranked_by_time_with_interval_and_distance() -> None:
         ("1", "person 2", "10.00 us ± 0.01", "1.00x", "1"),
         ("2", "person 1", "20.00 us ± 0.04", "2.00x", "1"),
     ]
+
+
+def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> None:
+    entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
+    leaderboard = _Leaderboard(entries=entries, speed_of_light_ns=9_000.0)
+    table = _tables(leaderboard)["standings"]
+    assert table.columns[4].name == "of light"
+    assert [row[4] for row in table.rows] == ["90%", "45%"]
+    (words,) = (block for block in standings_report(leaderboard).blocks if isinstance(block, Text))
+    assert words.text.startswith("speed of light 9.00 us")
 
 
 def test_a_shared_rank_is_marked() -> None:
@@ -82,7 +93,9 @@ def test_pages_hold_everyone_and_fit_into_a_message() -> None:
         make_score(n, 10_000.0 * 1.1**n, 3_333.3, person_name=f"{n} {name}") for n in range(1, 33)
     ]
     refused = tuple(replace(_refusal("x" * 300), person=PersonId(n)) for n in range(40, 50))
-    pages = standings_pages(_Leaderboard(entries=rank(scores), refused=refused, note="n" * 900))
+    pages = standings_pages(
+        _Leaderboard(entries=rank(scores), refused=refused, note="n" * 900, speed_of_light_ns=1.0)
+    )
     tables = [block for page in pages for block in page.blocks if isinstance(block, Table)]
     assert [len(table.rows) for table in tables] == [15, 15, 2, 8, 2]
     assert tables[0].rows[0][1].startswith("1 a person")
