@@ -1,4 +1,3 @@
-
 from bot.services.stats import DAYS, stats
 from runners.contract.verdict import Verdict
 from tests.doubles.place import Place
