@@ -21,16 +21,22 @@ if TYPE_CHECKING:
 
 
 _OF_SUBMISSIONS = (
-    "drop_untold",
-    "drop_scores",
-    "drop_evaluations",
-    "drop_events",
-    "drop_jobs",
-    "drop_displays",
-    "drop_exclusions",
-    "drop_submissions",
+    "boards.drop_untold",
+    "boards.drop_scores",
+    "boards.drop_evaluations",
+    "boards.drop_events",
+    "boards.drop_jobs",
+    "boards.drop_displays",
+    "boards.drop_exclusions",
+    "boards.drop_submissions",
 )
-_OF_BOARD = ("drop_news", "drop_limits", "unset_version", "drop_versions", "drop")
+_OF_BOARD = (
+    "boards.drop_news",
+    "boards.drop_limits",
+    "boards.unset_version",
+    "boards.drop_versions",
+    "boards.drop",
+)
 
 
 class PostgresBoards:
@@ -91,9 +97,9 @@ class PostgresBoards:
                 return False
             doomed = [row["id"] for row in await connection.fetch(query("boards.doomed"), board)]
             for name in _OF_SUBMISSIONS:
-                await connection.execute(query(f"boards.{name}"), doomed)
+                await connection.execute(query(name), doomed)
             for name in _OF_BOARD:
-                await connection.execute(query(f"boards.{name}"), board)
+                await connection.execute(query(name), board)
         return True
 
     async def find(self, name: str) -> Board | None:
