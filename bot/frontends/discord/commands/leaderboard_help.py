@@ -20,6 +20,7 @@ A file may name its board and GPU types itself, in the comments at its top:
 #!PODIUM leaderboard vectoradd
 #!PODIUM gpus H100 L4
 ```
+`/profile notices` tells you of deadlines, lost ranks and records; nothing unless you ask.
 `/submission show`, `source` and `cancel` take the number of a submission. Times are medians with a
 95 % interval; lower is better, and times that cannot be told apart share a rank."""
 
