@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# Most tests wait for processes, so two cores carry three files at once.
+TESTS_AT_ONCE ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up test lint format bench clean
@@ -17,7 +19,7 @@ up: $(VENV)/.installed-local ## Run Podium here until Ctrl-C
 	@$(BIN)/podium up $(ARGS)
 
 test: $(VENV)/.installed-dev ## Run every test (ARGS="tests/unit -k rank" for some)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile $(ARGS)
 
 lint: $(VENV)/.installed-dev ## Run ruff, the import contracts, mypy and the workflow audit
 	$(BIN)/ruff check .

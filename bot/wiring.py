@@ -107,7 +107,7 @@ class Installation:
         async with AsyncExitStack() as stack:
             opened: dict[str, Runner] = {}
             for choice in self.settings.runner_choices:
-                runner = _create_runner(choice, strict=self.settings.strict_sandbox)
+                runner = _create_runner(choice, self.settings)
                 stack.push_async_callback(runner.aclose)
                 if runner.name in opened:
                     raise SetupError(
@@ -265,12 +265,13 @@ def _say_that_others_remain() -> None:
     sys.stderr.write("done; the database stays open for the other commands that use it\n")
 
 
-def _create_runner(choice: RunnerChoice, *, strict: bool) -> Runner:
+def _create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
     module_name = _SHORT_NAMES.get(choice.name, choice.name)
     try:
         module = plugins.load(backends, module_name)
     except LookupError as error:
         raise UserError("unknown-runner", f"PODIUM_RUNNERS: {error}") from error
-    options = {"strict": strict} if module_name == _LOCAL else {}
+    walls = {"strict": settings.strict_sandbox, "hidden": [settings.data_dir]}
+    options = walls if module_name == _LOCAL else {}
     runner: Runner = module.create(slots=choice.slots or None, **options)
     return runner

@@ -107,9 +107,10 @@ class Measurement(Wire):
     """The confirmed time of one benchmark; all times in nanoseconds."""
 
     time_ns: PositiveNs
-    """Geometric centre of the round medians: the value which scores."""
+    """The value which scores: on a GPU the geometric centre of the medians of the rounds' claims,
+    on the CPU the arithmetic mean of the rounds' bounds."""
     half_width_ns: Annotated[float, Field(ge=0)]
-    """Half of the 95 % t interval on log round medians, at the value."""
+    """Half of the 95 % t interval of those medians, on their logs, or of those bounds."""
     bound_ns: float
     """The judge's window less the same window of a no-op."""
     resolution_ns: Annotated[float, Field(ge=0)]
@@ -118,7 +119,7 @@ class Measurement(Wire):
     samples: tuple[tuple[float, ...], ...]
     """Every raw sample, by round."""
     discarded: int = 0
-    """Samples thrown away for throttling or drift."""
+    """Samples thrown away and repeated: the candidate seemed not to stand still beside them."""
     stop_reason: StopReason
     claimed_ns: float | None = None
     """The candidate's own clock, where it has one; never used unconfirmed."""
@@ -156,7 +157,7 @@ class Environment(Wire):
     platform: str
     harness_version: str
     transport: str
-    """How inputs and outputs travelled: `shared-memory`, `vmm`, `ipc` or `pinned-host`."""
+    """How inputs and outputs travelled: `shared-memory`, `vmm` or `pinned-host`."""
     clocks: dict[str, float] = Field(default_factory=dict)
     """Readings of the judge: clocks in MHz, temperature in C, power in W."""
 

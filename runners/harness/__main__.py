@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from runners.harness.sandbox import outer
+from runners.harness.sandbox import outer, view
 
 
 def main() -> int:
@@ -13,7 +13,11 @@ def main() -> int:
     parser.add_argument("--serve", action="store_true", help="stay warm and answer request lines")
     parser.add_argument("--gpu-index", type=int, help="the one GPU that this process may use")
     parser.add_argument("--strict", action="store_true", help="refuse to run with layers missing")
+    parser.add_argument(
+        "--hide", action="append", default=[], metavar="DIR", help="a folder that is not shown"
+    )
     arguments = parser.parse_args(sys.argv[1:])
+    view.hide(arguments.hide)
     isolation = outer.confine(
         sys.argv[1:],
         strict=arguments.strict,

@@ -9,7 +9,15 @@ from typing import Self
 
 import torch
 
-from runners.harness.values import DTYPES, Node, TensorNode, describe, leaves, tensors
+from runners.harness.values import (
+    DTYPES,
+    Node,
+    TensorNode,
+    UndescribableError,
+    describe,
+    leaves,
+    tensors,
+)
 
 ALIGNMENT = 4096
 """Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
@@ -41,10 +49,15 @@ class Layout:
     def place(self, value: torch.Tensor, device: str | None = None) -> TensorNode:
         """Give the tensor the next free pages, of its own device when none is named."""
         device = device or value.device.type
+        dtype = str(value.dtype).removeprefix("torch.")
+        strided = value.layout is torch.strided
+        if not strided or dtype not in DTYPES or device not in self.sizes:
+            layout = "" if strided else f" of layout {value.layout}"
+            raise UndescribableError(f"a tensor{layout} of type {dtype} on device {device}")
         offset = self.sizes[device]
         self.sizes[device] += -(-reach(value) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
         return TensorNode(
-            dtype=str(value.dtype).removeprefix("torch."),
+            dtype=dtype,
             shape=tuple(value.shape),
             stride=tuple(value.stride()),
             offset=offset,
@@ -101,6 +114,15 @@ class Words:
                 check()
 
 
+def sealed_memory(name: str, size: int) -> int:
+    """A memory file whose size nobody can change, not even who maps it; gives its descriptor."""
+    fd = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    os.ftruncate(fd, size)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL)
+    return fd
+
+
 class Arena:
     """A memory file that the judge owns and a candidate maps; its size can never change.
 
@@ -110,10 +132,8 @@ class Arena:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.fd = os.memfd_create("arena", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
-        os.ftruncate(self.fd, self.size)
-        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL)
+        self.filled = ALIGNMENT
+        self.fd = sealed_memory("arena", self.size)
         self.buffer = mmap.mmap(self.fd, self.size)
         self.words = Words(self.buffer)
 
@@ -122,6 +142,16 @@ class Arena:
         for place, tensor in zip(tensors(node), leaves(value), strict=True):
             if place.device == "cpu":
                 view(self.buffer, place).copy_(tensor)
+                end = (place.offset or 0) + place.reach
+                self.filled = max(self.filled, -(-end // ALIGNMENT) * ALIGNMENT)
+
+    @property
+    def hoard(self) -> int:
+        """Bytes of memory that the candidate has the file hold, beyond the judge's own input.
+
+        Pages that it touched and unmapped again are in no process's account.
+        """
+        return max(0, os.fstat(self.fd).st_blocks * 512 - self.filled)
 
     def close(self) -> None:
         """Let go of the memory; tensors that still view it keep it alive until they go."""

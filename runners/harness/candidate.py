@@ -37,8 +37,6 @@ from runners.harness.cuda.guest import Guest, stand_in
 from runners.harness.sandbox import isolate
 from runners.harness.values import Node, TensorNode, UndescribableError, describe, leaves, restore
 
-JOB = Path("/tmp/job")  # noqa: S108 - the sandbox mounts an own /tmp for every candidate
-
 Claims = tuple[float, float]
 """What a candidate says that a call took: wall time and, on the CPU, CPU time, in ns."""
 
@@ -112,7 +110,7 @@ class Candidate:
         """Import the submission."""
         language = plugins.load(languages, self.enlisted.language)
         try:
-            self.kernel = language.build(JOB, self.enlisted.submission_file)
+            self.kernel = language.build(Path.home(), self.enlisted.submission_file)
         except language.InvalidSubmissionError as error:
             return Reply(status=Status.INVALID, message=str(error))
         return Reply(status=Status.DONE)
@@ -179,7 +177,7 @@ def guarded(step: Callable[[], Reply], failure: Status) -> Reply:
 def _own_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or None
     """The traceback from the submission's first frame on."""
     frames = error.__traceback__
-    while frames and not frames.tb_frame.f_code.co_filename.startswith(str(JOB)):
+    while frames and not frames.tb_frame.f_code.co_filename.startswith(str(Path.home())):
         frames = frames.tb_next
     return frames
 
@@ -187,7 +185,7 @@ def _own_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or N
 def _headline(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         text = f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
-        return text.replace(f"{JOB}/", "")[:1500]
+        return text.replace(f"{Path.home()}/", "")[:1500]
     frames = traceback.extract_tb(_own_frames(error))
     where = f" (line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}"[:1500] + where
@@ -226,7 +224,7 @@ def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
     with os.fdopen(files, "rb") as packed:
         packed.seek(0)
         for name, text in json.load(packed).items():
-            (JOB / name).write_text(text)
+            (Path.home() / name).write_text(text)
     address = candidate.guest.local.data_ptr() if candidate.guest else 0
     orders.sendall(encode(Welcome(layers=layers, missing=missing, input_address=address)))
     candidate.serve()

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from runners.contract.evaluation import Limits
+from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
 from runners.harness.values import Node
 
@@ -62,6 +63,16 @@ class Status(StrEnum):
     """An allocation failed."""
     DISK = "disk"
     """A write failed for want of space."""
+
+
+FAILURES = {
+    Status.BUILD_FAILED: Verdict.BUILD_FAILED,
+    Status.INVALID: Verdict.INVALID_SUBMISSION,
+    Status.RAISED: Verdict.CRASHED,
+    Status.MEMORY: Verdict.MEMORY_EXCEEDED,
+    Status.DISK: Verdict.OUTPUT_EXCEEDED,
+}
+"""What a candidate's own word for a failure means."""
 
 
 class Reply(Wire):

@@ -40,6 +40,8 @@ class Round:
     steady: list[float] = field(default_factory=list)
     """The same before the submission was imported; on the CPU, where it is frozen meanwhile and
     can disturb nothing, there is no need of it."""
+    discarded: int = 0
+    """Calls that were repeated, since something seemed to run when all should stand still."""
 
     @property
     def overhead(self) -> float:
@@ -102,12 +104,14 @@ def host_interval(rounds: list[Round]) -> Interval:
 def device_interval(rounds: list[Round]) -> Interval:
     """On a GPU the candidate's events are the value, once the bound has confirmed them.
 
-    A claim below `bound - resolution` is refused with both numbers.
+    A claim below `bound - resolution` is refused with both numbers, and so is a claim of nothing
+    in any call, whatever the others are.
     """
     claim = fmean(median(each.claims) for each in rounds)
     bound = fmean(each.bound for each in rounds)
     tolerance = device_resolution(rounds)
-    if claim <= 0 or claim < bound - tolerance:
+    nothing = any(each <= 0 for of_round in rounds for each in of_round.claims)
+    if nothing or claim < bound - tolerance:
         raise Ruling(
             Verdict.TIMING_REJECTED,
             f"{claim / 1e3:.2f} us were claimed, but the judge saw {bound / 1e3:.2f} us"
@@ -156,6 +160,7 @@ def measurement(rounds: list[Round], stop: StopReason, *, on_gpu: bool) -> Measu
         resolution_ns=device_resolution(rounds) if on_gpu else max(FLOOR_NS, resolution(rounds)),
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),
+        discarded=sum(each.discarded for each in rounds),
         stop_reason=stop,
         claimed_ns=fmean(median(each.claims) for each in rounds) if on_gpu else None,
     )

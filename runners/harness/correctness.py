@@ -15,12 +15,16 @@ import torch
 
 from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Verdict
-from runners.harness.arena import lay_out
+from runners.harness.arena import Plan, lay_out
 from runners.harness.ruling import Ruling
 from runners.harness.values import Node, clone, difference
 
 PUBLIC_NONCE = b"public"
 """The key of public seeds: anybody may compute them."""
+
+
+_OF_OUTPUTS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError)
+"""What a right check may raise when it is given an output of a structure that it does not know."""
 
 
 def public_nonce(task: TaskDefinition) -> bytes:
@@ -49,6 +53,12 @@ def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
     return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
 
+def planned(data: object) -> Plan:
+    """How an input will lie in the arenas; Ruling when it is of a type that cannot travel."""
+    plan: Plan = _guarded("generate_input", lambda: lay_out(data))
+    return plan
+
+
 class TaskCode:
     """A task's reference, imported from a folder that no candidate can see.
 
@@ -58,11 +68,12 @@ class TaskCode:
     def __init__(self, folder: Path, task: TaskDefinition) -> None:
         self.task = task
         sys.path.insert(0, str(folder))
-        module = self._guarded("importing reference.py", lambda: _import(folder / "reference.py"))
+        module = _guarded("importing reference.py", lambda: _import(folder / "reference.py"))
         self._generate = _function(module, "generate_input")
         self._check = _function(module, "check_implementation")
         self._reference = getattr(module, "ref_kernel", None)
-        self._takes_seed = "seed" in _parameters(self._generate)
+        parameters = _guarded("generate_input", lambda: inspect.signature(self._generate))
+        self._takes_seed = "seed" in parameters.parameters
 
     def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
         """A fresh input; every generator of random numbers is seeded alike."""
@@ -71,33 +82,48 @@ class TaskCode:
         args = dict(workload.args)
         if self._takes_seed:
             args["seed"] = seed
-        return self._guarded("generate_input", lambda: self._generate(**args))
+        return _guarded("generate_input", lambda: self._generate(**args))
 
     def expected(self, data: object) -> Node | None:
         """The shape of a right output, when the task has a `ref_kernel` that tells."""
         if self._reference is None:
             return None
         reference = self._reference
-        output = self._guarded("ref_kernel", lambda: reference(clone(data)))
-        return lay_out(output).node
+        plan: Plan = _guarded("ref_kernel", lambda: lay_out(reference(clone(data))))
+        return plan.node
 
     def refusal(self, data: object, output: object, expected: Node | None) -> str | None:
-        """Why an output is wrong, or None; `data` is the judge's private input."""
-        actual = lay_out(output).node
-        shape = difference(expected, actual) if expected is not None else None
-        if shape:
-            return shape
-        found = self._guarded("check_implementation", lambda: self._check(data, output))
-        return _complaint(found)
+        """Why an output is wrong, or None; `data` is the judge's private input, and may change.
 
-    @staticmethod
-    def _guarded(step: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the call gives
-        try:
-            return call()
-        except (Exception, SystemExit) as error:
-            traceback.print_exc()
-            reason = f"{type(error).__name__}: {error}"
-            raise Ruling(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error
+        Where nothing is known of a right output's structure, a check that raises on this one
+        complains of it: only where the structure is right must the check itself be wrong.
+        """
+        if expected is not None:
+            shape = difference(expected, lay_out(output).node)
+            if shape:
+                return shape
+
+        def check() -> str | None:
+            try:
+                return _complaint(self._check(data, output))
+            except _OF_OUTPUTS as error:
+                if expected is not None:
+                    raise
+                return f"the output cannot be compared: {type(error).__name__}: {error}"
+
+        found: str | None = _guarded("check_implementation", check)
+        return found
+
+
+def _guarded(step: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the call gives
+    try:
+        return call()
+    except Ruling:
+        raise
+    except (Exception, SystemExit) as error:
+        traceback.print_exc()
+        reason = f"{type(error).__name__}: {error}"
+        raise Ruling(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error
 
 
 def _import(path: Path) -> ModuleType:
@@ -115,10 +141,6 @@ def _function(module: ModuleType, name: str) -> Callable[..., Any]:
     if not callable(found):
         raise Ruling(Verdict.TASK_ERROR, f"the task's reference.py has no function `{name}`")
     return found  # type: ignore[no-any-return]
-
-
-def _parameters(function: Callable[..., Any]) -> frozenset[str]:
-    return frozenset(inspect.signature(function).parameters)
 
 
 def _complaint(found: object) -> str | None:

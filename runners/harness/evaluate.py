@@ -4,6 +4,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from types import ModuleType
 
 from runners.contract.evaluation import (
     CPU,
@@ -15,7 +16,7 @@ from runners.contract.evaluation import (
 )
 from runners.contract.task import Device, Mode
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import graders
+from runners.harness import graders, languages
 from runners.harness.correctness import TaskCode, public_nonce
 from runners.harness.environment import gpu_environment, host_environment
 from runners.harness.graders.native import Grade
@@ -40,6 +41,8 @@ def evaluate(
     try:
         with workspace(request.task) as folder:
             on_gpu = choose_device(request)
+            grader = plugin(graders, request.task.grader.value)
+            plugin(languages, request.task.lang.name.lower())
             session = Session(
                 request=request,
                 code=TaskCode(folder, request.task),
@@ -50,13 +53,21 @@ def evaluate(
                 report=report,
                 isolation=isolation,
             )
-            grade = load(graders, request.task.grader).grade(session)
+            grade = grader.grade(session)
     except Ruling as ruling:
         grade = Grade()
         grade.fail(Stage.PREPARE, ruling)
     finally:
         os.close(files_fd)
     return _answer(request, grade, session or isolation, time.monotonic() - begin)
+
+
+def plugin(package: ModuleType, name: str) -> ModuleType:
+    """The task's grader or language; Ruling when this harness has none of that name."""
+    try:
+        return load(package, name)
+    except LookupError as error:
+        raise Ruling(Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}") from error
 
 
 def choose_device(request: EvaluationRequest) -> bool:

@@ -10,8 +10,9 @@ from typing import Self
 from pydantic import ValidationError
 
 from runners.contract.verdict import Verdict
-from runners.harness.arena import DONE, GO, READY, Words
+from runners.harness.arena import DONE, GO, READY, Arena, Words
 from runners.harness.channel import (
+    FAILURES,
     FRAME_MAX,
     GO_FRAME,
     GREETING,
@@ -39,13 +40,8 @@ START_S = 30.0
 DYING_S = 10.0
 """How long a process may take to end after it has closed its sockets: on a GPU over a second."""
 
-_VERDICTS = {
-    Status.BUILD_FAILED: Verdict.BUILD_FAILED,
-    Status.INVALID: Verdict.INVALID_SUBMISSION,
-    Status.RAISED: Verdict.CRASHED,
-    Status.MEMORY: Verdict.MEMORY_EXCEEDED,
-    Status.DISK: Verdict.OUTPUT_EXCEEDED,
-}
+LATE_S = 2.0
+"""How far beyond its deadline that wait may reach."""
 
 
 class StartError(Exception):
@@ -55,8 +51,16 @@ class StartError(Exception):
 class Handle:
     """One candidate process, frozen whenever it is not being asked something."""
 
-    def __init__(self, template: Template, enlisted: Enlistment, shared: list[int]) -> None:
+    def __init__(
+        self,
+        template: Template,
+        enlisted: Enlistment,
+        shared: list[int],
+        arena: Arena | None = None,
+    ) -> None:
         self.enlisted = enlisted
+        self.arena = arena
+        self.next_look = 0.0
         self.log = bytearray()
         self.silent = False
         self.orders, theirs = pair()
@@ -110,7 +114,7 @@ class Handle:
 
     def ask(self, order: bytes, deadline: Deadline) -> Exchange:
         """Give an order to the frozen candidate, let it run, and freeze it when it has replied."""
-        with self._ruling():
+        with self._ruling(deadline):
             self._refuse_unasked()
             return self._answered(order, deadline)
 
@@ -119,7 +123,7 @@ class Handle:
 
         The window begins before the input can be read and ends when every thread stands still.
         """
-        with self._ruling():
+        with self._ruling(deadline):
             self._refuse_unasked()
             self.orders.sendall(order)
             self.process.thaw()
@@ -139,8 +143,9 @@ class Handle:
         self.process.thaw()
         frame = self._await_frame(deadline)
         end = self.process.freeze()
-        reply = self._judged(frame)
-        return Exchange(end - begin, reply, self.process.cpu_ns() - used)
+        used = self.process.cpu_ns() - used
+        self._enforce(deadline)
+        return Exchange(end - begin, self._judged(frame), used)
 
     def race(self, order: bytes, deadline: Deadline, window: Window, words: Words) -> Exchange:
         """Let the candidate get ready for an order, and hand it over by words in shared memory.
@@ -148,7 +153,7 @@ class Handle:
         The clock starts before `window.open` makes the input visible and stops when
         `window.close` has made the answer the judge's own. The candidate is frozen afterwards.
         """
-        with self._ruling():
+        with self._ruling(deadline):
             self._refuse_unasked()
             turn = words.read(GO) + 1
             self.orders.sendall(order)
@@ -163,16 +168,23 @@ class Handle:
             end = time.perf_counter_ns()
             frame = self._await_frame(deadline)
             self.process.freeze()
+            self._enforce(deadline)
             return Exchange(end - begin, self._judged(frame))
+
+    def confirm_stood(self, deadline: Deadline) -> None:
+        """Refuse a candidate that has run since it was frozen: what was read might be its work."""
+        with self._ruling(deadline):
+            self.process.confirm_stood()
 
     def _judged(self, frame: bytes) -> Reply:
         reply = Reply.model_validate_json(frame)
         self._drain()
-        self._refuse_failure(reply)
+        if reply.status is not Status.DONE:
+            raise Ruling(FAILURES[reply.status], reply.message)
         return reply
 
     @contextmanager
-    def _ruling(self) -> Iterator[None]:
+    def _ruling(self, deadline: Deadline) -> Iterator[None]:
         """Turn every way in which a candidate can fail into its verdict."""
         try:
             yield
@@ -186,7 +198,7 @@ class Handle:
         except BlockingIOError as error:
             raise Ruling(Verdict.DISALLOWED, "the candidate does not read its orders") from error
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise self._ruling_of_hang_up() from error
+            raise self._ruling_of_hang_up(deadline) from error
 
     def _look(self, deadline: Deadline) -> None:
         """While spinning: raise when the candidate failed instead of answering."""
@@ -229,7 +241,12 @@ class Handle:
     def _enforce(self, deadline: Deadline) -> None:
         if deadline.remaining < 0:
             raise Ruling(Verdict.TIMED_OUT, "the time limit passed")
-        if memory_of_tree(self.process.pid) > self.enlisted.limits.memory:
+        now = time.monotonic()
+        if now < self.next_look:
+            return
+        self.next_look = now + WATCH_S
+        held = memory_of_tree(self.process.pid) + (self.arena.hoard if self.arena else 0)
+        if held > self.enlisted.limits.memory:
             limit = self.enlisted.limits.memory >> 20
             raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {limit} MiB of memory were used")
 
@@ -255,14 +272,10 @@ class Handle:
             self.poll.unregister(self.output)
         self.silent = True
 
-    def _refuse_failure(self, reply: Reply) -> None:
-        verdict = _VERDICTS.get(reply.status)
-        if verdict is not None:
-            raise Ruling(verdict, reply.message)
-
-    def _ruling_of_hang_up(self) -> Ruling:
+    def _ruling_of_hang_up(self, deadline: Deadline) -> Ruling:
         # A dying process closes its sockets a moment before it can be waited for.
-        select.select([self.process.pidfd], [], [], DYING_S)
+        wait = min(DYING_S, max(0.0, deadline.remaining) + LATE_S)
+        select.select([self.process.pidfd], [], [], wait)
         try:
             self.process.check()
         except ProcessGoneError as gone:

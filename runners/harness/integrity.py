@@ -12,7 +12,9 @@ from runners.harness.values import Node, TensorNode, leaves, tensors
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
+    flat = tensor.contiguous().reshape(-1)
+    # A single element keeps whatever stride it had, which bytes cannot have.
+    return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
 
 def _same(left: torch.Tensor, right: torch.Tensor) -> bool:

@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
+from runners.contract.evaluation import Limits
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.arena import Arena, Plan, lay_out
+from runners.harness.arena import Arena, Plan
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
+from runners.harness.correctness import planned
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.handle import Handle
@@ -17,10 +19,21 @@ from runners.harness.integrity import changes_in, refuse_changed
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
-from runners.harness.values import Node, TensorNode, restore
+from runners.harness.values import Node, TensorNode, UndescribableError, difference, restore
 
-THREADS = len(os.sched_getaffinity(0))
-"""How many threads a kernel on the CPU may use: every core of the machine."""
+CORES = len(os.sched_getaffinity(0))
+"""How many threads can run at once."""
+
+
+def threads_of(limits: Limits) -> int:
+    """How many threads torch is to use: every core, as far as the limit allows.
+
+    The limit on processes counts threads as well, and a kernel may want some of its own.
+    """
+    return min(CORES, limits.processes // 2)
+
+
+TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
 class Seat:
@@ -52,25 +65,46 @@ class Seat:
 
         `expected` tells where on a GPU the output is wanted; on the CPU it is fetched.
         """
-        plan = lay_out(value)
-        order = Order(operation=operation, value=plan.node)
-        return self.handle.step(encode(order), deadline, lambda: self.arena.write(plan.node, value))
+        plan = self._plan(value)
+        order = self._packed(Order(operation=operation, value=plan.node))
+        return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
 
-    def fetch(self, reply: Reply) -> Any:  # noqa: ANN401 - whatever the kernel gave
-        """The judge's own copy of the output, read while the candidate stands still."""
+    def _plan(self, value: object) -> Plan:
+        plan = planned(value)
+        if plan.host_size > self.arena.size:
+            raise Ruling(Verdict.TASK_ERROR, TOO_LARGE)
+        return plan
+
+    @staticmethod
+    def _packed(order: Order) -> bytes:
+        try:
+            return encode(order)
+        except ValueError as error:
+            raise Ruling(Verdict.TASK_ERROR, "an input of the task has too many parts") from error
+
+    def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:  # noqa: ANN401
+        """The judge's own copy of the output, read while the candidate stands still.
+
+        What is described otherwise than `expected` is refused before any of it is read.
+        """
         if reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        wrong = difference(expected, reply.output) if expected is not None else None
+        if wrong:
+            raise Ruling(Verdict.WRONG_ANSWER, wrong)
         room = self.session.request.limits.memory
 
         def read(node: TensorNode) -> torch.Tensor:
             nonlocal room
+            if deadline.remaining < 0:
+                raise Ruling(Verdict.TIMED_OUT, "the time limit passed while the output was read")
             found = self._read(node, room)
-            room -= found.nbytes if node.device == "cpu" else 0
+            room -= node.room if node.device == "cpu" else 0
             return found
 
         try:
             return restore(reply.output, read)
-        except (UnreadableError, ValueError, OverflowError) as error:
+        except (UnreadableError, UndescribableError, ValueError, OverflowError) as error:
             raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
 
     def _read(self, node: TensorNode, room: int) -> torch.Tensor:
@@ -95,14 +129,15 @@ def enlisted(
     """A fresh candidate process with its memory, killed at the end; its log is kept."""
     enlistment = Enlistment(
         limits=session.request.limits,
-        threads=THREADS,
-        language="python",
+        threads=threads_of(session.request.limits),
+        language=session.request.task.lang.name.lower(),
         submission_file=session.request.task.submission_file,
         arena_size=arena.size,
         shared=shared,
     )
     with session.lasting("start"):
-        handle = Handle(session.template, enlistment, [session.files_fd, arena.fd, *device_fds])
+        fds = [session.files_fd, arena.fd, *device_fds]
+        handle = Handle(session.template, enlistment, fds, arena)
     try:
         session.greet(handle.welcome)
         yield handle
@@ -117,7 +152,7 @@ def host_arena(session: Session, room: Plan) -> Iterator[Arena]:
     """Shared host memory with room for a task's inputs, as far as the limits allow."""
     size = session.request.limits.memory
     if room.host_size > size:
-        raise Ruling(Verdict.TASK_ERROR, "an input of the task exceeds the memory limit")
+        raise Ruling(Verdict.TASK_ERROR, TOO_LARGE)
     with Arena(size) as arena:
         yield arena
 

@@ -7,11 +7,14 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 from pydantic import ValidationError
@@ -27,6 +30,7 @@ from runners.harness.handle import StartError
 from runners.harness.process import adopt_orphans, keep_freed_memory
 from runners.harness.ruling import Ruling
 from runners.harness.sandbox.tree import KILL_S, kill_beneath
+from runners.harness.sandbox.view import SHARED_JOB
 from runners.harness.template import Template, fork_template
 from runners.harness.version import HARNESS_VERSION
 from runners.plugins import load, names
@@ -109,6 +113,8 @@ def _sweep() -> None:
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             continue
+    for job in Path(tempfile.gettempdir()).glob(f"{SHARED_JOB}*"):
+        shutil.rmtree(job, ignore_errors=True)
 
 
 def _serve_one(out: int, isolation: Isolation) -> int:

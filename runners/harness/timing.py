@@ -13,7 +13,6 @@ import torch
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
-from runners.harness.arena import lay_out
 from runners.harness.channel import Operation, Reply
 from runners.harness.clocks import (
     Round,
@@ -22,12 +21,12 @@ from runners.harness.clocks import (
     interval_of,
     measurement,
 )
-from runners.harness.correctness import seed_of
+from runners.harness.correctness import planned, seed_of
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
 from runners.harness.ruling import Ruling
-from runners.harness.seat import THREADS, Seat
+from runners.harness.seat import CORES, Seat
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
 from runners.harness.values import Node
@@ -40,6 +39,10 @@ SETTLING = 2
 """The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
 FLUSH_BYTES = 32 << 20
 """Written by the judge before every window, so that no input waits in a near cache."""
+SAMPLES_LEAST = 3
+"""How many samples a round has, however near its end is."""
+DISCARDS_MOST = 10
+"""How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
 MARGIN = 1.3
 """A round is begun only when this many times the last round's duration is left."""
 
@@ -74,7 +77,7 @@ class Stopwatch:
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
         self.fixed = session.code.generate(workload, seed_of(session.nonce, workload, -1))
         self.expected = session.code.expected(self.fixed)
-        self.room = lay_out(self.fixed)
+        self.room = planned(self.fixed)
         self.index = 0
         if session.on_gpu and self.expected is None:
             self.expected = self._discover()
@@ -132,27 +135,53 @@ class Stopwatch:
             seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
     def _round(self, anchor: Seat, done: int) -> Round:
-        result = Round(threads=THREADS)
+        result = Round(threads=min(CORES, self.session.request.limits.processes))
         with take_seat(self.session, self.room, self.expected) as seat:
             self._settle(seat)
             if self.session.on_gpu:
                 result.steady = self._calibrate(seat, anchor)
             with self.session.lasting("build"):
                 seat.build(self.deadline)
-            begin = self.deadline.remaining
             for _ in range(WARM_UPS):
                 self._call(seat)
-            per_call = (begin - self.deadline.remaining) / WARM_UPS
             known = frozenset(seat.handle.process.strays)
-            for _ in range(self._samples(per_call, done)):
-                exchange = self._call(seat)
-                result.windows.append(exchange.window_ns)
-                result.claims.append(exchange.reply.claimed_ns)
+            until = self._share_of_round(done)
+            while self._wants_more(result, until):
+                self._sample(seat, anchor, result)
                 refuse_new_processes(known, seat.handle.process.strays)
-                self._interleave(anchor, result)
-                if not self.session.on_gpu:
-                    result.used.append(exchange.cpu_ns)
         return result
+
+    def _share_of_round(self, done: int) -> Deadline:
+        rounds_left = max(1, self.policy.looks[0] - done)
+        return Deadline.after(self.share.remaining / MARGIN / rounds_left)
+
+    def _wants_more(self, result: Round, until: Deadline) -> bool:
+        """As many samples as the policy wants and the time limit has room for, at least 3."""
+        have = len(result.windows)
+        return have < SAMPLES_LEAST or (have < self.policy.samples and until.remaining > 0)
+
+    def _sample(self, seat: Seat, anchor: Seat, result: Round) -> None:
+        """Time one call and calibrate beside it.
+
+        Neither counts unless the candidate stood still from the moment of its answer until both
+        were done: else it could have finished its work after its time, or worked against the
+        calibration. A busy machine can look like that now and then, and only then.
+        """
+        restless = seat.handle.process.restless
+        exchange = self._call(seat)
+        touched = self._touch(anchor)
+        seat.handle.confirm_stood(self.deadline)
+        if seat.handle.process.restless > restless:
+            result.discarded += 1
+            if result.discarded > DISCARDS_MOST:
+                raise Ruling(Verdict.DISALLOWED, "the kernel works on after its calls")
+            return
+        result.windows.append(exchange.window_ns)
+        result.claims.append(exchange.reply.claimed_ns)
+        result.beside.append(anchor.overhead(touched))
+        result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
+        if not self.session.on_gpu:
+            result.used.append(exchange.cpu_ns)
 
     def _calibrate(self, seat: Seat, anchor: Seat) -> list[float]:
         """The trusted candidate's overhead while the other one is still trusted, too."""
@@ -161,17 +190,6 @@ class Stopwatch:
             self._touch(seat)  # a window of its own between two, as it will be later
             steady.append(anchor.overhead(self._touch(anchor)))
         return steady
-
-    def _samples(self, per_call: float, done: int) -> int:
-        """As many samples as the policy wants and the time limit has room for, at least 3."""
-        rounds_left = max(1, self.policy.looks[0] - done)
-        room = int(self.share.remaining / MARGIN / rounds_left / max(per_call, 1e-6))
-        return max(3, min(self.policy.samples, room))
-
-    def _interleave(self, anchor: Seat, result: Round) -> None:
-        touched = self._touch(anchor)
-        result.beside.append(anchor.overhead(touched))
-        result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
 
     def _touch(self, seat: Seat) -> Exchange:
         self._flush()
@@ -182,7 +200,7 @@ class Stopwatch:
         with self.session.lasting("run"):
             self._flush()
             exchange = seat.call(Operation.RUN, data, self.expected, self.deadline)
-        verify(seat, data, exchange.reply, self.expected)
+        verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange
 
     def _flush(self) -> None:
@@ -200,21 +218,27 @@ def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
     """One warm, checked call under the profiler in a fresh candidate."""
     data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
     expected = session.code.expected(data)
-    with take_seat(session, lay_out(data), expected) as seat:
+    with take_seat(session, planned(data), expected) as seat:
         seat.build(deadline)
         for _ in range(WARM_UPS):
             seat.call(Operation.RUN, data, expected, deadline)
         exchange = seat.call(Operation.PROFILE, data, expected, deadline)
-        verify(seat, data, exchange.reply, expected)
+        verify(seat, data, exchange.reply, expected, deadline=deadline)
 
 
-def verify(seat: Seat, data: object, reply: Reply, expected: Node | None) -> None:
-    """Refuse a wrong output, or an input that was changed where the task does not allow it."""
+def verify(
+    seat: Seat, data: object, reply: Reply, expected: Node | None, *, deadline: Deadline
+) -> None:
+    """Refuse a wrong output, or an input that was changed where the task does not allow it.
+
+    The check comes last: only then must everything be read, and only it may change `data`.
+    """
     session = seat.session
     with session.lasting("check"):
-        output = seat.fetch(reply)
+        output = seat.fetch(reply, expected, deadline)
+        if not session.request.task.mutates_inputs:
+            seat.refuse_changes(data, reply)
+        seat.handle.confirm_stood(deadline)
         wrong = session.code.refusal(data, output, expected)
         if wrong:
             raise Ruling(Verdict.WRONG_ANSWER, wrong)
-        if not session.request.task.mutates_inputs:
-            seat.refuse_changes(data, reply)

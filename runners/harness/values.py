@@ -55,6 +55,11 @@ class TensorNode(Wire):
         return self.span * self.itemsize
 
     @property
+    def room(self) -> int:
+        """Bytes that a copy takes at most: gaps between elements are copied as well."""
+        return max(self.span, self.numel) * self.itemsize
+
+    @property
     def numel(self) -> int:
         """How many elements the tensor shows."""
         return math.prod(self.shape)
@@ -106,14 +111,17 @@ class UndescribableError(TypeError):
     """A value that is no nesting of tensors, lists, tuples, dicts and scalars."""
 
 
+DEPTH = 32
+"""How deep lists, tuples and dicts may lie in one another, in either direction."""
+
+
 def describe(value: object, place: Place) -> Node:
-    """Describe a nested value; `place` says where each tensor lies. Deeper than 32 is refused."""
+    """Describe a nested value; `place` says where each tensor lies."""
     return _describe(value, place, 0)
 
 
 def _describe(value: object, place: Place, depth: int) -> Node:
-    if depth > 32:
-        raise UndescribableError("nested more than 32 deep")
+    _refuse_deep(depth)
     if isinstance(value, torch.Tensor):
         return place(value)
     if isinstance(value, (list, tuple)):
@@ -123,6 +131,11 @@ def _describe(value: object, place: Place, depth: int) -> Node:
         pairs = ((_key(key), _describe(item, place, depth + 1)) for key, item in value.items())
         return DictNode(items=tuple(pairs))
     return _describe_scalar(value)
+
+
+def _refuse_deep(depth: int) -> None:
+    if depth > DEPTH:
+        raise UndescribableError(f"nested more than {DEPTH} deep")
 
 
 def _key(key: object) -> str | int:
@@ -141,14 +154,19 @@ def _describe_scalar(value: object) -> Node:
 
 def restore(node: Node, fetch: Fetch) -> Any:  # noqa: ANN401 - the value's type is the node's
     """Build the value which a node describes; `fetch` gives each tensor."""
+    return _restore(node, fetch, 0)
+
+
+def _restore(node: Node, fetch: Fetch, depth: int) -> Any:  # noqa: ANN401 - as `restore`
+    _refuse_deep(depth)
     match node:
         case TensorNode():
             return fetch(node)
         case SequenceNode():
-            items = (restore(item, fetch) for item in node.items)
+            items = (_restore(item, fetch, depth + 1) for item in node.items)
             return list(items) if node.kind == "list" else tuple(items)
         case DictNode():
-            return {key: restore(item, fetch) for key, item in node.items}
+            return {key: _restore(item, fetch, depth + 1) for key, item in node.items}
         case FloatNode():
             return float.fromhex(node.value)
         case ScalarNode():
@@ -205,11 +223,13 @@ def difference(expected: Node, actual: Node, where: str = "the output") -> str |
             found = _sequence_difference(expected, actual, where)
         case DictNode(), DictNode():
             found = _dict_difference(expected, actual, where)
-        case ((FloatNode() | ScalarNode()), (FloatNode() | ScalarNode())):
-            pass
-        case _:
-            found = f"{where} is a {actual.kind}, a {expected.kind} is expected"
+        case _ if _kind(expected) != _kind(actual):
+            found = f"{where} is a {_kind(actual)}, a {_kind(expected)} is expected"
     return found
+
+
+def _kind(node: Node) -> str:
+    return type(node.value).__name__ if isinstance(node, ScalarNode) else node.kind
 
 
 def _sequence_difference(expected: SequenceNode, actual: SequenceNode, where: str) -> str | None:

@@ -1,40 +1,46 @@
 """Runs the harness on this machine: one warm process a slot, one slot a GPU or one for the CPU."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from runners.backends.local_process.gpus import Gpu, find_gpus
+from runners.backends.local_process.harness import Walls
 from runners.backends.local_process.pool import LocalRunner, Slot
 from runners.contract.evaluation import CPU
 from runners.contract.runner import Runner, RunnerError
 
 
-def create(*, slots: Mapping[str, int] | None = None, strict: bool = False) -> Runner:
+def create(
+    *,
+    slots: Mapping[str, int] | None = None,
+    strict: bool = False,
+    hidden: Iterable[Path] = (),
+) -> Runner:
     """A runner over this machine's GPUs, or over its CPU where it has none.
 
     `slots` asks for a number of slots by GPU type; a GPU never gets more than one. `strict`
-    refuses to run where a layer of the sandbox is missing.
+    refuses to run where a layer of the sandbox is missing; no submission sees the folders `hidden`.
     """
     found = find_gpus()
     kinds = list(dict.fromkeys(gpu.kind for gpu in found)) or [CPU]
     wanted = slots or {kind: max(1, _count(found, kind)) for kind in kinds}
-    return LocalRunner(
-        {kind: _slots(kind, count, found, strict=strict) for kind, count in wanted.items()}
-    )
+    walls = Walls(strict=strict, hidden=tuple(hidden))
+    return LocalRunner({kind: _slots(kind, count, found, walls) for kind, count in wanted.items()})
 
 
 def _count(found: tuple[Gpu, ...], kind: str) -> int:
     return sum(gpu.kind == kind for gpu in found)
 
 
-def _slots(kind: str, count: int, found: tuple[Gpu, ...], *, strict: bool) -> tuple[Slot, ...]:
+def _slots(kind: str, count: int, found: tuple[Gpu, ...], walls: Walls) -> tuple[Slot, ...]:
     if kind == CPU:
         if count != 1:
             raise RunnerError(
                 f"{count} slots of {CPU} are asked for; a machine runs one evaluation at a time "
                 "on its CPU, because two would disturb each other's times"
             )
-        return (Slot(CPU, None, strict=strict),)
+        return (Slot(CPU, None, walls),)
     gpus = [gpu for gpu in found if gpu.kind == kind]
     if not 1 <= count <= len(gpus):
         raise RunnerError(f"{count} slots of {kind} are asked for; this machine has {len(gpus)}")
-    return tuple(Slot(kind, gpu, strict=strict) for gpu in gpus[:count])
+    return tuple(Slot(kind, gpu, walls) for gpu in gpus[:count])

@@ -7,6 +7,7 @@ import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -38,11 +39,22 @@ class _Line(Wire):
     error: str | None = None
 
 
-def command(gpu: Gpu | None, *, strict: bool) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """What is asked of the sandbox of every harness."""
+
+    strict: bool = False
+    """Whether to refuse to run where a layer is missing."""
+    hidden: tuple[Path, ...] = ()
+    """Folders that no submission may see, wherever they lie."""
+
+
+def command(gpu: Gpu | None, walls: Walls) -> list[str]:
     """How a harness is started."""
     line = [sys.executable, "-m", "runners.harness", "--serve"]
     line += ["--gpu-index", str(gpu.index)] if gpu else []
-    return [*line, "--strict"] if strict else line
+    line += [word for folder in walls.hidden for word in ("--hide", str(folder.resolve()))]
+    return [*line, "--strict"] if walls.strict else line
 
 
 def environment(gpu: Gpu | None) -> dict[str, str]:
@@ -170,11 +182,11 @@ class Harness:
         await asyncio.wait({self._listener})
 
 
-async def start_harness(gpu: Gpu | None, *, strict: bool) -> Harness:
+async def start_harness(gpu: Gpu | None, walls: Walls) -> Harness:
     """Start a harness in a session of its own and wait until it is ready."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *command(gpu, strict=strict),
+            *command(gpu, walls),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

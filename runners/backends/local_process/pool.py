@@ -10,6 +10,7 @@ from runners.backends.local_process.harness import (
     START_S,
     Harness,
     UnreachedError,
+    Walls,
     start_harness,
 )
 from runners.calls import Calls
@@ -27,10 +28,10 @@ _log = logging.getLogger(__name__)
 class Slot:
     """A place for one evaluation at a time, with a harness that is kept warm."""
 
-    def __init__(self, kind: str, gpu: Gpu | None, *, strict: bool) -> None:
+    def __init__(self, kind: str, gpu: Gpu | None, walls: Walls) -> None:
         self.kind = kind
         self._gpu = gpu
-        self._strict = strict
+        self._walls = walls
         self.harness: Harness | None = None
         self.offered: Capabilities | None = None
 
@@ -40,7 +41,7 @@ class Slot:
             _log.warning("harness %d died while idle; starting another", self.harness.pid)
             await self.cool()
         if self.harness is None:
-            self.harness = await start_harness(self._gpu, strict=self._strict)
+            self.harness = await start_harness(self._gpu, self._walls)
             self.offered = self.harness.capabilities
         return self.harness
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 
 import torch
 
+from runners.harness.arena import sealed_memory
 from runners.harness.channel import Transport
 from runners.harness.cuda.driver import check, raw_bytes
 from runners.harness.cuda.driver import driver as cuda_driver
@@ -45,9 +46,7 @@ class HostBuffer:
         """At least `size` fresh bytes."""
         torch.cuda.current_stream()  # makes the context that registering needs
         whole = -(-max(1, size) // mmap.PAGESIZE) * mmap.PAGESIZE
-        fd = os.memfd_create("pinned", os.MFD_CLOEXEC)
-        os.ftruncate(fd, whole)
-        return cls(fd, whole)
+        return cls(sealed_memory("pinned", whole), whole)
 
     @classmethod
     def adopt(cls, fd: int, size: int) -> Self:

@@ -22,7 +22,16 @@ from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat, enlisted, host_arena
 from runners.harness.session import Session
-from runners.harness.values import Node, TensorNode, describe, leaves, restore, tensors
+from runners.harness.values import (
+    DTYPES,
+    Node,
+    TensorNode,
+    UndescribableError,
+    describe,
+    leaves,
+    restore,
+    tensors,
+)
 
 POISON = 0xFF
 """Fills every output byte before a call: NaN in floating types, never a right answer by luck."""
@@ -66,10 +75,15 @@ def share(*sizes: int) -> list[DeviceBuffer] | list[HostBuffer]:
     """Shared buffers of these sizes: on the device, or in pinned host memory where it refuses."""
     torch.cuda.init()  # type: ignore[no-untyped-call]
     torch.zeros(1, device="cuda")  # makes the context
+    made: list[DeviceBuffer] = []
     try:
-        return [DeviceBuffer.create(size) for size in sizes]
+        for size in sizes:
+            made.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be known
     except (DriverError, AttributeError):
+        for each in made:
+            each.close()
         return [HostBuffer.create(size) for size in sizes]
+    return made
 
 
 def device_bytes(node: Node) -> int:
@@ -93,7 +107,7 @@ class DeviceSeat(Seat):
     def call(
         self, operation: Operation, value: object, expected: Node | None, deadline: Deadline
     ) -> Exchange:
-        plan = lay_out(value)
+        plan = self._plan(value)
         if plan.device_size > self.buffers.input.size:
             raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         self.arena.write(plan.node, value)
@@ -103,19 +117,20 @@ class DeviceSeat(Seat):
         self._prepare(plan.node, value)
         order = Order(operation=operation, value=plan.node, output=self.wanted)
         window = Window(open=self._reveal, close=self._capture)
-        return self.handle.race(encode(order), deadline, window, self.arena.words)
+        return self.handle.race(self._packed(order), deadline, window, self.arena.words)
 
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Without a reference output, one untimed call tells the structure of this one."""
         self._prepare(plan.node, value)
         order = Order(operation=Operation.RUN, value=plan.node)
         window = Window(open=self._reveal, close=self._capture)
-        exchange = self.handle.race(encode(order), deadline, window, self.arena.words)
+        exchange = self.handle.race(self._packed(order), deadline, window, self.arena.words)
         if exchange.reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
         try:
             wanted = replan(exchange.reply.output)
-        except (UnreadableError, ValueError, RuntimeError) as error:
+            encode(order.model_copy(update={"operation": Operation.PROFILE, "output": wanted}))
+        except (UnreadableError, UndescribableError, ValueError, RuntimeError) as error:
             raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
         if device_bytes(wanted) > self.buffers.output.size:
             raise Ruling(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
@@ -138,21 +153,17 @@ class DeviceSeat(Seat):
         torch.cuda.synchronize()
 
     @override
-    def fetch(self, reply: Reply) -> Any:
-        if reply.output is None or self.wanted is None:
+    def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:
+        if self.wanted is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
         self._places = iter(tensors(self.wanted))
-        return super().fetch(reply)
+        return super().fetch(reply, self.wanted, deadline)
 
     @override
     def _read(self, node: TensorNode, room: int) -> torch.Tensor:
-        place = next(self._places, None)
+        place = next(self._places)  # of the same structure, else it would not be read
         if node.device == "cpu":
             return self.handle.process.read(node, room)
-        same = place and (place.shape, place.dtype, place.device)
-        if place is None or same != (node.shape, node.dtype, node.device):
-            # Described, not delivered: enough to say how its structure differs.
-            return blank(node)
         return typed_view(self.buffers.snapshot, place)
 
     @override
@@ -170,22 +181,15 @@ class DeviceSeat(Seat):
         refuse_changed(pairs, self.handle.welcome.input_address, reply.output)
 
 
-def blank(node: TensorNode) -> torch.Tensor:
-    """An empty tensor of the described shape, held in no more than one element of memory."""
-    dtype = getattr(torch, node.dtype, None)
-    if not isinstance(dtype, torch.dtype) or node.device != "cuda":
-        raise UnreadableError(f"the output is a {node.dtype} tensor on device {node.device}")
-    return torch.zeros(1, dtype=dtype, device="cuda").expand(node.shape)
-
-
 def replan(node: Node) -> Node:
     """Lay a described output out anew, contiguous, in a buffer of the judge's."""
     layout = Layout()
 
     def shape_of(place: TensorNode) -> torch.Tensor:
-        if place.device != "cuda":
-            raise UnreadableError(f"the output is on device {place.device}, cuda is expected")
-        return torch.empty(place.shape, dtype=blank(place).dtype, device="meta")
+        dtype = DTYPES.get(place.dtype)
+        if dtype is None or place.device != "cuda":
+            raise UnreadableError(f"the output is a {place.dtype} tensor on device {place.device}")
+        return torch.empty(place.shape, dtype=dtype, device="meta")
 
     return describe(restore(node, shape_of), lambda tensor: layout.place(tensor, "cuda"))
 

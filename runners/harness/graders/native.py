@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.arena import Plan, lay_out
+from runners.harness.arena import Plan
 from runners.harness.channel import Operation
-from runners.harness.correctness import public_seed
+from runners.harness.correctness import planned, public_seed
 from runners.harness.deadline import Deadline
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
@@ -76,7 +76,7 @@ def _room(session: Session, tests: tuple[Workload, ...]) -> Plan:
     if not session.on_gpu:
         return none
     task = session.request.task
-    plans = (lay_out(session.code.generate(each, public_seed(task, each))) for each in tests)
+    plans = (planned(session.code.generate(each, public_seed(task, each))) for each in tests)
     return max(plans, key=lambda plan: plan.device_size, default=none)
 
 
@@ -99,7 +99,7 @@ def _test(
             expected = session.code.expected(data)
         with session.lasting("run"):
             exchange = seat.call(Operation.RUN, data, expected, deadline)
-        verify(seat, data, exchange.reply, expected)
+        verify(seat, data, exchange.reply, expected, deadline=deadline)
 
     return step
 

@@ -55,12 +55,20 @@ def options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str
     for path in view.SYSTEM:
         link = Path(path).is_symlink()
         command += ["--symlink", str(Path(path).readlink()), path] if link else []
-        command += ["--ro-bind", path, path] if Path(path).is_dir() and not link else []
+        command += _shown(path) if Path(path).is_dir() and not link else []
     command += ["--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys"]
     for folder in (*view.SCRATCH, *view.EMPTY):
         command += ["--size", str(scratch), "--tmpfs", folder]
     for path in view.interpreter():
-        command += ["--ro-bind", path, path]
+        command += _shown(path)
+    for path in view.hidden():
+        command += ["--remount-ro", path]
     for path in view.devices(gpu=gpu):
         command += ["--dev-bind-try", path, path]
     return [*command, "--chdir", str(Path(__file__).resolve().parents[3]), "--"]
+
+
+def _shown(path: str) -> list[str]:
+    """A folder read-only, with an empty one over each hidden folder that lies in it."""
+    inside = [each for each in view.hidden() if each != path and Path(each).is_relative_to(path)]
+    return ["--ro-bind", path, path, *(word for each in inside for word in ("--tmpfs", each))]

@@ -12,7 +12,9 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 from runners.contract.evaluation import Limits
@@ -55,10 +57,10 @@ def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: 
     if IsolationLayer.NAMESPACES in layers.active:
         layers.attempt(PROC, view.mount_proc)
         layers.attempt(NESTED, _forbid_namespaces)
-    view.enter_job()
-    _clean_environment()
+    job = view.enter_job(own_view=IsolationLayer.FILESYSTEM in layers.active)
+    _clean_environment(job)
     _close_others(keep_fds)
-    _take_rights_away(layers, limits, gpu=gpu)
+    _take_rights_away(layers, limits, job, gpu=gpu)
     return tuple(layers.active), layers.missing
 
 
@@ -110,19 +112,20 @@ def _forbid_namespaces() -> None:
     Path("/proc/sys/user/max_user_namespaces").write_text("0")
 
 
-def _clean_environment() -> None:
+def _clean_environment(job: str) -> None:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     os.environ.clear()
     os.environ.update(
         {
             "LANG": "C.UTF-8",
             "PATH": SEARCH_PATH,
-            "HOME": view.JOB,
-            "TMPDIR": view.SCRATCH[0],
+            "HOME": job,
+            "TMPDIR": view.SCRATCH[0] if job == view.JOB else job,
             "USER": "nobody",
         }
     )
     os.environ.update(kept)
+    tempfile.tempdir = None  # what it remembers is another process's
 
 
 def _close_others(keep: frozenset[int]) -> None:
@@ -133,22 +136,23 @@ def _close_others(keep: frozenset[int]) -> None:
         start = descriptor + 1
 
 
-def _take_rights_away(layers: Layers, limits: Limits, *, gpu: bool) -> None:
+def _take_rights_away(layers: Layers, limits: Limits, job: str, *, gpu: bool) -> None:
     layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))
     layers.attempt(CAPABILITIES, kernel.drop_capabilities)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    readable, writable = _paths(own_view=IsolationLayer.FILESYSTEM in layers.active)
+    readable, writable = _paths(job)
     layers.attempt(IsolationLayer.LANDLOCK, lambda: landlock.restrict(readable, writable))
     layers.attempt(IsolationLayer.SECCOMP, lambda: seccomp.install(gpu=gpu))
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
 
 
-def _paths(*, own_view: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _paths(job: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What Landlock lets the candidate read and write; it is stricter where it stands alone."""
-    if own_view:
+    if job == view.JOB:
         return ("/",), (*view.SCRATCH, "/dev", "/proc")
-    return (*view.SYSTEM, *view.interpreter(), "/sys"), (view.JOB, "/dev", "/proc")
+    shown = (*view.SYSTEM, *view.interpreter())
+    return (*chain.from_iterable(map(view.around_hidden, shown)), "/sys"), (job, "/dev", "/proc")
 
 
 def set_limits(limits: Limits, *, gpu: bool) -> None:

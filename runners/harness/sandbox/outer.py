@@ -14,6 +14,7 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 from collections.abc import Sequence
 
 from runners.contract.evaluation import Isolation, Limits
@@ -25,6 +26,8 @@ from runners.harness.sandbox.tree import kill_beneath
 LAUNCHER, NONE = "unshare", "none"
 CGROUP = "cgroup"
 STRICT_EXIT = 3
+_HANDED_ON = 75
+"""The exit status of a process in whose stead its child goes on."""
 _SCRATCH_BYTES = 512 << 20
 _HARNESS_PROCESSES = 4096
 _KEPT = ("CUDA_HOME", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
@@ -76,8 +79,8 @@ def _fork_under_supervisor(layers: Layers, starter: tuple[int, ...]) -> None:
         layers.missing[CGROUP] = f"{error}; process limits and the watchdog stand in"
         group = None
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    if os.fork():
-        _supervise(group, starter)
+    if child := os.fork():
+        _supervise(group, starter, child)
     if group:
         layers.attempt(CGROUP, group.enter)
 
@@ -99,7 +102,7 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     isolate.make_namespaces(layers)
     intermediate = os.pidfd_open(os.getpid())
     if os.fork():
-        os._exit(0)
+        os._exit(_HANDED_ON)
     select.select([intermediate], [], [])  # from here on the supervisor is the parent
     _die_with(supervisor)
     if not as_root and IsolationLayer.NAMESPACES in layers.active:
@@ -112,22 +115,24 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     _die_with(init)
 
 
-def _supervise(group: cgroup.Group | None, starter: tuple[int, ...]) -> None:
-    """Wait for everything to end and take over the last status; never returns.
+def _supervise(group: cgroup.Group | None, starter: tuple[int, ...], child: int) -> None:
+    """Wait for everything to end and take over the status of the child or its heir; never returns.
 
-    Once `starter` has ended nobody wants an answer any more, and a kernel that still ran would
-    disturb whatever is timed next.
+    What ends after it is an orphan, such as bubblewrap's own PID 1, killed with its parent. Once
+    `starter` has ended nobody wants an answer any more, and a kernel that still ran would disturb
+    whatever is timed next.
     """
     _let_go_of_streams()
     child_ended = _told_of_children()
-    status = 0
+    status, decided = 0, False
     try:
         while True:
             ended, last = os.waitpid(-1, os.WNOHANG)
-            if ended:
-                status = last
-            else:
+            if not ended:
                 starter = _outlived(starter, child_ended)
+            elif not decided:
+                status = last
+                decided = ended == child and _exit_status(last) != _HANDED_ON
     except ChildProcessError:
         if group:
             group.remove()
@@ -192,6 +197,8 @@ def _environment() -> dict[str, str]:
 def _settle(layers: Layers) -> None:
     """Do what only takes rights away and needs no namespace."""
     environment = _environment()
+    if IsolationLayer.FILESYSTEM not in layers.active:  # what lies in /tmp is everybody's
+        environment["TMPDIR"] = tempfile.mkdtemp(prefix="podium-", dir=view.SCRATCH[0])
     os.environ.clear()
     os.environ.update(environment)
     layers.attempt(IsolationLayer.LIMITS, _limit)

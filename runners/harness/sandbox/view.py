@@ -1,23 +1,53 @@
 """The files a sandboxed process sees: the system and the interpreter read-only, and scratch."""
 
-import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from runners.harness.sandbox import kernel
 
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix")
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - mounted afresh for each sandbox
 EMPTY = ("/run", "/home", "/root")
 JOB = "/tmp/job"  # noqa: S108 - inside the sandbox's own scratch
+SHARED_JOB = "podium-job-"
+"""How the work folders begin where `/tmp` is everybody's: each candidate has another one."""
 _BUILT_AT = "/tmp"  # noqa: S108 - only a place to mount the new root on
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _MAX_FILES = 16384
+_PACKAGES = ("site-packages", "dist-packages")
+_OWN = Path(__file__).resolve().parents[2]
+_told: list[str] = []
+
+
+def hide(folders: Iterable[str]) -> None:
+    """Keep these folders out of every sandbox that is made from now on."""
+    _told.extend(str(Path(folder).resolve()) for folder in folders)
+
+
+def hidden() -> tuple[str, ...]:
+    """The folders of the product that lie where the system's are shown.
+
+    They are its checkout, which may hold the data, the tasks and their solutions, and what `hide`
+    was told. Where the product is installed, the folder above it holds everybody's packages.
+    """
+    python = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)}
+    found = set(_told) if _OWN.parent.name in _PACKAGES else {*_told, str(_OWN.parent)}
+    kept: list[str] = []
+    for path in sorted(found - python):
+        shown = any(_beneath(path, above) for above in (*SYSTEM, *python))
+        if shown and Path(path).is_dir() and not any(_beneath(path, above) for above in kept):
+            kept.append(path)
+    return tuple(kept)
+
+
+def _beneath(path: str, above: str) -> bool:
+    return path != above and Path(path).is_relative_to(above)
 
 
 def interpreter() -> tuple[str, ...]:
@@ -25,9 +55,9 @@ def interpreter() -> tuple[str, ...]:
 
     Not the folder above `runners`: a checkout may hold the data of Podium itself.
     """
-    own = Path(__file__).resolve().parents[2]
-    paths = {sys.prefix, sys.base_prefix, str(own)}
-    paths |= {path for path in sys.path if path and Path(path).resolve() != own.parent}
+    imported = {path for path in sys.path if path and Path(path).resolve() != _OWN.parent}
+    paths = {sys.prefix, sys.base_prefix, str(_OWN), *imported}
+    paths.add(os.environ.get("CUDA_HOME", sys.prefix))  # inline CUDA is built by it
     paths |= {os.path.realpath(path) for path in paths}
     found = sorted(path for path in paths if Path(path).is_absolute() and Path(path).is_dir())
     return _outermost(found)
@@ -43,14 +73,32 @@ def unreadable_by_others() -> str | None:
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """The sorted paths which lie in no earlier one and no system folder, and hide no scratch."""
+    """The sorted paths which no earlier one and no system folder shows, and hide no scratch."""
     kept: list[str] = []
     for path in paths:
-        covered = any(Path(path).is_relative_to(above) for above in (*SYSTEM, *kept))
+        covered = any(_shows(above, path) for above in (*SYSTEM, *kept))
         covers = any(Path(below).is_relative_to(path) for below in (*SCRATCH, *EMPTY, "/proc"))
         if not covered and not covers:
             kept.append(path)
     return tuple(kept)
+
+
+def _shows(above: str, path: str) -> bool:
+    """Whether who is shown `above` sees `path` in it, and no hidden folder round it."""
+    between = (each for each in hidden() if _beneath(each, above))
+    veiled = any(Path(path).is_relative_to(each) for each in between)
+    return Path(path).is_relative_to(above) and not veiled
+
+
+def around_hidden(path: str) -> Iterator[str]:
+    """The path, or what lies in it save for hidden folders: for rules that cannot take away."""
+    inside = [each for each in hidden() if Path(each).is_relative_to(path)]
+    if not inside:
+        yield path
+    elif path not in inside:
+        for entry in sorted(Path(path).iterdir()):
+            if not entry.is_symlink():
+                yield from around_hidden(str(entry))
 
 
 def devices(*, gpu: bool) -> tuple[str, ...]:
@@ -119,11 +167,20 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
         Path(root + path).symlink_to(target)
     for name, number in _STREAMS.items():
         Path(f"{root}/dev/{name}").symlink_to(f"/proc/self/fd{number}")
+    _show_all(sources, root, plain)
+    kernel.enter_root(root)
+
+
+def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
+    """Show the sources in their order, with an empty folder over each hidden one that they hold."""
+    veils = hidden()
     for source in sources:
         source.show(root)
         os.close(source.descriptor)
-    kernel.set_mount_attributes(root, kernel.MOUNT_ATTR_RDONLY, recursive=False)
-    kernel.enter_root(root)
+        for folder in (each for each in veils if _beneath(each, source.path)):
+            kernel.mount("tmpfs", root + folder, flags, "size=1m,mode=755")
+    for folder in ("", *veils):
+        kernel.set_mount_attributes(root + folder, kernel.MOUNT_ATTR_RDONLY, recursive=False)
 
 
 def mount_proc() -> None:
@@ -132,12 +189,13 @@ def mount_proc() -> None:
     kernel.mount("proc", "/proc", flags)
 
 
-def enter_job() -> None:
-    """Make an empty work folder and stand in it."""
-    job = Path(JOB)
-    try:
-        job.mkdir(mode=0o700)
-    except OSError as error:
-        if error.errno != errno.EEXIST:
-            raise
+def enter_job(*, own_view: bool) -> str:
+    """Make a work folder that nobody has used before, stand in it, and give its path.
+
+    Where `/tmp` is not this process's own, another candidate's folder may be there.
+    """
+    if own_view:
+        Path(JOB).mkdir(mode=0o700)
+    job = JOB if own_view else tempfile.mkdtemp(prefix=SHARED_JOB)
     os.chdir(job)
+    return job

@@ -58,7 +58,7 @@ async def test_a_lost_session_begins_anew(fresh: Played, how: str) -> None:
     else:
         gateway.drop()
         gateway.forget()
-    await server.wait_for(lambda: gateway.identifies == 2 and gateway.connected, 15)
+    assert await server.wait_for(lambda: gateway.identifies == 2 and gateway.connected, 15)
     await answers(fresh)
 
 
@@ -70,7 +70,7 @@ async def test_an_outage_ends(fresh: Played) -> None:
     await server.wait_for(lambda: not gateway.connected)
     await times_out(server, answers(fresh))
     gateway.refuses = False
-    await server.wait_for(lambda: gateway.connected, RECONNECTS_WITHIN_S)
+    assert await server.wait_for(lambda: gateway.connected, RECONNECTS_WITHIN_S)
     await answers(fresh)
 
 

@@ -27,12 +27,17 @@ Judge = Callable[[EvaluationRequest], Evaluation]
 Sit = Callable[[EvaluationRequest], Session]
 
 
+@pytest.fixture(autouse=True)
+def _candidate_is_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is run, never imported, save by its own test: what is forked must find it so."""
+    monkeypatch.delitem(sys.modules, "runners.harness.candidate", raising=False)
+
+
 @pytest.fixture
 def template() -> Iterator[Template]:
     """A template of this process, which adopts the candidates' orphans meanwhile."""
     alarm = signal.getsignal(signal.SIGALRM)
     gc.collect()
-    sys.modules.pop("runners.harness.candidate", None)  # a program; only its own test imports it
     captured = sys.stdout, sys.stderr  # pytest's files, which a candidate has to close
     sys.stdout, sys.stderr = (os.fdopen(fd, "w", 1, closefd=False) for fd in (1, 2))
     forked = fork_template()

@@ -24,7 +24,7 @@ REFUSED: dict[str, tuple[str, Verdict, Stage, str]] = {
     "a set": (BODY + "return {1}", Verdict.INVALID_SUBMISSION, Stage.TEST, "type set"),
     "nothing": (BODY + "pass", Verdict.INVALID_SUBMISSION, Stage.TEST, "returned nothing"),
     "another device": (
-        BODY + "return data[0].to('meta')", Verdict.WRONG_ANSWER, Stage.TEST, "is on device meta"
+        BODY + "return data[0].to('meta')", Verdict.WRONG_ANSWER, Stage.TEST, "has device meta"
     ),
     "too many parts": (
         BODY + "return [data[0]] * 5000",

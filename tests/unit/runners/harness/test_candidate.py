@@ -54,7 +54,7 @@ class Judge:
 
 @pytest.fixture
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
-    monkeypatch.setattr(program, "JOB", tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     ours, theirs = pair()
     with Arena(ENLISTMENT.arena_size) as arena, ours, theirs:

@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from runners.harness.channel import (
+    FAILURES,
     FRAME_MAX,
     GREETING,
     Announcement,
@@ -69,3 +70,8 @@ def test_a_reply_outside_the_form_is_refused(frame: bytes) -> None:
 
 def test_a_plain_reply_is_understood() -> None:
     assert Reply.model_validate_json(b'{"status":"done"}') == Reply(status=Status.DONE)
+
+
+def test_every_status_but_done_has_its_verdict() -> None:
+    assert set(FAILURES) == set(Status) - {Status.DONE}
+    assert len(set(FAILURES.values())) == len(FAILURES)

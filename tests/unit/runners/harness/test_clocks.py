@@ -131,6 +131,24 @@ def test_a_claim_of_nothing_is_rejected_even_where_the_bound_is_nothing() -> Non
         device_interval([make_round(window=0.1 * MS, claim=0.0)] * 3)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_claim_of_nothing_in_one_call_is_rejected_whatever_the_others_are(count: int) -> None:
+    rounds = [make_round(claim=1.1 * MS) for _ in range(count)]
+    rounds[0].claims[0] = 0.0
+
+    with pytest.raises(Ruling) as no:
+        device_interval(rounds)
+
+    assert no.value.verdict is Verdict.TIMING_REJECTED
+
+
+def test_a_measurement_tells_how_many_calls_were_repeated() -> None:
+    rounds = [make_round(), make_round()]
+    rounds[0].discarded, rounds[1].discarded = 1, 2
+
+    assert measurement(rounds, StopReason.PRECISE, on_gpu=False).discarded == 3
+
+
 def test_the_resolution_on_a_gpu_counts_the_idle_gaps() -> None:
     rounds = [make_round()] * 2
 

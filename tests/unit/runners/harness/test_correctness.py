@@ -12,6 +12,7 @@ from runners.harness.arena import lay_out
 from runners.harness.correctness import (
     PUBLIC_NONCE,
     TaskCode,
+    planned,
     public_nonce,
     public_seed,
     seed_of,
@@ -165,6 +166,42 @@ def test_whatever_the_tasks_code_raises_is_the_tasks_fault(tmp_path: Path, step:
 
     with pytest.raises(Ruling, match=f"the task's {step} failed: ZeroDivisionError"):
         calls[step]()
+
+
+@pytest.mark.parametrize("output", [["a list"], 1.5, "text", {}])
+def test_an_output_that_a_check_cannot_take_is_wrong_where_no_reference_tells_its_form(
+    tmp_path: Path, output: object
+) -> None:
+    task = checking(tmp_path, "return output + 1 == 0 or output.sum() > 0 or 'too small'")
+
+    found = task.refusal(1, output, None)
+
+    assert found is not None
+    assert "the output cannot be compared: " in found
+
+
+@pytest.mark.parametrize("value", ["{1, 2}", "object()", "(x for x in ())"])
+def test_a_reference_that_gives_what_cannot_travel_is_the_tasks_fault(
+    tmp_path: Path, value: str
+) -> None:
+    task = code(
+        tmp_path,
+        f"def generate_input(): return {value}\ndef ref_kernel(_): return {value}\n"
+        "def check_implementation(*_): return True\n",
+    )
+    calls: dict[str, Callable[[], object]] = {
+        "generate_input": lambda: planned(task.generate(Workload(args={}), 1)),
+        "ref_kernel": lambda: task.expected(1),
+    }
+    for step, call in calls.items():
+        with pytest.raises(Ruling, match=f"the task's {step} failed: Undescrib") as ruling:
+            call()
+        assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def test_a_generator_of_inputs_without_a_signature_is_the_tasks_fault(tmp_path: Path) -> None:
+    with pytest.raises(Ruling, match="generate_input failed: ValueError"):
+        code(tmp_path, "generate_input = type\ncheck_implementation = id\n")
 
 
 def test_a_reference_may_import_its_neighbours(tmp_path: Path) -> None:

@@ -4,7 +4,15 @@ import os
 import pytest
 
 from runners.contract.evaluation import CaseStatus, Limits, Progress, StopReason
-from runners.contract.task import Device, Mode, RankingBy, Workload
+from runners.contract.task import (
+    Device,
+    Grader,
+    Language,
+    Mode,
+    RankingBy,
+    TaskDefinition,
+    Workload,
+)
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import handle
 from runners.harness.correctness import PUBLIC_NONCE
@@ -177,6 +185,46 @@ def test_an_input_larger_than_the_memory_limit_is_the_tasks_fault(judge: Judge) 
 
     assert found.verdict is Verdict.TASK_ERROR
     assert "exceeds the memory limit" in found.message
+
+
+def test_an_input_of_a_test_that_is_too_large_is_the_tasks_fault(judge: Judge) -> None:
+    big = make_sort_task(
+        "import torch\ndef generate_input(**_): return torch.empty(1 << 30, dtype=torch.uint8)\n"
+        "def check_implementation(*_): return True\n"
+    )
+
+    found = judge(make_judging(SORTED, task=big, limits=SMALL))
+
+    assert found.verdict is Verdict.TASK_ERROR
+    assert "exceeds the memory limit" in found.message
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (make_sort_task(grader=Grader.POPCORN), "no 'popcorn'"),
+        (make_sort_task(lang=Language.CUDA), "no 'cuda'"),
+    ],
+)
+def test_a_task_that_this_harness_cannot_judge_is_no_ones_wrong_answer(
+    judge: Judge, task: TaskDefinition, words: str
+) -> None:
+    found = judge(make_judging(task=task))
+
+    assert (found.verdict, found.stage) == (Verdict.TASK_ERROR, Stage.PREPARE)
+    assert words in found.message
+
+
+def test_a_check_that_fills_its_input_does_not_make_the_kernel_change_it(judge: Judge) -> None:
+    filling = SORT.replace("return torch.sort(data[0]).values", "return FILL(data)").replace(
+        "import torch\n",
+        "import torch\ndef FILL(data):\n"
+        "    data[1].copy_(torch.sort(data[0]).values)\n    return data[1]\n",
+    )
+
+    found = judge(make_judging(SORTED, task=make_sort_task(filling)))
+
+    assert found.verdict is Verdict.PASSED, found.message
 
 
 def test_the_isolation_names_what_the_candidate_is_confined_by(judge: Judge) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
+from runners.harness import handle as handling
 from runners.harness.arena import Arena
 from runners.harness.channel import Enlistment, Operation, Order, Status, encode
 from runners.harness.deadline import Deadline
@@ -118,6 +119,52 @@ def test_the_deadline_ends_a_call(start: Start) -> None:
         step(start(kernel("while True: pass")), seconds=0.3)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+HOARDING = """
+import ctypes, mmap, os
+FD = [fd for fd in range(3, 256) if os.path.exists(f"/proc/self/fd/{fd}")
+      and "memfd:arena" in os.readlink(f"/proc/self/fd/{fd}")]
+def custom_kernel(data):
+    for fd in FD:
+        os.posix_fallocate(fd, 0, 1 << 30)
+    return data
+"""
+
+
+def ask_often(handle: Handle) -> None:
+    handle.process.freeze()
+    handle.ask(BUILD, Deadline.after(10))
+    for _ in range(20):
+        step(handle)
+
+
+def test_memory_in_a_shared_file_that_nobody_maps_is_counted(template: Template) -> None:
+    enlistment = ENLISTMENT.model_copy(
+        update={"limits": Limits(memory=1 << 30), "arena_size": 1 << 30}
+    )
+    files = pack_files({"submission.py": HOARDING})
+    with (
+        Arena(1 << 30) as arena,
+        Handle(template, enlistment, [files, arena.fd], arena) as handle,
+        pytest.raises(Ruling, match="of memory were used") as ruling,
+    ):
+        ask_often(handle)
+
+    assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
+def test_a_candidate_that_hangs_up_is_not_waited_for_beyond_its_deadline(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start(kernel("os.closerange(3, 256); time.sleep(60)"))
+    monkeypatch.setattr(handling, "LATE_S", 0.2)
+    begin = time.monotonic()
+
+    with pytest.raises(Ruling, match="closed its line"):
+        step(handle, seconds=0.5)
+
+    assert time.monotonic() - begin < 0.5 * handling.DYING_S
 
 
 def test_an_answer_that_nobody_asked_for_is_refused(start: Start) -> None:

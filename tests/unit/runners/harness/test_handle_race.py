@@ -87,6 +87,13 @@ def die(orders: socket.socket, words: Words) -> None:
     os._exit(3)
 
 
+def die_before_a_child(orders: socket.socket, words: Words) -> None:
+    if os.fork() == 0:  # it holds the line open for longer than the race may last
+        signal.alarm(3)
+        signal.pause()
+    os._exit(3)
+
+
 def hang(orders: socket.socket, words: Words) -> None:
     signal.pause()
 
@@ -176,6 +183,7 @@ def test_what_is_printed_meanwhile_is_kept(start: Start) -> None:
     ("behave", "verdict", "words"),
     [
         (die, Verdict.CRASHED, "status 3"),
+        (die_before_a_child, Verdict.CRASHED, "status 3"),
         (hang, Verdict.TIMED_OUT, "time limit"),
         (hang_up, Verdict.DISALLOWED, "closed its line"),
         (print_much, Verdict.OUTPUT_EXCEEDED, "64 KiB"),

@@ -3,7 +3,7 @@ import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, lay_out, view
-from runners.harness.integrity import changes_in, refuse_changed, refuse_new_processes
+from runners.harness.integrity import Changes, changes_in, refuse_changed, refuse_new_processes
 from runners.harness.ruling import Ruling
 from runners.harness.values import Node, ScalarNode, TensorNode, tensors
 
@@ -95,3 +95,12 @@ def test_an_output_right_beside_an_input_does_not_give_it_back(shift: int) -> No
 
     with pytest.raises(Ruling):
         refuse(data, 0, beside.model_copy(update={"address": beside.address + shift}))
+
+
+def test_a_single_element_is_compared_whatever_its_stride() -> None:
+    left, same, other = (torch.full((3,), value).as_strided((1,), (3,)) for value in (1, 1, 2))
+    place = TensorNode(dtype="int64", shape=(1,), stride=(3,), address=0, device="cpu", offset=0)
+    nothing = ScalarNode(value=None)
+    refuse_changed(Changes([place], [left], [same]), 0, nothing)
+    with pytest.raises(Ruling, match="changed an input"):
+        refuse_changed(Changes([place], [left], [other]), 0, nothing)

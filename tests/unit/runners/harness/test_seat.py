@@ -1,4 +1,6 @@
 import os
+import signal
+from typing import Any
 
 import pytest
 import torch
@@ -9,8 +11,9 @@ from runners.harness.arena import lay_out
 from runners.harness.channel import Operation, Reply, Status
 from runners.harness.deadline import Deadline
 from runners.harness.ruling import Ruling
-from runners.harness.seat import host_seat
+from runners.harness.seat import CORES, Seat, host_seat, threads_of
 from runners.harness.session import Session
+from runners.harness.timing import verify
 from runners.harness.values import FloatNode, Node, ScalarNode, SequenceNode, TensorNode
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
@@ -20,11 +23,26 @@ ROOM = lay_out(INPUT)
 COUNTING = "import torch\ndef custom_kernel(data):\n    return torch.get_num_threads()\n"
 
 
+def nested(depth: int) -> Node:
+    node: Node = FloatNode(value="0x1p0")
+    for _ in range(depth):
+        node = SequenceNode(kind="list", items=(node,))
+    return node
+
+
+def described(
+    seat: Seat, output: Node | None, expected: Node | None = None, seconds: float = 10
+) -> Any:  # noqa: ANN401 - whatever is described
+    """What the judge fetches when the candidate describes this."""
+    reply = Reply(status=Status.DONE, output=output)
+    return seat.fetch(reply, expected, Deadline.after(seconds))
+
+
 def answered(session: Session) -> object:
     limit = Deadline.after(10)
     with host_seat(session, ROOM) as seat:
         seat.build(limit)
-        return seat.fetch(seat.call(Operation.RUN, INPUT, None, limit).reply)
+        return seat.fetch(seat.call(Operation.RUN, INPUT, None, limit).reply, None, limit)
 
 
 def test_the_judge_gets_a_copy_of_its_own(sit: Sit) -> None:
@@ -47,7 +65,7 @@ def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
     with host_seat(sit(make_judging()), ROOM) as seat:
         exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
 
-        assert torch.equal(seat.fetch(exchange.reply), INPUT[1])
+        assert torch.equal(seat.fetch(exchange.reply, None, Deadline.after(10)), INPUT[1])
         assert 0 < seat.overhead(exchange) < exchange.window_ns
 
 
@@ -59,6 +77,11 @@ def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
         (TensorNode(dtype="float32", shape=(3,), stride=(1,), address=8), "cannot be read"),
         (FloatNode(value="no number"), "invalid hexadecimal"),
         (FloatNode(value="0x1p99999"), "too large"),
+        (nested(33), "nested more than 32 deep"),
+        (
+            TensorNode(dtype="uint8", shape=(1 << 48, 1 << 48, 0), stride=(1, 1, 1)),
+            "cannot be laid out",
+        ),
     ],
 )
 def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, words: str) -> None:
@@ -66,7 +89,7 @@ def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, word
         host_seat(sit(make_judging()), ROOM) as seat,
         pytest.raises(Ruling, match=words) as ruling,
     ):
-        seat.fetch(Reply(status=Status.DONE, output=output))
+        described(seat, output)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
@@ -75,16 +98,87 @@ def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
     with host_seat(session, ROOM) as seat:
         wide = TensorNode(dtype="uint8", shape=(40 << 20,), stride=(0,), address=seat.base)
-        assert seat.fetch(Reply(status=Status.DONE, output=wide)).numel() == 40 << 20
+        assert described(seat, wide).numel() == 40 << 20
 
         both = SequenceNode(kind="list", items=(wide, wide))
         with pytest.raises(Ruling, match="larger than the memory limit"):
-            seat.fetch(Reply(status=Status.DONE, output=both))
+            described(seat, both)
+
+
+def test_the_gaps_of_an_output_count_against_the_memory_limit(sit: Sit) -> None:
+    session = sit(make_judging(limits=Limits(memory=64 << 20)))
+    with host_seat(session, ROOM) as seat:
+        sparse = TensorNode(dtype="uint8", shape=(2,), stride=(40 << 20,), address=seat.base)
+        assert described(seat, sparse).shape == (2,)
+
+        both = SequenceNode(kind="list", items=(sparse, sparse))
+        with pytest.raises(Ruling, match="larger than the memory limit"):
+            described(seat, both)
+
+
+def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit: Sit) -> None:
+    expected = lay_out(torch.zeros(3)).node
+    with host_seat(sit(make_judging()), ROOM) as seat:
+        nowhere = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=8)
+        with pytest.raises(Ruling, match=r"has shape \[4\], \[3\] is expected") as ruling:
+            described(seat, nowhere, expected)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_reading_an_output_ends_at_the_deadline(sit: Sit) -> None:
+    with host_seat(sit(make_judging()), ROOM) as seat:
+        here = TensorNode(dtype="uint8", shape=(3,), stride=(1,), address=seat.base)
+        with pytest.raises(Ruling, match="time limit") as ruling:
+            described(seat, here, seconds=-1)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (torch.zeros(80 << 20, dtype=torch.uint8), "exceeds the memory limit"),
+        ([torch.zeros(1)] * 2000, "too many parts"),
+        (torch.zeros(3).to(torch.float8_e5m2fnuz), "float8_e5m2fnuz"),
+        (torch.zeros(3, device="meta"), "device meta"),
+        (torch.eye(3).to_sparse(), "of layout torch.sparse_coo"),
+        ({1, 2}, "type set"),
+    ],
+    ids=["large", "many parts", "dtype", "device", "sparse", "set"],
+)
+def test_an_input_that_cannot_travel_is_the_tasks_fault(
+    sit: Sit, value: object, words: str
+) -> None:
+    session = sit(make_judging(limits=Limits(memory=64 << 20)))
+    with host_seat(session, ROOM) as seat, pytest.raises(Ruling, match=words) as ruling:
+        seat.call(Operation.TOUCH, value, None, Deadline.after(10))
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(sit: Sit) -> None:
+    limit = Deadline.after(10)
+    with host_seat(sit(make_judging(SORTED)), ROOM) as seat:
+        seat.build(limit)
+        reply = seat.call(Operation.RUN, INPUT, None, limit).reply
+        verify(seat, INPUT, reply, None, deadline=limit)
+        signal.pidfd_send_signal(seat.handle.process.pidfd, signal.SIGCONT)
+
+        with pytest.raises(Ruling, match="broke a stop") as ruling:
+            verify(seat, INPUT, reply, None, deadline=limit)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+@pytest.mark.parametrize(("processes", "threads"), [(4, min(CORES, 2)), (1000, CORES)])
+def test_torch_may_use_every_core_that_the_limit_leaves(processes: int, threads: int) -> None:
+    assert threads_of(Limits(processes=processes)) == threads
 
 
 def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:
     with host_seat(sit(make_judging()), ROOM) as seat, pytest.raises(Ruling) as ruling:
-        seat.fetch(Reply(status=Status.DONE))
+        described(seat, None)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 

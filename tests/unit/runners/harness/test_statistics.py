@@ -41,6 +41,12 @@ def test_one_value_has_an_infinite_interval() -> None:
     assert found.half_width == math.inf
 
 
+def test_two_values_leave_one_degree_of_freedom() -> None:
+    found = log_interval([1.0, math.exp(0.02)])
+
+    assert found.half_width == pytest.approx(math.exp(0.01) * math.expm1(12.7062 * 0.01))
+
+
 @given(st.lists(positive, min_size=2, max_size=20))
 def test_the_centre_lies_between_the_extremes(values: list[float]) -> None:
     found = log_interval(values)

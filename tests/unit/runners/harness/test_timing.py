@@ -10,6 +10,7 @@ from runners.harness import timing
 from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
+from runners.harness.process import Subject
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat, host_seat
 from runners.harness.timing import WARM_UPS, Allowance, Stopwatch, profile
@@ -105,6 +106,55 @@ def test_a_longer_kernel_takes_longer_by_its_own_time(sit: Sit) -> None:
     short, long = (watch(sit, slowed(seconds)).measure().time_ns for seconds in (0.01, 0.03))
 
     assert long - short == pytest.approx(20e6, rel=0.25)
+
+
+def test_slow_warm_ups_do_not_choose_how_many_calls_are_timed(sit: Sit) -> None:
+    slow_at_first = SORTED.replace("def", "import time\ncalls = []\ndef").replace(
+        "    return",
+        "    calls.append(1)\n    time.sleep(0.4 if len(calls) < 4 else 0)\n    return",
+    )
+    policy = RoundPolicy(looks=(2,), samples=12)
+
+    found = watch(sit, slow_at_first, seconds=9, rounds=policy).measure()
+
+    assert [len(samples) for samples in found.samples] == [12, 12]
+
+
+def restless(at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the machine look busy, as often as calls are counted in `at`."""
+    asked: list[int] = []
+    confirm = Subject.confirm_stood
+
+    def counting(subject: Subject) -> None:
+        confirm(subject)
+        asked.append(1)
+        subject.restless += len(asked) in at
+
+    monkeypatch.setattr(Subject, "confirm_stood", counting)
+
+
+def test_a_call_beside_which_something_ran_is_repeated(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
+    with host_seat(stopwatch.session, stopwatch.room) as anchor:
+        restless(set(range(1, 300, 25)), monkeypatch)
+        found = stopwatch._round(anchor, 0)
+
+    assert 0 < found.discarded <= 4
+    assert {len(found.windows), len(found.beside), len(found.used), len(found.claims)} == {4}
+
+
+def test_a_kernel_beside_which_something_always_runs_is_refused(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
+    with host_seat(stopwatch.session, stopwatch.room) as anchor:
+        restless(set(range(1000)), monkeypatch)
+        with pytest.raises(Ruling, match="works on after its calls") as ruling:
+            stopwatch._round(anchor, 0)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
 
 
 GPU_LOOKS = RoundPolicy(looks=(2, 4), samples=5)

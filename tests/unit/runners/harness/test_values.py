@@ -1,4 +1,5 @@
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from runners.harness.values import (
     NODE,
     FloatNode,
     Node,
+    SequenceNode,
     TensorNode,
     UndescribableError,
     clone,
@@ -123,6 +125,25 @@ def test_endless_nesting_is_refused() -> None:
         node_of(value)
 
 
+@pytest.mark.parametrize("depth", [32, 33])
+def test_what_is_described_deeper_than_it_may_be_is_not_restored(depth: int) -> None:
+    node: Node = FloatNode(value="0x1p0")
+    for _ in range(depth):
+        node = SequenceNode(kind="list", items=(node,))
+
+    deep = pytest.raises(UndescribableError, match="32 deep") if depth > 32 else nullcontext()
+    with deep:
+        restore(node, Shelf().fetch)
+
+
+def test_a_copy_takes_room_for_gaps_and_for_what_is_shown_twice() -> None:
+    gaps, twice = node_of(torch.zeros(4, 6)[:, ::3]), node_of(torch.zeros(1).expand(50))
+
+    assert isinstance(gaps, TensorNode)
+    assert isinstance(twice, TensorNode)
+    assert (gaps.room, twice.room) == (88, 200)
+
+
 def test_a_clone_shares_nothing_and_keeps_strides() -> None:
     value = {"a": [torch.arange(6.0).reshape(2, 3).T], "b": (torch.ones(1), "x")}
 
@@ -146,6 +167,10 @@ def test_a_clone_shares_nothing_and_keeps_strides() -> None:
         ({"a": torch.zeros(2)}, {"a": torch.zeros(1)}, "the output['a'] has shape"),
         ({"a": 1, "b": torch.zeros(2)}, {"a": 1, "b": torch.ones(1)}, "the output['b'] has shape"),
         (1.0, torch.zeros(1), "the output is a tensor, a float is expected"),
+        (1.0, "1.0", "the output is a str, a float is expected"),
+        (1, 2.0, "the output is a float, a int is expected"),
+        (1, True, "the output is a bool, a int is expected"),
+        ([None], [0], "the output[0] is a int, a NoneType is expected"),
     ],
 )
 def test_a_difference_is_said_in_words(expected: object, actual: object, words: str) -> None:
@@ -164,7 +189,7 @@ def test_a_structure_does_not_differ_from_itself(value: object) -> None:
 
 def test_strides_and_numbers_are_no_difference_of_structure() -> None:
     assert difference(node_of(torch.zeros(2, 3)), node_of(torch.zeros(3, 2).T)) is None
-    assert difference(node_of(1), node_of(2.0)) is None
+    assert difference(node_of(1), node_of(2)) is None
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ IMITATION = str(Path(__file__).parent / "imitation.py")
 
 
 def imitate(monkeypatch: pytest.MonkeyPatch, *flags: str) -> None:
-    def command(_: Gpu | None, *, strict: bool) -> list[str]:
+    def command(*_: object) -> list[str]:
         return [sys.executable, IMITATION, *flags]
 
     monkeypatch.setattr(harness, "command", command)
@@ -213,6 +213,11 @@ async def test_closing_while_harnesses_run_leaves_no_process(
 def test_a_harness_is_told_its_gpu_and_its_strictness(
     gpu: Gpu | None, expected: list[str], *, strict: bool
 ) -> None:
-    line = harness.command(gpu, strict=strict)
+    line = harness.command(gpu, harness.Walls(strict=strict))
     assert line[1:] == ["-m", "runners.harness", "--serve", *expected]
     assert harness.environment(gpu)["CUDA_VISIBLE_DEVICES"] == (gpu.handle if gpu else "")
+
+
+def test_a_harness_is_told_what_no_submission_may_see(tmp_path: Path) -> None:
+    line = harness.command(None, harness.Walls(hidden=(tmp_path, tmp_path / "a" / "..")))
+    assert line[-4:] == ["--hide", str(tmp_path)] * 2

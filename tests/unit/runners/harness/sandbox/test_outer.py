@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -138,6 +139,41 @@ def test_the_end_of_input_ends_everything_and_leaves_no_cgroup() -> None:
     assert process.returncode == 0
     assert not any(each.is_running() for each in beneath)
     assert list(Path("/sys/fs/cgroup").rglob(f"podium-{process.pid}")) == []
+
+
+HIDDEN = """
+from runners.harness.sandbox import view
+
+view.SYSTEM = (*view.SYSTEM, {shown!r})
+view.hide([{data!r}])
+outer.confine([], strict=False, gpu=False)
+paths = [{root!r} + name for name in ("/tasks", "/bot", "/.git", "/runners")]
+paths.append({data!r} + "/secret")
+print(json.dumps([path for path in paths if os.path.exists(path)]), flush=True)
+kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+if os.fork() == 0:
+    isolate.enter(Limits(), lambda _: None, keep_fds=frozenset(), gpu=False)
+    print(json.dumps([path for path in paths if os.path.exists(path)]), flush=True)
+    os._exit(0)
+os.wait()
+os.wait()
+"""
+
+
+@own_launcher
+@pytest.mark.skipif(ROOT.is_relative_to("/tmp"), reason="no folder of the system lies there")  # noqa: S108
+def test_a_checkout_and_data_among_the_systems_folders_are_not_seen() -> None:
+    with tempfile.TemporaryDirectory(dir=ROOT.parent) as data:
+        Path(data, "secret").write_text("hunter2")
+        Path(data).chmod(0o755)
+        begin = BEGIN + "from runners.contract.evaluation import Limits\n"
+        begin += "from runners.harness.sandbox import isolate\n"
+        shown = {"shown": str(ROOT.parent), "data": data, "root": str(ROOT)}
+        out, err, status = run(begin + HIDDEN.format(**shown))
+    if "MISSING harness filesystem" in err:
+        pytest.skip("no view of the files here")
+    assert status == 0, err
+    assert [json.loads(line) for line in out.splitlines()] == [[f"{ROOT}/runners"]] * 2
 
 
 REFUSE = """

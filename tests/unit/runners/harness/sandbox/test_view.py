@@ -1,6 +1,8 @@
 """What a sandbox is to see, worked out before anything is mounted."""
 
+import errno
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -51,17 +53,74 @@ def test_an_interpreter_that_only_its_owner_can_reach_is_named(
     assert view.unreadable_by_others() == str(own)
 
 
-def test_the_work_folder_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_work_folder_that_was_there_before_is_never_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(view, "JOB", str(tmp_path / "job"))
-    for _ in range(2):
-        view.enter_job()
-        assert Path.cwd() == tmp_path / "job"
+    assert view.enter_job(own_view=True) == str(Path.cwd()) == str(tmp_path / "job")
+    with pytest.raises(FileExistsError):
+        view.enter_job(own_view=True)
+
+
+def test_without_a_view_each_candidate_has_a_work_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    first = Path(view.enter_job(own_view=False))
+    (first / "triton.py").write_text("planted")
+    second = Path(view.enter_job(own_view=False))
+    assert second == Path.cwd() != first
+    assert list(second.iterdir()) == []
+
+
+@pytest.fixture
+def hiding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder that is shown, with a hidden one in it that holds a part of the interpreter."""
+    (tmp_path / "sys" / "own" / "venv").mkdir(parents=True)
+    (tmp_path / "sys" / "lib").mkdir()
+    monkeypatch.setattr(view, "SYSTEM", (str(tmp_path / "sys"),))
+    monkeypatch.setattr(view, "_told", [])
+    view.hide([str(tmp_path / "sys" / "own"), str(tmp_path / "elsewhere")])
+    return tmp_path / "sys"
+
+
+def test_a_folder_is_hidden_where_a_shown_one_holds_it(hiding: Path) -> None:
+    assert view.hidden() == (str(hiding / "own"),)
+    assert "/opt" not in view.SYSTEM
+
+
+def test_rules_that_cannot_take_away_go_round_what_is_hidden(hiding: Path) -> None:
+    assert list(view.around_hidden(str(hiding))) == [str(hiding / "lib")]
+    assert list(view.around_hidden(str(hiding / "lib"))) == [str(hiding / "lib")]
+    assert list(view.around_hidden(str(hiding / "own" / "venv"))) == [str(hiding / "own" / "venv")]
+
+
+def test_what_the_interpreter_needs_of_a_hidden_folder_is_shown_again(hiding: Path) -> None:
+    venv = str(hiding / "own" / "venv")
+    assert view._outermost([str(hiding / "lib"), venv]) == (venv,)
+
+
+def test_the_checkout_is_hidden_and_packages_are_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(view, "SYSTEM", (str(tmp_path),))
+    monkeypatch.setattr(view, "_told", [str(tmp_path / "podium" / "data")])
+    for place, hidden in (("podium", ("podium",)), ("site-packages", ())):
+        (tmp_path / place / "runners").mkdir(parents=True)
+        monkeypatch.setattr(view, "_OWN", tmp_path / place / "runners")
+        assert view.hidden() == tuple(str(tmp_path / each) for each in hidden)
 
 
 def test_a_work_folder_that_cannot_be_made_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view, "JOB", str(tmp_path / "missing" / "job"))
-    with pytest.raises(FileNotFoundError):
-        view.enter_job()
+    def refuse(path: Path, mode: int) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(view, "JOB", str(tmp_path))
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(OSError, match="no room"):
+        view.enter_job(own_view=True)
