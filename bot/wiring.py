@@ -252,6 +252,7 @@ class Installation:
             token.get_secret_value(),
             self.settings.discord_api_base,
             self.settings.discord_gateway_url,
+            self.settings.discord_trusted_guilds,
         )
 
 

@@ -50,11 +50,12 @@ class Tree(app_commands.CommandTree["PodiumClient"]):
 class PodiumClient(discord.Client):
     """One connection to Discord; `door` is what its commands work with."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, trusted_guilds: frozenset[int] = frozenset()) -> None:
         # Guilds alone: commands bring their own member, message and attachment with them.
         intents = discord.Intents(guilds=True)
         super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none())
         self.door = door
+        self.trusted_guilds = trusted_guilds
         self.tree = Tree(self)
 
     @override
@@ -112,6 +113,6 @@ def point_at(settings: DoorSettings) -> None:
 async def connected(door: Door, settings: DoorSettings) -> AsyncIterator[PodiumClient]:
     """A client that is logged in; it has to be run by `connect`."""
     point_at(settings)
-    async with PodiumClient(door) as client:
+    async with PodiumClient(door, settings.trusted_guilds) as client:
         await client.login(settings.token)
         yield client

@@ -20,6 +20,8 @@ class DoorSettings:
     token: str
     api_base: str | None = None
     gateway_url: str | None = None
+    trusted_guilds: frozenset[int] = frozenset()
+    """Guilds whose roles count; none: see `roles.is_trusted`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ async def _started(
     for person in (*people, carol):
         person.goes_to(room)
     log = podium.folder / "bot.log"
-    async with server.spawn(UP, log, environment=podium.environment) as bot:
+    environment = podium.environment | {"DISCORD_TRUSTED_GUILDS": str(guild.id)}
+    async with server.spawn(UP, log, environment=environment) as bot:
         await server.wait_for(lambda: server.syncs, START_S)
         yield Scene(podium, server, guild, room, *people, carol, bot)

@@ -54,7 +54,15 @@ class Showing:
     waiting: set[SubmissionId] = field(default_factory=set)
 
     async def run(self) -> None:
-        """Show until cancelled."""
+        """Show until cancelled, whatever else happens."""
+        while True:
+            try:
+                await self._run()
+            except Exception as error:  # noqa: BLE001 - a bug with one must not end the showing
+                _log.error("showing failed", action="incident", exc_info=error)
+                await _pause(BEAT_S)
+
+    async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hear(), name="hear")
             group.create_task(self._keep(), name="keep")
@@ -133,6 +141,9 @@ class Showing:
             reached = Reached(done=True)
         except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
             reached = await self._failed(held, error)
+        except Exception as error:  # noqa: BLE001 - a bug with one must not keep the others back
+            _log.error("not shown", action="incident", submission=submission, exc_info=error)
+            reached = Reached(again_s=PATIENCE_S)
         if reached.done:
             self.held.pop(submission, None)
         elif reached.again_s is not None:
