@@ -5,11 +5,10 @@ import importlib.util
 import platform
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.domain.errors import SetupError
 from bot.frontends.cli.installation import Requirement
-from bot.frontends.discord.checkup import AwayError, Checkup, GuildGrant, check_up
-from bot.frontends.discord.door import DoorSettings
 from bot.settings import Settings
 from bot.store.embedded.binaries import packaged
 from bot.store.failures import where
@@ -17,6 +16,10 @@ from bot.store.locks import is_served
 from bot.store.postgres import reach
 from runners.contract.evaluation import CPU
 from runners.contract.runner import Capabilities
+
+if TYPE_CHECKING:
+    from bot.frontends.discord.checkup import Checkup, GuildGrant
+    from bot.frontends.discord.door import DoorSettings
 
 _REACH_S = 3.0
 _DISCORD = "Discord"
@@ -39,7 +42,7 @@ def offered(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Require
         yield _sandbox(offer, strict=strict)
 
 
-async def examine_discord(door: DoorSettings | None) -> tuple[Requirement, ...]:
+async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...]:
     """The token and what the bot may do in each guild; without a token there is no such door."""
     if door is None:
         remedy = "with one `podium up` is a Discord bot; see bot/frontends/discord/README.md"
@@ -48,6 +51,8 @@ async def examine_discord(door: DoorSettings | None) -> tuple[Requirement, ...]:
                 _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
             ),
         )
+    from bot.frontends.discord.checkup import AwayError, check_up  # noqa: PLC0415 - half a second of imports
+
     try:
         return tuple(_checked(await check_up(door)))
     except SetupError as error:
@@ -60,7 +65,7 @@ async def examine_discord(door: DoorSettings | None) -> tuple[Requirement, ...]:
         )
 
 
-def _checked(checkup: Checkup) -> Iterator[Requirement]:
+def _checked(checkup: "Checkup") -> Iterator[Requirement]:
     names = ", ".join(guild.name for guild in checkup.guilds)
     if not checkup.guilds:
         detail, remedy = f"{checkup.bot} is in no guild", f"invite it: {checkup.invite}"
@@ -72,7 +77,7 @@ def _checked(checkup: Checkup) -> Iterator[Requirement]:
             yield _lacking(guild, checkup.invite)
 
 
-def _lacking(guild: GuildGrant, invite: str) -> Requirement:
+def _lacking(guild: "GuildGrant", invite: str) -> Requirement:
     detail = f"the bot lacks {', '.join(guild.lacks)}"
     remedy = f"grant them to its role, or invite it once more: {invite}"
     name = f"{_DISCORD} guild {guild.name}"

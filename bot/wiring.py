@@ -1,4 +1,8 @@
-"""Makes every concrete thing once from the settings: database, store, runners, dispatcher."""
+"""Makes every concrete thing once from the settings: database, store, runners, dispatcher.
+
+The Discord door is imported where it is opened: its library takes half a second to load, for which
+nobody at the command line should wait.
+"""
 
 import asyncio
 import sys
@@ -7,16 +11,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot import doctor
 from bot.domain.archive import read_zip
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
 from bot.frontends.cli.installation import OpenPodium, Requirement
-from bot.frontends.discord.checkup import AwayError, application_of
-from bot.frontends.discord.door import DOOR, Door, DoorSettings
-from bot.frontends.discord.permissions import invite_link
-from bot.frontends.discord.serving import serve
 from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.notify import notify
 from bot.services.recover import recover
@@ -32,6 +33,9 @@ from bot.store.postgres import open_store
 from runners import backends, plugins
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.runner import Runner, RunnerError
+
+if TYPE_CHECKING:
+    from bot.frontends.discord.door import DoorSettings
 
 _LOCAL = "local_process"
 _SHORT_NAMES = {"local": _LOCAL}
@@ -157,6 +161,9 @@ class Installation:
         if settings is None:
             yield ()
             return
+        from bot.frontends.discord.door import DOOR, Door  # noqa: PLC0415 - see the top
+        from bot.frontends.discord.serving import serve  # noqa: PLC0415 - see the top
+
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             door = Door(podium.store, podium.clock, runners)
@@ -231,6 +238,9 @@ class Installation:
 
     async def discord_invite(self, application: int | None) -> str:
         """The link that lets the bot of an application into a guild; the token's without one."""
+        from bot.frontends.discord.checkup import AwayError, application_of  # noqa: PLC0415 - see the top
+        from bot.frontends.discord.permissions import invite_link  # noqa: PLC0415 - see the top
+
         if application is not None:
             return invite_link(application)
         if self._discord is None:
@@ -243,11 +253,13 @@ class Installation:
             raise SetupError(f"{error}; name the application with --application") from error
 
     @property
-    def _discord(self) -> DoorSettings | None:
+    def _discord(self) -> "DoorSettings | None":
         """How the bot reaches Discord; None without a token."""
         token = self.settings.discord_token
         if token is None:
             return None
+        from bot.frontends.discord.door import DoorSettings  # noqa: PLC0415 - see the top
+
         return DoorSettings(
             token.get_secret_value(),
             self.settings.discord_api_base,

@@ -5,7 +5,11 @@ from bot.reports.blocks import Attachment, Text
 from bot.reports.task import task_report, template_report
 from tests.doubles.factories import make_board, make_task
 
-FILES = {"reference.py": "x = 1\n", "template.py": "def custom_kernel(data): ...\n", "t.cu": "int x;\n"}
+FILES = {
+    "reference.py": "x = 1\n",
+    "template.py": "def custom_kernel(data): ...\n",
+    "t.cu": "int x;\n",
+}
 
 
 def test_a_task_is_told_with_every_file_and_how_much_there_is_to_pass() -> None:
