@@ -19,7 +19,7 @@ up: $(VENV)/.installed-local ## Run Podium here until Ctrl-C
 	@$(BIN)/podium up $(ARGS)
 
 test: $(VENV)/.installed-dev ## Run every test (ARGS="tests/unit -k rank" for some)
-	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.installed-dev ## Run ruff, the import contracts, mypy and the workflow audit
 	$(BIN)/ruff check .

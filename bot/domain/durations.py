@@ -1,6 +1,7 @@
 """Times as people read them: the best unit, two to four significant digits, the interval."""
 
 import math
+from collections.abc import Sequence
 
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 _DIGITS = 4
@@ -15,6 +16,11 @@ def show_time(time_ns: float, half_width_ns: float | None = None) -> str:
     half = half_width_ns / scale
     decimals = _decimals_for(value, half)
     return f"{value:.{decimals}f} {unit} ± {_round_up(half, decimals):.{decimals}f}"
+
+
+def common_unit(times_ns: Sequence[float]) -> tuple[float, str]:
+    """Nanoseconds in the unit that suits the smallest of these times, and the unit's name."""
+    return _unit(min(times_ns, default=1.0))
 
 
 def _unit(time_ns: float) -> tuple[float, str]:

@@ -30,6 +30,15 @@ def rank(scores: Iterable[Score]) -> tuple[Standing, ...]:
     return tuple(standings)
 
 
+def records(scores: Iterable[Score]) -> tuple[Score, ...]:
+    """The scores that were the fastest of all when they were submitted, oldest first."""
+    found: list[Score] = []
+    for each in sorted(scores, key=lambda score: (score.submitted_at, score.submission)):
+        if not found or each.value.time_ns < found[-1].value.time_ns:
+            found.append(each)
+    return tuple(found)
+
+
 def indistinguishable(one: ScoreValue, other: ScoreValue) -> bool:
     """Whether two times differ by no more than their larger interval, or than 0.5 %."""
     resolution = max(one.half_width_ns, other.half_width_ns)

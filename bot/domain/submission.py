@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from bot.domain.access import Viewer
+from bot.domain.display import NewDisplay
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from runners.contract.task import Mode
 
@@ -12,12 +14,14 @@ from runners.contract.task import Mode
 class SubmissionRequest:
     """What a door was handed, unchecked; no board or GPU means that the heading names them."""
 
-    person: PersonId
+    viewer: Viewer
+    """Who submits: a board that this viewer may not see does not take it."""
     file_name: str
     content: bytes
     mode: Mode
     board: str | None = None
     gpus: tuple[str, ...] = ()
+    display: NewDisplay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class NewSubmission:
     gpus: tuple[str, ...]
     priority: int
     max_attempts: int = 3
+    display: NewDisplay | None = None
 
 
 class SubmissionState(StrEnum):

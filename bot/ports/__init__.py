@@ -2,7 +2,10 @@
 
 from typing import Protocol
 
+from bot.ports.displays import Displays
 from bot.ports.events import Clock, Events, Notice, Topic
+from bot.ports.moderation import Moderation
+from bot.ports.news import Listeners, Outbox, Untold
 from bot.ports.queue import Beat, Claim, Jobs, Worker, Workers
 from bot.ports.records import (
     Audit,
@@ -15,6 +18,8 @@ from bot.ports.records import (
     StoredEvaluation,
     Submissions,
 )
+from bot.ports.statistics import DayCount, Statistics
+from bot.ports.tokens import Tokens
 
 __all__ = [
     "Audit",
@@ -23,17 +28,25 @@ __all__ = [
     "Boards",
     "Claim",
     "Clock",
+    "DayCount",
+    "Displays",
     "Events",
     "Jobs",
+    "Listeners",
+    "Moderation",
     "Notice",
+    "Outbox",
     "Outcome",
     "People",
     "Refusal",
     "Results",
+    "Statistics",
     "Store",
     "StoredEvaluation",
     "Submissions",
+    "Tokens",
     "Topic",
+    "Untold",
     "Worker",
     "Workers",
 ]
@@ -54,6 +67,18 @@ class Store(Protocol):
     def workers(self) -> Workers: ...
     @property
     def results(self) -> Results: ...
+    @property
+    def moderation(self) -> Moderation: ...
+    @property
+    def displays(self) -> Displays: ...
+    @property
+    def tokens(self) -> Tokens: ...
+    @property
+    def statistics(self) -> Statistics: ...
+    @property
+    def listeners(self) -> Listeners: ...
+    @property
+    def outbox(self) -> Outbox: ...
     @property
     def audit(self) -> Audit: ...
     @property

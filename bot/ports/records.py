@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.person import Person
@@ -40,6 +41,18 @@ class Boards(Protocol):
     ) -> Board:
         """Change a board's GPU types and deadline."""
 
+    async def restrict(self, board: BoardId, access: Access) -> Board:
+        """Change who may see a board and its sources; its guests stay."""
+
+    async def invite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        """Add guests to those that there are."""
+
+    async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        """Remove guests; who is none is passed over."""
+
+    async def delete(self, board: BoardId) -> bool:
+        """Remove a board with everything that hangs on it; False when there is none."""
+
     async def find(self, name: str) -> Board | None: ...
 
     async def get(self, board: BoardId) -> Board | None: ...
@@ -57,9 +70,12 @@ class Submissions(Protocol):
     """Submissions and their sources."""
 
     async def add(self, submission: NewSubmission) -> Submission:
-        """Store the submission and one job per GPU in one transaction, and tell the workers."""
+        """Store submission, jobs and display in one transaction, and tell the workers."""
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
+
+    async def to(self, board: BoardId) -> tuple[Submission, ...]:
+        """Every submission to a board, oldest first."""
 
     async def source(self, submission: SubmissionId) -> str:
         """The submitted text."""

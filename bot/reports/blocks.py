@@ -1,6 +1,7 @@
 """The neutral blocks of which every report is built; each door draws them in its own way."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 
@@ -64,13 +65,63 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file which comes with a report."""
+    """A file which comes with a report; `about` says in words what a picture shows."""
 
     name: str
     data: bytes
+    about: str = ""
 
 
-Block = Text | Table | Log | Link | Attachment
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value at a time or at a named thing, perhaps with half of its interval."""
+
+    at: datetime | str
+    value: float
+    half_width: float | None = None
+
+
+class Stroke(StrEnum):
+    """How the points of a series hang together."""
+
+    DOTS = "dots"
+    """Each stands alone."""
+    LINE = "line"
+    """Each leads to the next."""
+    STEPS = "steps"
+    """Each holds until the next, as the best one so far does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one kind, from left to right; the name may come from anybody."""
+
+    name: str
+    points: tuple[Point, ...]
+    stroke: Stroke = Stroke.LINE
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Series over a common axis; `y` names the values with their unit, such as `time (us)`.
+
+    `names` are the places along the axis, in order, where points are not at times. A door that
+    cannot draw shows `bot.reports.chart.as_table`.
+    """
+
+    title: str
+    x: str
+    y: str
+    series: tuple[Series, ...]
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        places = {point.at for each in self.series for point in each.points}
+        if any(place not in self.names for place in places if self.names or isinstance(place, str)):
+            raise ValueError("the points of a chart are all at times, or all at its names")
+
+
+Block = Text | Table | Log | Link | Attachment | Chart
 
 
 @dataclass(frozen=True, slots=True)

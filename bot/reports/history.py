@@ -51,7 +51,12 @@ def history_report(person_name: str, past: Sequence[PastSubmission]) -> Report:
     title = f"submissions of {person_name}"
     if not past:
         return Report(title, (Text("nothing yet", Tone.QUIET),))
-    return Report(title, (Table("submissions", _COLUMNS, tuple(_row(each) for each in past)),))
+    return Report(title, (history_table(past),))
+
+
+def history_table(past: Sequence[PastSubmission]) -> Table:
+    """A row for each submission."""
+    return Table("submissions", _COLUMNS, tuple(_row(each) for each in past))
 
 
 def _row(past: PastSubmission) -> tuple[str, ...]:

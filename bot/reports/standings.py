@@ -1,6 +1,8 @@
 """The report of one leaderboard: ranks, times with intervals, and who is absent and why."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from bot.domain.board import Board
@@ -28,6 +30,8 @@ class Leaderboard(Protocol):
     def refused(self) -> Sequence[Refusal]: ...
     @property
     def note(self) -> str: ...
+    @property
+    def speed_of_light_ns(self) -> float | None: ...
 
 
 _COLUMNS = (
@@ -35,9 +39,9 @@ _COLUMNS = (
     Column("who"),
     Column("time", numeric=True),
     Column("vs first", numeric=True),
-    Column("attempts", numeric=True),
-    Column("submission", numeric=True),
 )
+_LIGHT = (Column("of light", numeric=True),)
+_TRIES = (Column("attempts", numeric=True), Column("submission", numeric=True))
 _ABSENT_COLUMNS = (
     Column("who"),
     Column("verdict"),
@@ -48,48 +52,95 @@ _ABSENT_COLUMNS = (
 
 def standings_report(leaderboard: Leaderboard) -> Report:
     """The ranked table, then the people whose ranked runs did not pass."""
-    board = leaderboard.board
-    title = f"{board.name} on {leaderboard.gpu}"
-    if leaderboard.version > 1:
-        title += f" (task version {leaderboard.version})"
-    blocks = list(_on_board(leaderboard))
+    blocks: list[Block] = [*_on_board(leaderboard)]
     if leaderboard.entries:
-        blocks.append(Table("standings", _COLUMNS, _ranked(leaderboard.entries)))
+        blocks.append(_standings_table(leaderboard))
     else:
         blocks.append(Text("nobody is ranked yet", Tone.QUIET))
     if leaderboard.refused:
-        rows = tuple(_absent(refusal) for refusal in leaderboard.refused)
-        blocks.append(Table("not ranked", _ABSENT_COLUMNS, rows))
-    return Report(title, tuple(blocks))
+        blocks.append(_absent_table(leaderboard))
+    return Report(_title(leaderboard), tuple(blocks))
 
 
-def _on_board(leaderboard: Leaderboard) -> Iterator[Block]:
+def standings_pages(leaderboard: Leaderboard) -> tuple[Report, ...]:
+    """The same in pages that each fit into a short message: ranks, then who is not ranked."""
+    tables = [
+        *_chunks(_standings_table(leaderboard), 15, 24),
+        *_chunks(_absent_table(leaderboard), 8, 60),
+    ]
+    blocks: list[Block] = [*tables] or [Text("nobody is ranked yet", Tone.QUIET)]
+    head = tuple(_shortened(leaderboard))
+    return tuple(
+        Report(_title(leaderboard), (*head, block, *_turned(number, len(blocks))))
+        for number, block in enumerate(blocks, start=1)
+    )
+
+
+def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:
+    """Tables of so many rows, with no cell longer than `most`: 1,500 characters at the widest."""
+    for start in range(0, len(table.rows), size):
+        rows = table.rows[start : start + size]
+        short = tuple(tuple(_first_line(cell, most) for cell in row) for row in rows)
+        yield replace(table, rows=short)
+
+
+def _turned(number: int, pages: int) -> Iterator[Text]:
+    if pages > 1:
+        yield Text(f"page {number} of {pages}", Tone.QUIET)
+
+
+def _shortened(leaderboard: Leaderboard) -> Iterator[Text]:
+    """What stands above the ranks, a line each."""
+    for text in _on_board(leaderboard):
+        yield Text(_first_line(text.text, 150), text.tone)
+
+
+def _title(leaderboard: Leaderboard) -> str:
+    title = f"{leaderboard.board.name} on {leaderboard.gpu}"
+    if leaderboard.version > 1:
+        title += f" (task version {leaderboard.version})"
+    return title
+
+
+def _on_board(leaderboard: Leaderboard) -> Iterator[Text]:
     """What stands above the ranks: the deadline, and what is said of this task version."""
     deadline = leaderboard.board.deadline
     if deadline is not None:
         yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
     if leaderboard.note:
         yield Text(f"task version {leaderboard.version}: {leaderboard.note}", Tone.QUIET)
+    if leaderboard.speed_of_light_ns is not None:
+        least = show_time(leaderboard.speed_of_light_ns)
+        yield Text(f"speed of light {least}: moving the data once at the memory's peak", Tone.QUIET)
 
 
-def _ranked(entries: Sequence[Standing]) -> tuple[tuple[str, ...], ...]:
-    ranks = [entry.rank for entry in entries]
-    first = entries[0].score.value
-    return tuple(
+def _standings_table(leaderboard: Leaderboard) -> Table:
+    entries = leaderboard.entries
+    shared = Counter(entry.rank for entry in entries)
+    light_ns = leaderboard.speed_of_light_ns
+    rows = tuple(
         (
-            f"{entry.rank}=" if ranks.count(entry.rank) > 1 else str(entry.rank),
+            f"{entry.rank}=" if shared[entry.rank] > 1 else str(entry.rank),
             entry.score.person_name,
             show_time(entry.score.value.time_ns, entry.score.value.half_width_ns),
-            _slower(first, entry.score.value),
+            _slower(entries[0].score.value, entry.score.value),
+            *(() if light_ns is None else (f"{light_ns / entry.score.value.time_ns:.0%}",)),
             str(entry.attempts),
             f"#{entry.score.submission}",
         )
         for entry in entries
     )
+    light = () if light_ns is None else _LIGHT
+    return Table("standings", (*_COLUMNS, *light, *_TRIES), rows)
 
 
 def _slower(first: ScoreValue, value: ScoreValue) -> str:
     return f"{value.time_ns / first.time_ns:.2f}x"
+
+
+def _absent_table(leaderboard: Leaderboard) -> Table:
+    rows = tuple(_absent(refusal) for refusal in leaderboard.refused)
+    return Table("not ranked", _ABSENT_COLUMNS, rows)
 
 
 def _absent(refusal: Refusal) -> tuple[str, ...]:
@@ -101,6 +152,6 @@ def _absent(refusal: Refusal) -> tuple[str, ...]:
     )
 
 
-def _first_line(text: str) -> str:
+def _first_line(text: str, most: int = 100) -> str:
     line = text.strip().split("\n", maxsplit=1)[0]
-    return line if len(line) <= 100 else f"{line[:99]}…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"

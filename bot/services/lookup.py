@@ -1,26 +1,78 @@
-"""Finds what a person has named, or refuses with what there is."""
+"""Finds what a person has named, or refuses with what there is for that person."""
 
+from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
 from bot.ports import Store
+from runners.contract.task import TaskDefinition
 
 
-async def find_board(store: Store, name: str) -> Board:
-    """The board of this name; UserError `unknown-board` with the nearest names."""
+async def visible_boards(store: Store, viewer: Viewer) -> tuple[Board, ...]:
+    """The boards that exist for this viewer, by name."""
+    return tuple(each for each in await store.boards.all() if each.visible_to(viewer))
+
+
+async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
+    """The board of this name; UserError `unknown-board` with the nearest names.
+
+    A board which the viewer may not see is refused in just the words for one that is not there.
+    """
     board = await store.boards.find(name)
-    if board is None:
-        raise unknown_name("board", name, [each.name for each in await store.boards.all()])
+    if board is None or not board.visible_to(viewer):
+        known = await visible_boards(store, viewer)
+        raise unknown_name("board", name, [each.name for each in known])
     return board
+
+
+async def own_board(store: Store, viewer: Viewer, name: str) -> Board:
+    """A board that the viewer may change: its creator, or an admin."""
+    board = await find_board(store, viewer, name)
+    if board.creator != viewer.person and not viewer.sees_all:
+        raise UserError("not-yours", f"leaderboard {name!r} belongs to somebody else")
+    return board
+
+
+async def task_of(store: Store, viewer: Viewer, name: str) -> tuple[Board, TaskDefinition]:
+    """A board with the task that it is judged by now."""
+    board = await find_board(store, viewer, name)
+    version = await store.boards.version(board.task_version)
+    if version is None:
+        raise LookupError(f"board {board.name} has no task version {board.task_version}")
+    return board, version.definition
 
 
 async def find_submission(store: Store, submission_id: SubmissionId) -> Submission:
     """The submission of this number; UserError `unknown-submission` when there is none."""
     submission = await store.submissions.get(submission_id)
     if submission is None:
+        raise _unknown(submission_id)
+    return submission
+
+
+async def seen_submission(store: Store, viewer: Viewer, submission_id: SubmissionId) -> Submission:
+    """One's own submission, or anybody's to a board that the viewer sees; else there is none."""
+    submission = await find_submission(store, submission_id)
+    if submission.person != viewer.person:
+        board = await store.boards.get(submission.board)
+        if board is None or not board.visible_to(viewer):
+            raise _unknown(submission_id)
+    return submission
+
+
+async def own_submission(store: Store, viewer: Viewer, submission_id: SubmissionId) -> Submission:
+    """A submission of the viewer's own."""
+    submission = await seen_submission(store, viewer, submission_id)
+    if submission.person != viewer.person:
         raise UserError(
-            "unknown-submission",
-            f"there is no submission {submission_id}; your history lists the ones you made",
+            "not-yours", f"submission {submission_id} is somebody else's; name your own"
         )
     return submission
+
+
+def _unknown(submission_id: SubmissionId) -> UserError:
+    return UserError(
+        "unknown-submission",
+        f"there is no submission {submission_id}; your history lists the ones you made",
+    )

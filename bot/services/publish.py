@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
@@ -32,6 +33,10 @@ class PublishRequest:
     gpus: tuple[str, ...] = ()
     deadline: datetime | None = None
     endless: bool = False
+    as_admin: bool = False
+    """An admin may change a board that is somebody else's."""
+    access: Access | None = None
+    """Who may see the board; None leaves it as it is, and a new one public."""
 
     @property
     def board_name(self) -> str:
@@ -47,7 +52,7 @@ class Change(StrEnum):
     NEW_VERSION = "new-version"
     """The task differs: new submissions are judged by the new version."""
     CONFIGURED = "configured"
-    """Only the GPU types or the deadline differ."""
+    """Only the GPU types, the deadline or who may see it differ."""
     UNCHANGED = "unchanged"
     """Everything was so already."""
 
@@ -82,7 +87,7 @@ async def vet(store: Store, clock: Clock, request: PublishRequest) -> Board | No
     _require_name(request.board_name)
     _require_gpus(request.board_name, request.task, gpus_of(request, board))
     _require_deadline(request, board, clock.now())
-    if board is not None and board.creator != request.person:
+    if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
             "not-yours",
             f"leaderboard {board.name!r} belongs to somebody else; choose another name",
@@ -138,7 +143,8 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
 
 async def _create(store: Store, request: PublishRequest) -> Published:
     gpus = gpus_of(request, None)
-    new = NewBoard(request.board_name, gpus, request.deadline, request.person)
+    access = request.access or Access()
+    new = NewBoard(request.board_name, gpus, request.deadline, request.person, access)
     board = await store.boards.publish(new, request.task, digest(request.task))
     return Published(board, 1, Change.CREATED, request.task.version_note)
 
@@ -149,10 +155,17 @@ async def _update(store: Store, request: PublishRequest, board: Board) -> Publis
     version = await store.boards.add_version(board.id, request.task, digest(request.task))
     if (gpus, deadline) != (board.gpus, board.deadline):
         await store.boards.configure(board.id, gpus, deadline)
+    if request.access is not None and request.access != board.access:
+        await store.boards.restrict(board.id, request.access)
     after = await store.boards.get(board.id) or board
     change = Change.UNCHANGED
     if after.task_version != board.task_version:
         change = Change.NEW_VERSION
-    elif (after.gpus, after.deadline) != (board.gpus, board.deadline):
+    elif _outside(after) != _outside(board):
         change = Change.CONFIGURED
     return Published(after, version.number, change, version.definition.version_note)
+
+
+def _outside(board: Board) -> tuple[object, ...]:
+    """What is told of a board beside its task."""
+    return board.gpus, board.deadline, board.access

@@ -11,6 +11,8 @@ from bot.ports import Store
 
 KEPT = timedelta(days=7)
 """How long the steps of an ended job are kept; its evaluation stays."""
+NEWS_KEPT = timedelta(days=30)
+"""How long delivered news is remembered, so that it is not told again."""
 FORGET_EVERY_S = 3600.0
 
 _log = structlog.get_logger(__name__)
@@ -43,6 +45,7 @@ async def _reap(store: Store) -> None:
 async def _forget(store: Store) -> None:
     try:
         forgotten = await store.jobs.forget_events(KEPT)
+        await store.outbox.forget(NEWS_KEPT)
     except StoreError as error:
         _log.warning("nothing forgotten", action="forget-failed", error=str(error))
         return

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, replace
 
+from bot.domain.access import Viewer
 from bot.domain.board import Board, TaskVersion
 from bot.domain.disclosure import PUBLIC_STAGES, disclosed
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import PersonId
 from bot.domain.ranking import rank
 from bot.domain.score import Standing
+from bot.domain.speed_of_light import speed_of_light
 from bot.ports import Refusal, Store
 from bot.services.lookup import find_board
 
@@ -17,7 +19,8 @@ class BoardStandings:
     """One leaderboard: one task version on one GPU type.
 
     `refused` has, for each person without a score here, the latest ranked run that did not pass;
-    `note` is what the version's author says about it.
+    `note` is what the version's author says about it, `speed_of_light_ns` the time that the card's
+    memory allows at the least, where that is known.
     """
 
     board: Board
@@ -26,13 +29,19 @@ class BoardStandings:
     entries: tuple[Standing, ...]
     refused: tuple[Refusal, ...]
     note: str = ""
+    speed_of_light_ns: float | None = None
 
 
 async def standings(
-    store: Store, board_name: str, gpu: str | None = None, *, version: int | None = None
+    store: Store,
+    viewer: Viewer,
+    board_name: str,
+    gpu: str | None = None,
+    *,
+    version: int | None = None,
 ) -> tuple[BoardStandings, ...]:
     """The leaderboards of a board, of its present task version unless told otherwise."""
-    board = await find_board(store, board_name)
+    board = await find_board(store, viewer, board_name)
     gpus = board.gpus if gpu is None else (_spelled(gpu, board),)
     task_version = await _version(store, board, version)
     return tuple([await _standings(store, board, task_version, each) for each in gpus])
@@ -62,8 +71,9 @@ async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str)
     entries = rank(await store.results.scores(version.id, gpu))
     ranked = {entry.score.person for entry in entries}
     refused = await _refused(store, version, gpu, ranked)
-    note = version.definition.version_note
-    return BoardStandings(board, version.number, gpu, entries, refused, note)
+    task = version.definition
+    light = speed_of_light(task, gpu)
+    return BoardStandings(board, version.number, gpu, entries, refused, task.version_note, light)
 
 
 async def _refused(

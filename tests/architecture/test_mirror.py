@@ -9,6 +9,7 @@ from tests.architecture.tree import ROOT, has_behaviour, modules
 COVERED_ELSEWHERE = {
     "bot/__main__.py": "tests/e2e/test_command_line.py",
     "bot/frontends/cli/commands": "tests/e2e/test_command_line.py",
+    "bot/frontends/discord": "tests/e2e/discord",
     "bot/services/dispatch/attempt.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/execution.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/store/embedded": "tests/integration/test_embedded.py",

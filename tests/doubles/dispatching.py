@@ -61,10 +61,10 @@ async def until(true: Callable[[], Awaitable[bool]], within_s: float = 5.0) -> N
             await asyncio.sleep(0.005)
 
 
-def failing(store: MemoryStore, failures: dict[str, int]) -> MemoryStore:
-    """The same store, whose named queue operations fail so many times first."""
+def failing(store: MemoryStore, failures: dict[str, int], role: str = "jobs") -> MemoryStore:
+    """The same store, whose named operations of one role fail so many times first."""
     altered = copy.copy(store)
-    vars(altered)["jobs"] = _Failing(store.jobs, failures)
+    vars(altered)[role] = _Failing(getattr(store, role), failures)
     return altered
 
 

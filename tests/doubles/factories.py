@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.score import Score, ScoreValue
@@ -59,7 +60,7 @@ def make_board(**changes: object) -> Board:
 def make_submission(person: int = 1, **changes: object) -> SubmissionRequest:
     """A ranked submission to the board `vectoradd`, as a door hands it over."""
     values: dict[str, Any] = {
-        "person": PersonId(person),
+        "viewer": Viewer(PersonId(person)),
         "file_name": "kernel.py",
         "content": b"def custom_kernel(data):\n    return data\n",
         "mode": Mode.RANKED,

@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from bot.domain.access import NOBODY, Viewer
 from bot.domain.errors import UserError
+from bot.domain.ids import PersonId
 from bot.domain.person import Person
 from bot.frontends.cli.draw import clean
 from bot.frontends.cli.installation import Installation, OpenPodium
@@ -70,6 +72,11 @@ async def acting(
                 f"nobody named {name!r} has submitted or published here; check the name of --as",
             )
         yield podium, await people.ensure(identity, name)
+
+
+def viewer_here(person: PersonId = NOBODY) -> Viewer:
+    """Who sits at this machine can read its database: no board is hidden here."""
+    return Viewer(person, sees_all=True)
 
 
 def actor_name(actor: str | None) -> str:

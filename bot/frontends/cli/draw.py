@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from bot.reports.blocks import Attachment, Block, Link, Log, Report, Table, Text, Tone
+from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
+from bot.reports.chart import as_table
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\n]*?(?:\x07|\x1b\\|(?=\n)|$)|[ -/]*[0-~])"
@@ -55,6 +56,8 @@ def _draw_block(block: Block, console: Console) -> None:
             console.print(Padding(RichText(f"{one_line(text)}: {one_line(url)}"), (0, 0, 0, 2)))
         case Attachment():
             console.print(Padding(RichText(_attachment(block)), (0, 0, 0, 2)))
+        case Chart():
+            console.print(Padding(_rich_table(as_table(block)), (0, 0, 0, 2)))
         case _:
             assert_never(block)
 
@@ -93,6 +96,8 @@ def _plain_block(block: Block) -> Iterator[str]:
             yield f"{one_line(text)}: {one_line(url)}"
         case Attachment():
             yield _attachment(block)
+        case Chart():
+            yield from _plain_table(as_table(block))
         case _:
             assert_never(block)
 

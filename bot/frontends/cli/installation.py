@@ -79,6 +79,12 @@ class Installation(Protocol):
         """
         ...
 
+    def doors(
+        self, podium: OpenPodium, runners: Sequence[Runner]
+    ) -> AbstractAsyncContextManager[Sequence[str]]:
+        """The doors that the settings name, open until left; gives their names."""
+        ...
+
     def working_in_turn(self, podium: OpenPodium) -> AbstractAsyncContextManager[None]:
         """Works through the queue until left, once no other command of this data folder does."""
         ...
@@ -93,6 +99,10 @@ class Installation(Protocol):
 
     async def migrate(self) -> tuple[int, ...]:
         """Bring the database up to date; gives the numbers of the migrations applied."""
+        ...
+
+    async def discord_invite(self, application: int | None) -> str:
+        """The link that lets the bot of an application into a guild; the token's without one."""
         ...
 
     async def requirements(self) -> tuple[Requirement, ...]:

@@ -61,6 +61,7 @@ def standings_json(leaderboard: BoardStandings) -> Json:
         "task_version": leaderboard.version,
         "version_note": leaderboard.note,
         "deadline": None if deadline is None else deadline.isoformat(),
+        "speed_of_light_ns": leaderboard.speed_of_light_ns,
         "entries": [_entry_json(entry) for entry in leaderboard.entries],
         "absent": [_absent_json(refusal) for refusal in leaderboard.refused],
     }

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, TaskVersionId
@@ -28,6 +29,7 @@ class MemoryBoards:
             creator=board.creator,
             task_version=TaskVersionId(self._tables.next_id()),
             created_at=self._tables.clock.now(),
+            access=board.access,
         )
         self._tables.boards[stored.id] = stored
         self._tables.versions[stored.task_version] = TaskVersion(
@@ -52,12 +54,33 @@ class MemoryBoards:
         self._tables.boards[board] = replace(stored, task_version=version.id)
         return version
 
+    async def delete(self, board: BoardId) -> bool:
+        if board not in self._tables.boards:
+            return False
+        self._tables.forget_board(board)
+        return True
+
     async def configure(
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:
-        configured = replace(self._existing(board), gpus=gpus, deadline=deadline)
-        self._tables.boards[board] = configured
-        return configured
+        return self._change(board, gpus=gpus, deadline=deadline)
+
+    async def restrict(self, board: BoardId, access: Access) -> Board:
+        guests = self._existing(board).access.guests
+        return self._change(board, access=replace(access, guests=guests))
+
+    async def invite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        access = self._existing(board).access
+        return self._change(board, access=replace(access, guests=access.guests | guests))
+
+    async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        access = self._existing(board).access
+        return self._change(board, access=replace(access, guests=access.guests - guests))
+
+    def _change(self, board: BoardId, **changes: object) -> Board:
+        changed = replace(self._existing(board), **changes)  # type: ignore[arg-type]
+        self._tables.boards[board] = changed
+        return changed
 
     async def find(self, name: str) -> Board | None:
         return next((board for board in self._tables.boards.values() if board.name == name), None)

@@ -65,6 +65,7 @@ class MemoryJobs:
         self._tables.evaluations[job] = StoredEvaluation(job, held.gpu, evaluation, now)
         if score is not None:
             self._tables.scores[job] = score
+            self._tables.untold.append(job)
         self._tables.put(after_success(held, now))
         return True
 

@@ -37,7 +37,8 @@ class MemoryResults:
         for job_id, value in self._tables.scores.items():
             job = self._tables.jobs[job_id]
             submission = self._tables.submissions[job.submission]
-            if submission.task_version == version and job.gpu == gpu:
+            excluded = submission.id in self._tables.exclusions
+            if submission.task_version == version and job.gpu == gpu and not excluded:
                 found.append(
                     Score(
                         submission=submission.id,

@@ -3,11 +3,16 @@
 from bot.ports import Clock
 from bot.store.memory.audit import MemoryAudit
 from bot.store.memory.boards import MemoryBoards
+from bot.store.memory.displays import MemoryDisplays
 from bot.store.memory.jobs import MemoryJobs
+from bot.store.memory.moderation import MemoryModeration
+from bot.store.memory.news import MemoryListeners, MemoryOutbox
 from bot.store.memory.people import MemoryPeople
 from bot.store.memory.results import MemoryResults
+from bot.store.memory.statistics import MemoryStatistics
 from bot.store.memory.submissions import MemorySubmissions
 from bot.store.memory.tables import Tables
+from bot.store.memory.tokens import MemoryTokens
 from bot.store.memory.workers import MemoryWorkers
 from bot.store.subscriptions import Subscriptions
 
@@ -23,5 +28,11 @@ class MemoryStore:
         self.jobs = MemoryJobs(tables)
         self.workers = MemoryWorkers(clock)
         self.results = MemoryResults(tables)
+        self.moderation = MemoryModeration(tables)
+        self.tokens = MemoryTokens(tables)
+        self.displays = MemoryDisplays(tables)
+        self.statistics = MemoryStatistics(tables)
+        self.listeners = MemoryListeners()
+        self.outbox = MemoryOutbox(tables)
         self.audit = MemoryAudit(tables)
         self.events = tables.subscriptions

@@ -6,7 +6,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId
 from bot.domain.job import Job, JobState, submission_state
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
-from bot.store.memory.tables import Pool, Tables
+from bot.store.memory.tables import Pool, Shown, Tables
 from bot.store.sources import source_hash
 from bot.store.text import storable
 
@@ -33,6 +33,9 @@ class MemorySubmissions:
             created_at=self._tables.clock.now(),
         )
         self._tables.submissions[stored.id] = stored
+        if submission.display is not None:
+            shown = Shown(submission.display.door, storable(submission.display.place))
+            self._tables.displays[stored.id] = shown
         for gpu in submission.gpus:
             self._tables.pools.setdefault(gpu, Pool())
             self._tables.put(self._new_job(submission, stored, gpu))
@@ -41,6 +44,10 @@ class MemorySubmissions:
     async def get(self, submission: SubmissionId) -> Submission | None:
         stored = self._tables.submissions.get(submission)
         return None if stored is None else self._current(stored)
+
+    async def to(self, board: BoardId) -> tuple[Submission, ...]:
+        found = (one for one in self._tables.submissions.values() if one.board == board)
+        return tuple(self._current(one) for one in sorted(found, key=lambda one: one.id))
 
     async def source(self, submission: SubmissionId) -> str:
         stored = self._tables.submissions.get(submission)

@@ -1,18 +1,30 @@
 """The rows of the in-memory store, and the one place where a job changes and is told of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
+from typing import Any
 
 from bot.domain.board import Board, TaskVersion
-from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.ids import (
+    BoardId,
+    EventId,
+    JobId,
+    NewsId,
+    PersonId,
+    SubmissionId,
+    TaskVersionId,
+)
 from bot.domain.job import Job, JobEvent, JobState, next_turn
+from bot.domain.moderation import Exclusion, RateLimit
+from bot.domain.news import News
 from bot.domain.person import Person
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import AuditRow, Clock, Notice, StoredEvaluation, Topic
 from bot.store.subscriptions import Subscriptions
+from runners.contract.task import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +33,30 @@ class Pool:
 
     max_running: int | None = None
     paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Where a door shows a submission, and which of its processes does."""
+
+    door: str
+    place: str
+    owner: str | None = None
+    lease_until: datetime | None = None
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """News that waits for its delivery, or has had it."""
+
+    news: News
+    due: datetime
+    tries: int = 0
+    owner: str | None = None
+    lease_until: datetime | None = None
+    done_at: datetime | None = None
+    refusal: str | None = None
 
 
 @dataclass(slots=True)
@@ -41,12 +77,33 @@ class Tables:
     events: list[JobEvent] = field(default_factory=list)
     evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
     scores: dict[JobId, ScoreValue] = field(default_factory=dict)
+    exclusions: dict[SubmissionId, Exclusion] = field(default_factory=dict)
+    limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
+    displays: dict[SubmissionId, Shown] = field(default_factory=dict)
+    untold: list[JobId] = field(default_factory=list)
+    outbox: dict[NewsId, Posted] = field(default_factory=dict)
     audit: list[AuditRow] = field(default_factory=list)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     def next_id(self) -> int:
         """A number that no row has yet."""
         return next(self._ids)
+
+    def forget_board(self, board: BoardId) -> None:
+        """Remove a board with everything that hangs on it."""
+        doomed = {each.id for each in self.submissions.values() if each.board == board}
+        jobs = [job.id for job in self.jobs.values() if job.submission in doomed]
+        for of_job in (self.jobs, self.leases, self.evaluations, self.scores):
+            _drop(of_job, jobs)
+        for of_submission in (self.submissions, self.displays, self.exclusions):
+            _drop(of_submission, doomed)
+        self.events = [event for event in self.events if event.submission not in doomed]
+        versions = [each.id for each in self.versions.values() if each.board == board]
+        _drop(self.versions, versions)
+        self.untold = [job for job in self.untold if job in self.scores]
+        _drop(self.outbox, [key for key, row in self.outbox.items() if row.news.board == board])
+        _drop(self.limits, [key for key in self.limits if key[0] == board])
+        del self.boards[board]
 
     def jobs_of(self, submission: SubmissionId) -> tuple[Job, ...]:
         """A submission's jobs, by GPU."""
@@ -103,3 +160,8 @@ class Tables:
         event_id = EventId(self.next_id())
         self.events.append(JobEvent(event_id, job.id, job.submission, kind, body, self.clock.now()))
         self.subscriptions.publish(Notice(Topic.PROGRESS, str(job.submission)))
+
+
+def _drop(rows: dict[Any, Any], keys: Iterable[object]) -> None:
+    for key in keys:
+        rows.pop(key, None)

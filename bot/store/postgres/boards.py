@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
+from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, TaskVersionId
@@ -17,6 +18,25 @@ from runners.contract.task import TaskDefinition
 
 if TYPE_CHECKING:
     from bot.store.postgres.database import Connection
+
+
+_OF_SUBMISSIONS = (
+    "boards.drop_untold",
+    "boards.drop_scores",
+    "boards.drop_evaluations",
+    "boards.drop_events",
+    "boards.drop_jobs",
+    "boards.drop_displays",
+    "boards.drop_exclusions",
+    "boards.drop_submissions",
+)
+_OF_BOARD = (
+    "boards.drop_news",
+    "boards.drop_limits",
+    "boards.unset_version",
+    "boards.drop_versions",
+    "boards.drop",
+)
 
 
 class PostgresBoards:
@@ -36,6 +56,8 @@ class PostgresBoards:
                     board.deadline,
                     board.creator,
                     self._clock.now(),
+                    *_rule(board.access),
+                    list(board.access.guests),
                 )
             except asyncpg.UniqueViolationError as error:
                 raise board_exists(board.name) from error
@@ -52,10 +74,33 @@ class PostgresBoards:
     async def configure(
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:
-        row = await self._database.row("boards.configure", board, gpus, deadline)
+        return await self._changed("boards.configure", board, gpus, deadline)
+
+    async def restrict(self, board: BoardId, access: Access) -> Board:
+        return await self._changed("boards.restrict", board, *_rule(access))
+
+    async def invite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        return await self._changed("boards.invite", board, list(guests))
+
+    async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
+        return await self._changed("boards.uninvite", board, list(guests))
+
+    async def _changed(self, name: str, board: BoardId, *values: object) -> Board:
+        row = await self._database.row(name, board, *values)
         if row is None:
             raise _unknown(board)
         return rows.board(row)
+
+    async def delete(self, board: BoardId) -> bool:
+        async with self._database.transaction() as connection:
+            if await connection.fetchval(query("boards.lock_whole"), board) is None:
+                return False
+            doomed = [row["id"] for row in await connection.fetch(query("boards.doomed"), board)]
+            for name in _OF_SUBMISSIONS:
+                await connection.execute(query(name), doomed)
+            for name in _OF_BOARD:
+                await connection.execute(query(name), board)
+        return True
 
     async def find(self, name: str) -> Board | None:
         row = await self._database.row("boards.find", name)
@@ -90,6 +135,11 @@ class PostgresBoards:
         if stored is None:
             raise _unknown(board)
         return version, stored
+
+
+def _rule(access: Access) -> tuple[str, str | None, str]:
+    """The columns of an access but for its guests."""
+    return access.visibility.value, access.house, access.source.value
 
 
 def _unknown(board: BoardId) -> StoreError:

@@ -4,7 +4,9 @@ import json
 
 from asyncpg import Record
 
+from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.board import Board, TaskVersion
+from bot.domain.display import Display
 from bot.domain.ids import (
     BoardId,
     EventId,
@@ -34,7 +36,19 @@ def board(row: Record) -> Board:
         creator=PersonId(row["creator"]),
         task_version=TaskVersionId(row["task_version"]),
         created_at=row["created_at"],
+        access=Access(
+            visibility=Visibility(row["visibility"]),
+            house=row["house"],
+            source=SourceVisibility(row["source_visibility"]),
+            guests=frozenset(row["guests"]),
+        ),
     )
+
+
+def display(row: Record) -> Display:
+    """A row of `displays` with its submission's person."""
+    submission, person = SubmissionId(row["submission"]), PersonId(row["person"])
+    return Display(submission, person, row["door"], row["place"])
 
 
 def task_version(row: Record) -> TaskVersion:

@@ -7,11 +7,16 @@ from bot.ports import Clock
 from bot.store.postgres.audit import PostgresAudit
 from bot.store.postgres.boards import PostgresBoards
 from bot.store.postgres.database import Database, open_pool
+from bot.store.postgres.displays import PostgresDisplays
 from bot.store.postgres.jobs import PostgresJobs
+from bot.store.postgres.moderation import PostgresModeration
+from bot.store.postgres.news import PostgresListeners, PostgresOutbox
 from bot.store.postgres.notices import listening
 from bot.store.postgres.people import PostgresPeople
 from bot.store.postgres.results import PostgresResults
+from bot.store.postgres.statistics import PostgresStatistics
 from bot.store.postgres.submissions import PostgresSubmissions
+from bot.store.postgres.tokens import PostgresTokens
 from bot.store.postgres.workers import PostgresWorkers
 from bot.store.subscriptions import Subscriptions
 
@@ -26,6 +31,12 @@ class PostgresStore:
         self.jobs = PostgresJobs(database, clock)
         self.workers = PostgresWorkers(database, clock)
         self.results = PostgresResults(database)
+        self.moderation = PostgresModeration(database, clock)
+        self.tokens = PostgresTokens(database, clock)
+        self.displays = PostgresDisplays(database, clock)
+        self.statistics = PostgresStatistics(database)
+        self.listeners = PostgresListeners(database)
+        self.outbox = PostgresOutbox(database, clock)
         self.audit = PostgresAudit(database, clock)
         self.events = events
 

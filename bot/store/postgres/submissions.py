@@ -30,6 +30,8 @@ class PostgresSubmissions:
             submission.priority,
             submission.max_attempts,
             self._clock.now(),
+            None if submission.display is None else submission.display.door,
+            None if submission.display is None else submission.display.place,
         )
         if row is None:
             raise StoreError("the submission could not be stored")
@@ -38,6 +40,10 @@ class PostgresSubmissions:
     async def get(self, submission: SubmissionId) -> Submission | None:
         row = await self._database.row("submissions.get", submission)
         return None if row is None else rows.submission(row)
+
+    async def to(self, board: BoardId) -> tuple[Submission, ...]:
+        found = await self._database.rows("submissions.to", board)
+        return tuple(rows.submission(row) for row in found)
 
     async def source(self, submission: SubmissionId) -> str:
         row = await self._database.row("submissions.source", submission)

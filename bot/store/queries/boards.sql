@@ -1,5 +1,8 @@
 -- name: add
-insert into boards (name, gpus, deadline, creator, created_at) values ($1, $2, $3, $4, $5)
+insert into boards (
+    name, gpus, deadline, creator, created_at, visibility, house, source_visibility, guests
+)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 returning id
 
 -- name: lock
@@ -21,6 +24,20 @@ returning *
 update boards set gpus = $2, deadline = $3 where id = $1
 returning *
 
+-- name: restrict
+update boards set visibility = $2, house = $3, source_visibility = $4 where id = $1
+returning *
+
+-- name: invite
+update boards set guests = array(select distinct unnest(guests || $2::text[])) where id = $1
+returning *
+
+-- name: uninvite
+update boards
+set guests = array(select guest from unnest(guests) as guest where guest <> all ($2::text[]))
+where id = $1
+returning *
+
 -- name: find
 select * from boards where name = $1
 
@@ -35,3 +52,49 @@ select * from task_versions where id = $1
 
 -- name: versions
 select * from task_versions where board = $1 order by number
+
+-- name: lock_whole
+-- Nobody can submit to it any more: who does locks its board's key.
+select id from boards where id = $1 for update
+
+-- name: doomed
+select id from submissions where board = $1 for update
+
+-- name: drop_untold
+delete from untold using jobs where jobs.id = job and submission = any ($1::bigint[])
+
+-- name: drop_scores
+delete from scores where submission = any ($1::bigint[])
+
+-- name: drop_evaluations
+delete from evaluations where submission = any ($1::bigint[])
+
+-- name: drop_events
+delete from job_events where submission = any ($1::bigint[])
+
+-- name: drop_jobs
+delete from jobs where submission = any ($1::bigint[])
+
+-- name: drop_displays
+delete from displays where submission = any ($1::bigint[])
+
+-- name: drop_exclusions
+delete from exclusions where submission = any ($1::bigint[])
+
+-- name: drop_submissions
+delete from submissions where id = any ($1::bigint[])
+
+-- name: drop_news
+delete from outbox where board = $1
+
+-- name: drop_limits
+delete from rate_limits where board = $1
+
+-- name: unset_version
+update boards set task_version = null where id = $1
+
+-- name: drop_versions
+delete from task_versions where board = $1
+
+-- name: drop
+delete from boards where id = $1

@@ -65,6 +65,9 @@ scored as (
     select ended.id, submission, task_version, gpu, $8, $9
     from ended join submissions on submissions.id = submission
     where $8::float8 is not null
+),
+untold as (
+    insert into untold (job) select id from ended where $8::float8 is not null
 )
 select id from ended
 

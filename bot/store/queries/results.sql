@@ -14,6 +14,7 @@ from scores
 join submissions on submissions.id = scores.submission
 join people on people.id = person
 where scores.task_version = $1 and gpu = $2
+    and not exists (select from exclusions where exclusions.submission = scores.submission)
 order by time_ns, scores.submission
 
 -- name: refusals

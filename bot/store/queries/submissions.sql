@@ -17,6 +17,10 @@ queued as (
     select id, person, gpu, mode, $9, next_turn(person, gpu, $9), $10,
         created_at, created_at, created_at
     from added, unnest(gpus) as gpu
+),
+shown as (
+    insert into displays (submission, door, place)
+    select id, $12::text, $13::text from added where $12::text is not null
 )
 select *, array['queued'] as states from added
 
@@ -32,3 +36,7 @@ select *, array(select state from jobs where submission = submissions.id) as sta
 from submissions
 where person = $1 and ($2::bigint is null or board = $2) and ($3::bigint is null or id < $3)
 order by id desc limit $4
+
+-- name: to
+select *, array(select state from jobs where submission = submissions.id) as states
+from submissions where board = $1 order by id

@@ -4,6 +4,7 @@ import asyncio
 import random
 from dataclasses import dataclass
 
+from bot.domain.access import Viewer
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.person import Person
@@ -118,7 +119,7 @@ async def _stored(store: Store, person: Person, order: Order) -> Submission | No
 
 def _request(person: Person, order: Order) -> SubmissionRequest:
     return SubmissionRequest(
-        person=person.id,
+        viewer=Viewer(person.id),
         file_name=order.file_name,
         content=order.source.encode(),
         mode=order.mode,

@@ -14,6 +14,7 @@ from bot.frontends.cli.context import (
     DataFolder,
     acting,
     command_line,
+    viewer_here,
 )
 from bot.frontends.cli.shapes import dumps
 from bot.services.cancel import cancel as stop
@@ -51,5 +52,5 @@ async def _cancel(
 ) -> tuple[int, bool]:
     """How many jobs are stopped, and whether the submission has ended."""
     async with acting(line, data, actor, enters=False) as (podium, person):
-        jobs = await stop(podium.store, person.id, submission)
+        jobs = await stop(podium.store, viewer_here(person.id), submission)
         return jobs, (await status(podium.store, submission)).is_final

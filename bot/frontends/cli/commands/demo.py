@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from bot.domain.requirements import missing_for
 from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import SubmissionRequest
 from bot.domain.task_file import parse_task
-from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
+from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line, viewer_here
 from bot.frontends.cli.demonstration import Entry, choose, misplaced, surprises
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.failures import ExitCode
@@ -146,7 +147,7 @@ class _Demonstration:
         for entry in entries:
             person = await podium.store.people.ensure(f"local:{entry.person.lower()}", entry.person)
             request = SubmissionRequest(
-                person=person.id,
+                viewer=viewer_here(person.id),
                 file_name=entry.file_name,
                 content=entry.solution.source.encode(),
                 mode=Mode.RANKED,
@@ -176,7 +177,8 @@ class _Demonstration:
         self, podium: OpenPodium, boards: Sequence[str]
     ) -> tuple[BoardStandings, ...]:
         names = dict.fromkeys(boards)
-        return tuple([each for name in names for each in await standings(podium.store, name)])
+        found = [await standings(podium.store, viewer_here(), name) for name in names]
+        return tuple(chain.from_iterable(found))
 
 
 def _draw(line: CommandLine, outcome: _Outcome) -> None:

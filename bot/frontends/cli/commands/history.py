@@ -14,6 +14,7 @@ from bot.frontends.cli.context import (
     DataFolder,
     acting,
     command_line,
+    viewer_here,
 )
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.shapes import dumps, history_json
@@ -49,4 +50,5 @@ async def _history(
     line: CommandLine, data: Path | None, actor: str | None, *, leaderboard: str | None, limit: int
 ) -> tuple[Person, tuple[HistoryEntry, ...]]:
     async with acting(line, data, actor, enters=False) as (podium, person):
-        return person, await past(podium.store, person.id, leaderboard, limit=limit)
+        viewer = viewer_here(person.id)
+        return person, await past(podium.store, viewer, leaderboard, limit=limit)

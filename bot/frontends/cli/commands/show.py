@@ -9,7 +9,7 @@ import typer
 
 from bot.domain.deadline import show_deadline
 from bot.domain.ids import SubmissionId
-from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
+from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line, viewer_here
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.shapes import Json, dumps, standings_json, status_json
 from bot.ports import Store
@@ -67,7 +67,7 @@ async def _show(
             return [status_report(found)], status_json(found)
         if wish.target is not None:
             leaderboards = await standings(
-                podium.store, wish.target, wish.gpu, version=wish.version
+                podium.store, viewer_here(), wish.target, wish.gpu, version=wish.version
             )
             shapes = [standings_json(each) for each in leaderboards]
             return [standings_report(each) for each in leaderboards], shapes

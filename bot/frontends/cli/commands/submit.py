@@ -21,6 +21,7 @@ from bot.frontends.cli.context import (
     acting,
     command_line,
     read_submission,
+    viewer_here,
 )
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.failures import ExitCode
@@ -86,7 +87,12 @@ def submit(
 async def _submit(line: CommandLine, data: Path | None, order: _Order) -> SubmissionStatus:
     async with acting(line, data, order.actor) as (podium, person):
         request = SubmissionRequest(
-            person.id, order.file_name, order.content, order.mode, order.board, order.gpus
+            viewer_here(person.id),
+            order.file_name,
+            order.content,
+            order.mode,
+            order.board,
+            order.gpus,
         )
         submission = await hand_in(podium.store, podium.clock, request)
         if order.wait:

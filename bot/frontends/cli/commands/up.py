@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
 from bot.frontends.cli.following import stop_signals
-from bot.frontends.cli.installation import OpenPodium
 from bot.frontends.cli.shapes import dumps
 from runners.contract.runner import Capabilities
 
@@ -30,43 +31,61 @@ async def _serve(line: CommandLine, data: Path | None, *, as_json: bool) -> None
             installation.open(exclusive=True) as podium,
             installation.runners() as runners,
             installation.working(podium, runners),
+            installation.doors(podium, runners) as doors,
         ):
-            offers = [(runner.name, await runner.capabilities()) for runner in runners]
-            boards = [board.name for board in await podium.store.boards.all()]
-            if as_json:
-                line.out.out(dumps(_shape(podium, offers, boards)), highlight=False)
-            else:
-                for words in _greeting(installation.data_dir, podium, offers, boards):
-                    line.out.out(words, highlight=False)
+            found = _Up(
+                installation.data_dir,
+                podium.database,
+                [(runner.name, await runner.capabilities()) for runner in runners],
+                [board.name for board in await podium.store.boards.all()],
+                tuple(doors),
+            )
+            words = [dumps(found.shape())] if as_json else found.greeting()
+            for each in words:
+                line.out.out(each, highlight=False)
             await stop.wait()
             line.say("stopping: what runs may finish, the rest stays queued")
     line.say("stopped")
 
 
-def _greeting(
-    data_dir: Path, podium: OpenPodium, offers: list[tuple[str, Capabilities]], boards: list[str]
-) -> tuple[str, ...]:
-    return (
-        "Podium is up",
-        f"  data      {data_dir.resolve()}",
-        f"  database  {podium.database}",
-        *(f"  runner    {name}: {_slots(offer)}" for name, offer in offers),
-        f"  boards    {', '.join(boards) or 'none yet: podium task publish tasks/examples'}",
-        "  submit    podium submit FILE --leaderboard NAME",
-        "  stop      Ctrl-C",
-    )
+@dataclass(frozen=True, slots=True)
+class _Up:
+    """What runs now."""
+
+    data_dir: Path
+    database: str
+    offers: Sequence[tuple[str, Capabilities]]
+    boards: Sequence[str]
+    doors: Sequence[str]
+
+    def greeting(self) -> list[str]:
+        """For people, a line each."""
+        boards = ", ".join(self.boards) or "none yet: podium task publish tasks/examples"
+        return [
+            "Podium is up",
+            f"  data      {self.data_dir.resolve()}",
+            f"  database  {self.database}",
+            *(f"  runner    {name}: {_slots(offer)}" for name, offer in self.offers),
+            *(f"  door      {door}" for door in self.doors),
+            f"  boards    {boards}",
+            "  submit    podium submit FILE --leaderboard NAME",
+            "  stop      Ctrl-C",
+        ]
+
+    def shape(self) -> dict[str, object]:
+        """For programs."""
+        slots: Counter[str] = Counter()
+        for _, offer in self.offers:
+            slots.update(offer.gpus)
+        return {
+            "database": self.database,
+            "slots": dict(slots),
+            "boards": self.boards,
+            "doors": self.doors,
+        }
 
 
 def _slots(offer: Capabilities) -> str:
     slots = ", ".join(f"{count} x {gpu}" for gpu, count in sorted(offer.gpus.items()))
     missing = ", ".join(offer.isolation.missing)
     return f"{slots}; sandbox {offer.isolation.outer}" + (f", without {missing}" if missing else "")
-
-
-def _shape(
-    podium: OpenPodium, offers: list[tuple[str, Capabilities]], boards: list[str]
-) -> dict[str, object]:
-    slots: Counter[str] = Counter()
-    for _, offer in offers:
-        slots.update(offer.gpus)
-    return {"database": podium.database, "slots": dict(slots), "boards": boards}

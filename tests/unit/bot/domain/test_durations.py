@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.durations import show_span, show_time
+from bot.domain.durations import common_unit, show_span, show_time
 
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -47,3 +47,9 @@ def test_what_is_shown_never_claims_more_precision_than_there_is(
 )
 def test_a_span_is_shown_roughly(seconds: float, shown: str) -> None:
     assert show_span(seconds) == shown
+
+
+def test_several_times_share_the_unit_of_the_smallest() -> None:
+    assert common_unit([2.5e6, 30_000.0]) == (1e3, "us")
+    assert common_unit([2.5e6, 7e6]) == (1e6, "ms")
+    assert common_unit([]) == (1.0, "ns")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.ranking import indistinguishable, rank
+from bot.domain.ranking import indistinguishable, rank, records
 from bot.domain.score import Score, ScoreValue
 from tests.doubles.factories import make_score
 
@@ -95,3 +95,9 @@ def test_an_entry_shares_a_rank_exactly_when_it_cannot_be_told_from_the_group_s_
         assert (standing.rank != place) == joined
         if not joined:
             first = standing.score.value
+
+
+def test_records_are_the_scores_that_were_fastest_when_they_came() -> None:
+    first, slower, equal, faster = (make_score(1, time) for time in (300, 400, 300, 200))
+    assert records([faster, equal, slower, first]) == (first, faster)
+    assert records([]) == ()

@@ -1,14 +1,15 @@
 """Tests of the report of a leaderboard."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
 from bot.domain.score import Standing
+from bot.frontends.discord.draw import sheets
 from bot.ports import Refusal
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings import standings_report
+from bot.reports.standings import standings_pages, standings_report
 from tests.doubles.factories import NOON, make_board, make_score
 
 
@@ -20,6 +21,7 @@ class _Leaderboard:
     entries: tuple[Standing, ...] = ()
     refused: tuple[Refusal, ...] = ()
     note: str = ""
+    speed_of_light_ns: float | None = None
 
 
 def _refusal(message: str) -> Refusal:
@@ -40,6 +42,16 @@ def test_people_are_ranked_by_time_with_interval_and_distance() -> None:
         ("1", "person 2", "10.00 us ± 0.01", "1.00x", "1"),
         ("2", "person 1", "20.00 us ± 0.04", "2.00x", "1"),
     ]
+
+
+def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> None:
+    entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
+    leaderboard = _Leaderboard(entries=entries, speed_of_light_ns=9_000.0)
+    table = _tables(leaderboard)["standings"]
+    assert table.columns[4].name == "of light"
+    assert [row[4] for row in table.rows] == ["90%", "45%"]
+    (words,) = (block for block in standings_report(leaderboard).blocks if isinstance(block, Text))
+    assert words.text.startswith("speed of light 9.00 us")
 
 
 def test_a_shared_rank_is_marked() -> None:
@@ -73,3 +85,26 @@ def test_the_deadline_and_a_later_task_version_are_named() -> None:
         Text("deadline 2026-11-01 12:00 UTC", Tone.QUIET),
         Text("task version 3: faster cases", Tone.QUIET),
     )
+
+
+def test_pages_hold_everyone_and_fit_into_a_message() -> None:
+    name = "a person with quite a long name " * 2
+    scores = [
+        make_score(n, 10_000.0 * 1.1**n, 3_333.3, person_name=f"{n} {name}") for n in range(1, 33)
+    ]
+    refused = tuple(replace(_refusal("x" * 300), person=PersonId(n)) for n in range(40, 50))
+    pages = standings_pages(
+        _Leaderboard(entries=rank(scores), refused=refused, note="n" * 900, speed_of_light_ns=1.0)
+    )
+    tables = [block for page in pages for block in page.blocks if isinstance(block, Table)]
+    assert [len(table.rows) for table in tables] == [15, 15, 2, 8, 2]
+    assert tables[0].rows[0][1].startswith("1 a person")
+    assert pages[1].blocks[-1] == Text("page 2 of 5", Tone.QUIET)
+    widest = max(sum(len(cell) + 2 for cell in row) for table in tables for row in table.rows)
+    assert widest <= 130
+    assert all(len(sheets(page)) == 1 and not sheets(page)[0].files for page in pages)
+
+
+def test_an_empty_board_has_one_page() -> None:
+    (page,) = standings_pages(_Leaderboard())
+    assert page.blocks == (Text("nobody is ranked yet", Tone.QUIET),)

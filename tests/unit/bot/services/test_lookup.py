@@ -1,20 +1,72 @@
 import pytest
 
+from bot.domain.access import Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.services.lookup import find_board, find_submission
+from bot.services.lookup import (
+    find_board,
+    find_submission,
+    own_board,
+    own_submission,
+    seen_submission,
+    visible_boards,
+)
 from tests.doubles.place import Place
 
 
 async def test_what_is_there_is_found(place: Place) -> None:
     submission = await place.submit()
-    assert await find_board(place.store, "vectoradd") == place.board
+    assert await find_board(place.store, Viewer(place.ada), "vectoradd") == place.board
     assert await find_submission(place.store, submission.id) == submission
 
 
 async def test_what_is_not_there_is_refused_with_what_to_do(place: Place) -> None:
     with pytest.raises(UserError, match="did you mean vectoradd") as board:
-        await find_board(place.store, "vectorad")
+        await find_board(place.store, Viewer(place.ada), "vectorad")
     with pytest.raises(UserError, match="your history lists") as submission:
         await find_submission(place.store, SubmissionId(99))
     assert (board.value.code, submission.value.code) == ("unknown-board", "unknown-submission")
+
+
+async def hide(place: Place) -> Viewer:
+    """Make the board private; gives somebody to whom it does not exist."""
+    await place.store.boards.restrict(place.board.id, Access(Visibility.PRIVATE))
+    return Viewer(await place.person("bob"), frozenset({"local:bob"}))
+
+
+async def test_a_hidden_board_is_refused_like_one_that_is_not_there(place: Place) -> None:
+    bob = await hide(place)
+    for name in ("vectoradd", "nothing"):
+        with pytest.raises(UserError) as refusal:
+            await find_board(place.store, bob, name)
+        assert refusal.value.message == f"no board named {name!r}; there is no board yet"
+        assert refusal.value.code == "unknown-board"
+        with pytest.raises(UserError, match="no board named"):
+            await own_board(place.store, bob, name)
+    assert await visible_boards(place.store, bob) == ()
+    await place.store.boards.invite(place.board.id, frozenset({"local:bob"}))
+    (seen,) = await visible_boards(place.store, bob)
+    assert (await find_board(place.store, bob, "vectoradd")) == seen
+
+
+async def test_on_a_hidden_board_there_are_none_but_one_s_own_submissions(place: Place) -> None:
+    own = await place.submit(await place.person("bob"))
+    other = await place.submit()
+    bob = await hide(place)
+    assert await seen_submission(place.store, bob, own.id) == own
+    for number in (other.id, SubmissionId(999)):
+        with pytest.raises(UserError, match=f"there is no submission {number}") as refusal:
+            await own_submission(place.store, bob, number)
+        assert refusal.value.code == "unknown-submission"
+    await place.store.boards.invite(place.board.id, frozenset({"local:bob"}))
+    assert await seen_submission(place.store, bob, other.id) == other
+    with pytest.raises(UserError, match="somebody else"):
+        await own_submission(place.store, bob, other.id)
+
+
+async def test_only_the_creator_and_admins_have_a_board(place: Place) -> None:
+    bob = await place.person("bob")
+    with pytest.raises(UserError, match="belongs to somebody else"):
+        await own_board(place.store, Viewer(bob), "vectoradd")
+    for viewer in (Viewer(place.ada), Viewer(bob, sees_all=True)):
+        assert await own_board(place.store, viewer, "vectoradd") == place.board

@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.access import Access, Visibility
 from bot.domain.errors import UserError
 from bot.services.publish import Change, Published, PublishRequest, is_new, publish
 from runners.contract.task import Device
@@ -112,3 +113,14 @@ async def test_a_state_of_the_task_is_new_once(place: Place) -> None:
 async def test_a_name_that_no_heading_can_hold_is_refused(place: Place, name: str) -> None:
     with pytest.raises(UserError, match="is no name for a leaderboard"):
         await again(place, name=name)
+
+
+async def test_who_may_see_a_board_is_a_change_and_stays_otherwise(place: Place) -> None:
+    hidden = Access(Visibility.PRIVATE)
+    await place.store.boards.invite(place.board.id, frozenset({"discord:17"}))
+    published = await again(place, access=hidden)
+    assert published.change is Change.CONFIGURED
+    assert published.board.access == Access(Visibility.PRIVATE, guests=frozenset({"discord:17"}))
+    assert (await again(place)).change is Change.UNCHANGED
+    new = await again(place, name="other", access=hidden)
+    assert new.board.access == hidden

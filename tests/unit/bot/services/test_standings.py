@@ -1,5 +1,6 @@
 import pytest
 
+from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.services.publish import PublishRequest, publish
 from bot.services.standings import standings
@@ -23,7 +24,7 @@ async def test_people_are_ranked_by_their_best_time(place: Place) -> None:
     await ran(place, "bob", 300)
     await ran(place, "ada", 200)
     await ran(place, "bob", 100)
-    (board,) = await standings(place.store, "vectoradd")
+    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
     lines = [(each.rank, each.score.person_name, each.attempts) for each in board.entries]
     assert lines == [(1, "bob", 2), (2, "ada", 1)]
     assert (board.gpu, board.version, board.refused) == ("CPU", 1, ())
@@ -34,7 +35,7 @@ async def test_the_absent_are_listed_once_with_their_latest_reason(place: Place)
     await failed(place, "bob", Verdict.CRASHED)
     await failed(place, "eve", Verdict.CRASHED, message="first")
     await failed(place, "eve", Verdict.BUILD_FAILED, message="line 3", stage=Stage.BUILD)
-    (board,) = await standings(place.store, "vectoradd")
+    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
     refused = [(each.person_name, each.verdict, each.message) for each in board.refused]
     assert refused == [("eve", "build_failed", "line 3")]
 
@@ -43,7 +44,7 @@ async def test_two_people_of_the_same_name_are_two_people(place: Place) -> None:
     await ran(place, "bob", 300)
     other = (await place.store.people.ensure("discord:7", "bob")).id
     await place.judged(await place.submit(other), verdict=Verdict.CRASHED)
-    (board,) = await standings(place.store, "vectoradd")
+    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
     assert [each.person_name for each in board.refused] == ["bob"]
 
 
@@ -60,7 +61,7 @@ async def test_the_reason_of_a_secret_run_tells_nothing_of_its_inputs(place: Pla
         stage=Stage.TIMING,
         cases=(case,),
     )
-    (board,) = await standings(place.store, "vectoradd")
+    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
     assert board.refused[0].message == "wrong_answer at benchmark 1 of the ranked run"
 
 
@@ -68,21 +69,21 @@ async def test_versions_of_a_task_are_kept_apart(place: Place) -> None:
     await ran(place, "bob", 300)
     changed = make_task(description="Add them faster.", gpus=())
     await publish(place.store, place.clock, PublishRequest(place.ada, changed))
-    (now,) = await standings(place.store, "vectoradd")
-    (before,) = await standings(place.store, "vectoradd", "CPU", version=1)
+    (now,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+    (before,) = await standings(place.store, Viewer(place.ada), "vectoradd", "CPU", version=1)
     assert (now.version, len(now.entries)) == (2, 0)
     assert (before.version, len(before.entries)) == (1, 1)
 
 
 async def test_a_gpu_type_may_be_spelled_in_any_case(place: Place) -> None:
-    (board,) = await standings(place.store, "vectoradd", "cpu")
+    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd", "cpu")
     assert board.gpu == "CPU"
 
 
 async def test_each_gpu_type_has_its_own_standings(place: Place) -> None:
     await place.store.boards.configure(place.board.id, ("CPU", "H100"), None)
     await place.judged(await place.submit(gpus=("CPU",)))
-    cpu, h100 = await standings(place.store, "vectoradd")
+    cpu, h100 = await standings(place.store, Viewer(place.ada), "vectoradd")
     assert (cpu.gpu, len(cpu.entries)) == ("CPU", 1)
     assert (h100.gpu, len(h100.entries)) == ("H100", 0)
 
@@ -99,5 +100,5 @@ async def test_a_wrong_name_is_refused(
     place: Place, name: str, gpu: str | None, version: int | None, code: str
 ) -> None:
     with pytest.raises(UserError, match=r"there (are|is)|did you mean") as refusal:
-        await standings(place.store, name, gpu, version=version)
+        await standings(place.store, Viewer(place.ada), name, gpu, version=version)
     assert refusal.value.code == code

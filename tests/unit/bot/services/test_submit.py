@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.access import Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.job import PRIORITIES
 from bot.services.publish import PublishRequest, publish
@@ -48,3 +49,14 @@ async def test_nothing_of_a_refused_file_is_stored(place: Place) -> None:
         with pytest.raises(UserError):
             await place.submit(content=content)
     assert await place.store.submissions.history(place.ada) == ()
+
+
+async def test_a_hidden_board_takes_submissions_of_its_guests_alone(place: Place) -> None:
+    access = Access(Visibility.PRIVATE)
+    await place.store.boards.restrict(place.board.id, access)
+    bob = await place.person("bob")
+    with pytest.raises(UserError, match="no board named 'vectoradd'"):
+        await place.submit(bob)
+    await place.store.boards.invite(place.board.id, frozenset({"discord-role:5"}))
+    viewer = Viewer(bob, frozenset({"discord-role:5"}))
+    assert (await place.submit(bob, viewer=viewer)).person == bob

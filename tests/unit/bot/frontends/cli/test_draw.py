@@ -8,7 +8,19 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from bot.frontends.cli.draw import clean, draw, one_line, plain_lines
-from bot.reports.blocks import Attachment, Column, Link, Log, Report, Table, Text, Tone
+from bot.reports.blocks import (
+    Attachment,
+    Chart,
+    Column,
+    Link,
+    Log,
+    Point,
+    Report,
+    Series,
+    Table,
+    Text,
+    Tone,
+)
 
 EVERYTHING = Report(
     "vectoradd",
@@ -18,6 +30,7 @@ EVERYTHING = Report(
         Log("printed", "line 1\r\nline 2\x07"),
         Link("more", "https://example.org"),
         Attachment("kernel.py", b"12345"),
+        Chart("plot", "GPU", "us", (Series("bob\x07", (Point("L4", 7.5),)),), ("L4",)),
     ),
 )
 
@@ -31,7 +44,15 @@ def _drawn(*, terminal: bool) -> str:
 @pytest.mark.parametrize("terminal", [True, False])
 def test_every_block_is_drawn_and_nothing_in_it_is_obeyed(terminal: bool) -> None:  # noqa: FBT001
     drawn = _drawn(terminal=terminal)
-    for words in ("vectoradd", "[bold]not markup[/bold] gone", "a da", "line 2", "5 bytes"):
+    for words in (
+        "vectoradd",
+        "[bold]not markup[/bold] gone",
+        "a da",
+        "line 2",
+        "5 bytes",
+        "bob",
+        "7.5",
+    ):
         assert words in drawn
     assert "https://example.org" in drawn
     assert "\x1b" not in drawn

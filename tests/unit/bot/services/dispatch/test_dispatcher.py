@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 from typing_extensions import override
 
+from bot.domain.access import Viewer
 from bot.domain.ids import EventId
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
@@ -55,7 +56,7 @@ async def test_queued_jobs_are_run_scored_and_ranked(place: Place) -> None:
     last = await place.submit(content=source("verdict=wrong_answer"))
     async with dispatching(place.store, place.clock, [fake.create()]):
         await until_state(place, last, JobState.SUCCEEDED)
-    (board,) = await standings(place.store, "vectoradd")
+    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
     assert [(each.score.person_name, each.score.value.time_ns) for each in board.entries] == [
         ("eve", 20_000),
         ("bob", 30_000),
@@ -158,7 +159,7 @@ async def test_a_running_job_stops_when_its_person_asks(place: Place, told_by: s
     async with dispatching(store, place.clock, [runner], beat_s=beat_s):
         await until_state(place, submission, JobState.RUNNING)
         await asyncio.sleep(0.02)
-        await cancel(place.store, place.ada, submission.id)
+        await cancel(place.store, Viewer(place.ada), submission.id)
         await until_state(place, submission, JobState.CANCELLED)
         await until_state(place, await place.submit(), JobState.SUCCEEDED)
     assert runner.started == 2

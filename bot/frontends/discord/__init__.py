@@ -1,0 +1,1 @@
+"""The Discord door: slash commands in, messages and threads out."""

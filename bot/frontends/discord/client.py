@@ -1,0 +1,118 @@
+"""The client: loads every command, publishes them when they have changed, and keeps running."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import discord
+import structlog
+from discord import app_commands
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+from typing_extensions import override
+from yarl import URL
+
+from bot.frontends.discord import commands
+from bot.frontends.discord.buttons import BoardButton, SubmissionButton
+from bot.frontends.discord.door import Door, DoorSettings
+from bot.frontends.discord.failures import gives_way, words_for
+from bot.frontends.discord.guilds import prepare
+from bot.frontends.discord.pages import GpuMenu, PageButton
+from runners import plugins
+
+_log = structlog.get_logger(__name__)
+
+
+class Tree(app_commands.CommandTree["PodiumClient"]):
+    """The commands, and the one place where what they did not expect ends."""
+
+    @override
+    async def on_error(
+        self,
+        interaction: discord.Interaction["PodiumClient"],
+        error: app_commands.AppCommandError,
+    ) -> None:
+        words = words_for(error)
+        if words is None:
+            return
+        try:
+            if interaction.response.is_done():
+                await interaction.followup.send(words, ephemeral=True)
+            else:
+                await interaction.response.send_message(words, ephemeral=True)
+        except discord.HTTPException as refused:
+            if not gives_way(refused):
+                _log.warning("an error could not be told", action="untold", error=repr(refused))
+
+
+class PodiumClient(discord.Client):
+    """One connection to Discord; `door` is what its commands work with."""
+
+    def __init__(self, door: Door, trusted_guilds: frozenset[int] = frozenset()) -> None:
+        # Guilds alone: commands bring their own member, message and attachment with them.
+        intents = discord.Intents(guilds=True)
+        super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none())
+        self.door = door
+        self.trusted_guilds = trusted_guilds
+        self.tree = Tree(self)
+
+    @override
+    async def setup_hook(self) -> None:
+        self.add_dynamic_items(SubmissionButton, BoardButton, PageButton, GpuMenu)
+        for name in plugins.names(commands):
+            await plugins.load(commands, name).setup(self.tree)
+        await self._publish_commands()
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        """Make what is missing, at every start."""
+        await prepare(guild)
+
+    async def on_guild_join(self, guild: discord.Guild) -> None:
+        """Make what is missing, when the bot is invited."""
+        await prepare(guild)
+
+    async def _publish_commands(self) -> None:
+        """Tell Discord of the commands, unless it knows just these."""
+        commands_here: Sequence[Any] = self.tree.get_commands()
+        wanted: list[dict[str, Any]] = [each.to_dict(self.tree) for each in commands_here]
+        known: Sequence[Any] = await self.tree.fetch_commands()
+        if _outline(wanted) != _outline([command.to_dict() for command in known]):
+            await self.tree.sync()
+            _log.info("commands were published", action="sync", commands=len(wanted))
+
+
+_KEPT = ("name", "description", "type", "options", "choices", "required", "autocomplete")
+
+
+def _outline(described: list[dict[str, Any]]) -> str:
+    """A digest of what a person sees of the commands, whichever side describes them."""
+    text = json.dumps(sorted(map(_bare, described), key=lambda one: (one["type"], one["name"])))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _bare(described: dict[str, Any]) -> dict[str, Any]:
+    """Only what is said, without ids, defaults and empty lists."""
+    kept = {key: described[key] for key in _KEPT if described.get(key)}
+    for key in ("options", "choices"):
+        if key in kept:
+            kept[key] = [_bare(dict(each)) for each in kept[key]]
+    return {"type": 1, "name": "", **kept}
+
+
+def point_at(settings: DoorSettings) -> None:
+    """Reach Discord through another address, such as a proxy; discord.py has no option for it."""
+    if settings.api_base:
+        Route.BASE = settings.api_base
+    if settings.gateway_url:
+        DiscordWebSocket.DEFAULT_GATEWAY = URL(settings.gateway_url)
+
+
+@asynccontextmanager
+async def connected(door: Door, settings: DoorSettings) -> AsyncIterator[PodiumClient]:
+    """A client that is logged in; it has to be run by `connect`."""
+    point_at(settings)
+    async with PodiumClient(door, settings.trusted_guilds) as client:
+        await client.login(settings.token)
+        yield client

@@ -1,0 +1,54 @@
+"""`/admin channel-allow|channel-forbid`: where submissions are taken on this server."""
+
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from bot.domain.errors import UserError
+from bot.frontends.discord.answers import answering
+from bot.frontends.discord.door import Door, door_of
+from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.guilds import house
+from bot.frontends.discord.roles import ADMIN, require
+
+
+async def setup(tree: Tree) -> None:
+    """Add both commands."""
+    parent = group(tree, "admin")
+    parent.add_command(allow)
+    parent.add_command(forbid)
+
+
+@app_commands.command(name="channel-allow", description="Take submissions in a channel")
+@app_commands.describe(channel="The channel; the first one named replaces #submissions")
+async def allow(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
+    """Beside those that are allowed already."""
+    async with answering(interaction) as answer:
+        require(interaction, ADMIN)
+        door = door_of(interaction)
+        await door.store.moderation.open_room(house(channel.guild.id), str(channel.id))
+        await _record(door, interaction, "channel-allow", channel)
+        await answer.say(f"Submissions are taken in {channel.mention}.")
+
+
+@app_commands.command(name="channel-forbid", description="Take no more submissions in a channel")
+@app_commands.describe(channel="The channel")
+async def forbid(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
+    """Without any allowed channel it is #submissions again."""
+    async with answering(interaction) as answer:
+        require(interaction, ADMIN)
+        door = door_of(interaction)
+        was_open = await door.store.moderation.close_room(house(channel.guild.id), str(channel.id))
+        if not was_open:
+            raise UserError("not-allowed", f"#{channel.name} was not allowed by name")
+        await _record(door, interaction, "channel-forbid", channel)
+        await answer.say(f"Submissions are not taken in {channel.mention} any more.")
+
+
+async def _record(
+    door: Door, interaction: discord.Interaction[Any], action: str, channel: discord.TextChannel
+) -> None:
+    actor = await door.person(interaction.user)
+    subject = f"channel {channel.id} of guild {channel.guild.id}"
+    await door.store.audit.record(actor.id, action, subject, channel.name)

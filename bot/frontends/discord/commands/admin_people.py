@@ -1,0 +1,49 @@
+"""`/admin ban|unban`: who may submit."""
+
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from bot.frontends.discord.answers import answering
+from bot.frontends.discord.door import DOOR, door_of
+from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.roles import ADMIN, require
+from bot.frontends.discord.words import line
+from bot.services.moderate import Deed
+from bot.services.moderate import ban as ban_person
+from bot.services.moderate import unban as unban_person
+
+_Reason = app_commands.Range[str, 1, 300]
+
+
+async def setup(tree: Tree) -> None:
+    """Add both commands."""
+    parent = group(tree, "admin")
+    parent.add_command(ban)
+    parent.add_command(unban)
+
+
+@app_commands.command(description="Keep a person from submitting")
+@app_commands.describe(who="The person", reason="Shown to the person")
+async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
+    """What the person has submitted stays as it is."""
+    async with answering(interaction) as answer:
+        require(interaction, ADMIN)
+        door = door_of(interaction)
+        await door.person(who)  # may never have submitted, and is banned nevertheless
+        actor = await door.person(interaction.user)
+        await ban_person(door.store, Deed(actor.id, reason), f"{DOOR}:{who.id}")
+        await answer.say(f"{line(who.name)} may not submit any more.")
+
+
+@app_commands.command(description="Let a person submit again")
+@app_commands.describe(who="The person", reason="Kept in the audit")
+async def unban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
+    """Ends the ban."""
+    async with answering(interaction) as answer:
+        require(interaction, ADMIN)
+        door = door_of(interaction)
+        actor = await door.person(interaction.user)
+        await unban_person(door.store, Deed(actor.id, reason), f"{DOOR}:{who.id}")
+        await answer.say(f"{line(who.name)} may submit again.")

@@ -1,0 +1,79 @@
+"""`/submission show|source|cancel`: one submission by its number."""
+
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.frontends.discord import options
+from bot.frontends.discord.answers import answering
+from bot.frontends.discord.buttons import buttons_of
+from bot.frontends.discord.door import door_of
+from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.viewers import viewer_of
+from bot.reports.blocks import Attachment, Report
+from bot.reports.status import status_report
+from bot.services.cancel import cancel
+from bot.services.lookup import own_submission
+from bot.services.source import source
+from bot.services.status import status
+
+_LARGEST = 2**53
+"""What Discord can say as a number."""
+
+
+async def setup(tree: Tree) -> None:
+    """Add the commands."""
+    parent = group(tree, "submission")
+    parent.add_command(show)
+    parent.add_command(show_source)
+    parent.add_command(stop)
+
+
+@app_commands.command(name="show", description="The report of one of your submissions")
+@app_commands.describe(number="Its number")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.own_submissions)
+async def show(
+    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
+) -> None:
+    """The report as it stands now, whoever asks again gets the newer one."""
+    async with answering(interaction) as answer:
+        door = door_of(interaction)
+        own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
+        found = await status(door.store, own.id)
+        await answer.show(status_report(found), buttons_of(found))
+
+
+@app_commands.command(name="source", description="The file of a submission, where you may see it")
+@app_commands.describe(number="Its number")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.own_submissions)
+async def show_source(
+    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
+) -> None:
+    """The file."""
+    async with answering(interaction) as answer:
+        door = door_of(interaction)
+        viewer = await viewer_of(interaction)
+        found = await source(door.store, door.clock, viewer, SubmissionId(number))
+        file = Attachment(found.file_name, found.text.encode())
+        await answer.show(Report(f"Source of submission #{number}", (file,)))
+
+
+@app_commands.command(name="cancel", description="Stop one of your submissions")
+@app_commands.describe(number="Its number")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.own_submissions)
+async def stop(
+    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
+) -> None:
+    """What is queued ends at once, what runs within seconds."""
+    async with answering(interaction) as answer:
+        viewer = await viewer_of(interaction)
+        stopped = await cancel(door_of(interaction).store, viewer, SubmissionId(number))
+        if not stopped:
+            raise UserError("finished", f"submission {number} has ended already")
+        await answer.say(f"Stopping submission #{number}.")

@@ -1,0 +1,46 @@
+"""What every command is handed: the store, the time, and what this door was told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import discord
+
+from bot.domain.person import Person
+from bot.ports import Clock, Store
+from runners.contract.runner import Runner
+
+DOOR = "discord"
+
+
+@dataclass(frozen=True, slots=True)
+class DoorSettings:
+    """How the bot reaches Discord; no address means Discord's own."""
+
+    token: str
+    api_base: str | None = None
+    gateway_url: str | None = None
+    trusted_guilds: frozenset[int] = frozenset()
+    """Guilds whose roles count; none: see `roles.is_trusted`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Podium, as the commands of this door see it."""
+
+    store: Store
+    clock: Clock
+    runners: Sequence[Runner] = ()
+    """Where the solutions of new tasks are tried."""
+
+    async def person(self, user: discord.User | discord.Member) -> Person:
+        """The account of a Discord user, under the name by which others know them."""
+        return await self.store.people.ensure(f"{DOOR}:{user.id}", user.global_name or user.name)
+
+
+def door_of(interaction: discord.Interaction[Any]) -> Door:
+    """The door through which an interaction came."""
+    door = getattr(interaction.client, "door", None)
+    if not isinstance(door, Door):
+        raise TypeError("the client was made without its door")
+    return door

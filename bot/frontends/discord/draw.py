@@ -1,0 +1,113 @@
+"""Draws report blocks as messages within Discord's limits; what is too long becomes a file."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.frontends.discord.words import MOST, clean, fenced, line, plain, unfenced
+from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
+from bot.reports.chart import as_table
+
+FILES = 10
+"""Files that a message takes."""
+FILE_BYTES = 10 << 20
+"""Bytes that a file of a message may have."""
+_BLOCK = 1200
+"""Longer tables and logs are sent as files, so that a phone does not have to scroll for ever."""
+_TABLE = 1600
+"""A page of standings fits, and a message has room for its title."""
+_MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One message: at most 2,000 characters and ten files."""
+
+    content: str
+    files: tuple[Attachment, ...] = ()
+
+
+def sheets(report: Report) -> tuple[Sheet, ...]:
+    """The messages that show a report, in order; nothing of it is left out."""
+    parts = [f"**{line(report.title)}**"]
+    files: list[Attachment] = []
+    for number, block in enumerate(report.blocks, start=1):
+        text, file = _drawn(block, number)
+        parts += [text] if text else []
+        files += [] if file is None else [file]
+    return tuple(_packed(parts, files))
+
+
+def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
+    match block:
+        case Text(text, tone):
+            return _paragraph(text, tone, number)
+        case Table() | Chart():
+            table = as_table(block) if isinstance(block, Chart) else block
+            return _block(table.title, "\n".join(table_lines(table)), number, most=_TABLE)
+        case Log(title, text):
+            return _block(title, text, number)
+        case Link(text, url):
+            return f"{line(text)}: <{url}>", None
+        case Attachment(name, about=about):
+            return "" if about else f"-# file {line(name)}", block  # a picture is seen
+        case _:
+            assert_never(block)
+
+
+def _paragraph(text: str, tone: Tone, number: int) -> tuple[str, Attachment | None]:
+    safe = plain(text).strip()
+    if len(safe) > _BLOCK:
+        return _block("message", text, number)
+    mark = _MARKS[tone]
+    glue = f"\n{mark}" if tone is Tone.QUIET else "\n"
+    return mark + glue.join(safe.splitlines()), None
+
+
+def _block(
+    title: str, text: str, number: int, *, most: int = _BLOCK
+) -> tuple[str, Attachment | None]:
+    inside = unfenced(text)
+    if len(inside) <= most:
+        return f"{line(title)}\n{fenced(text)}", None
+    name = f"{number}-{_slug(title)}.txt"
+    data = clean(text).encode()[:FILE_BYTES]
+    return f"{line(title)}: see {name}", Attachment(name, data)
+
+
+def _slug(title: str) -> str:
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in title)
+    return kept.strip("-").lower()[:40] or "text"
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """The table in columns of equal width, headings first."""
+    rows = [tuple(column.name for column in table.columns)]
+    rows += [tuple(" ".join(clean(cell).split()) for cell in row) for row in table.rows]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(table.columns))]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if column.numeric else cell.ljust(width)
+            for cell, width, column in zip(row, widths, table.columns, strict=True)
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def _packed(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[Sheet]:
+    """As few messages as the limits allow; the files come with the last one, ten at a time."""
+    *first, last = _texts(parts)
+    yield from (Sheet(text) for text in first)
+    yield Sheet(last, tuple(files[:FILES]))
+    for start in range(FILES, len(files), FILES):
+        yield Sheet("-# more files", tuple(files[start : start + FILES]))
+
+
+def _texts(parts: Sequence[str]) -> Iterator[str]:
+    text = ""
+    for part in parts:
+        joined = f"{text}\n{part}" if text else part
+        if len(joined) > MOST:
+            yield text
+            joined = part
+        text = joined
+    yield text

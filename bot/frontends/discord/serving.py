@@ -1,0 +1,56 @@
+"""Keeps the door open: connects, and connects again whenever Discord goes away."""
+
+import asyncio
+from contextlib import suppress
+
+import aiohttp
+import discord
+import structlog
+
+from bot.domain.errors import SetupError
+from bot.frontends.discord.client import PodiumClient, connected
+from bot.frontends.discord.door import Door, DoorSettings
+from bot.frontends.discord.notices import delivering
+from bot.frontends.discord.showing.showing import showing
+
+_log = structlog.get_logger(__name__)
+
+AGAIN_S = 5.0
+MOST_S = 120.0
+
+
+async def serve(door: Door, settings: DoorSettings, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set; SetupError when Discord refuses the token from the first."""
+    wait_s = AGAIN_S
+    known = False
+    while not stop.is_set():
+        try:
+            async with connected(door, settings) as client:
+                known, wait_s = True, AGAIN_S
+                await _session(client, door, stop)
+        except discord.LoginFailure as error:
+            if not known:
+                raise SetupError(
+                    "Discord refuses DISCORD_TOKEN; copy it anew from the application's Bot page"
+                ) from error
+            _log.error("Discord refuses the token now", action="token_refused")
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            _log.warning("Discord is away", action="discord_away", error=repr(error))
+        except Exception as error:  # noqa: BLE001 - a bug of this door must not end the judging
+            _log.error("the door failed", action="incident", exc_info=error)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), wait_s)
+        wait_s = min(MOST_S, 2 * wait_s)
+
+
+async def _session(client: PodiumClient, door: Door, stop: asyncio.Event) -> None:
+    """Everything that hangs on one login, until `stop` or until the line is lost."""
+    line = asyncio.create_task(client.connect(reconnect=True), name="gateway")
+    stopping = asyncio.create_task(stop.wait(), name="stopping")
+    try:
+        async with showing(client, door), delivering(client, door):
+            await asyncio.wait({line, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        await client.close()
+        await line

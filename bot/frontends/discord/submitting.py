@@ -1,0 +1,89 @@
+"""Takes a submission in through this door: the file, the GPU types, the store, the answer."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import discord
+
+from bot.domain import acceptance
+from bot.domain.errors import UserError
+from bot.domain.heading import parse_heading
+from bot.domain.submission import Submission, SubmissionRequest
+from bot.frontends.discord.answers import Answer
+from bot.frontends.discord.door import Door, door_of
+from bot.frontends.discord.guilds import require_room
+from bot.frontends.discord.menus import GpuMenus
+from bot.frontends.discord.places import display_here
+from bot.frontends.discord.viewers import viewer_of
+from bot.services.lookup import find_board
+from bot.services.submit import submit
+from runners.contract.task import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that a person wants judged; no board means that its heading names one."""
+
+    file_name: str
+    content: bytes
+    mode: Mode
+    board: str | None = None
+    gpus: tuple[str, ...] = ()
+
+
+async def read(script: discord.Attachment) -> bytes:
+    """The bytes of an attachment; UserError before anything too large is fetched."""
+    if script.size > acceptance.MAX_SOURCE_BYTES:
+        raise UserError(
+            "too-large",
+            f"the file has {script.size:,} bytes; at most "
+            f"{acceptance.MAX_SOURCE_BYTES:,} are taken",
+        )
+    return await script.read()
+
+
+async def take_in(answer: Answer, upload: Upload) -> None:
+    """Store the submission and say so, or first ask for the GPU types where several are offered."""
+    door = door_of(answer.interaction)
+    await require_room(door, answer.interaction)
+    try:
+        stored = await _store(door, answer.interaction, upload)
+    except UserError as error:
+        if error.code != "choose-gpu":
+            raise
+        await _ask_for_gpus(door, answer, upload)
+        return
+    await answer.say(stored_words(stored))
+
+
+async def _store(door: Door, interaction: discord.Interaction[Any], upload: Upload) -> Submission:
+    request = SubmissionRequest(
+        viewer=await viewer_of(interaction),
+        file_name=upload.file_name,
+        content=upload.content,
+        mode=upload.mode,
+        board=upload.board,
+        gpus=upload.gpus,
+        display=display_here(interaction),
+    )
+    return await submit(door.store, door.clock, request)
+
+
+def stored_words(submission: Submission) -> str:
+    """What is said at once; everything else comes with the submission's own messages."""
+    gpus = ", ".join(submission.gpus)
+    return (
+        f"Submission #{submission.id} is stored: {submission.mode} on {gpus}. "
+        "Its thread, or this conversation, follows it live."
+    )
+
+
+async def _ask_for_gpus(door: Door, answer: Answer, upload: Upload) -> None:
+    heading = parse_heading(acceptance.source_text(upload.content))
+    name = acceptance.board_name(upload.board, heading)
+    board = await find_board(door.store, await viewer_of(answer.interaction), name)
+
+    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+        await take_in(answer, replace(upload, gpus=chosen))
+
+    await answer.say("Choose the GPU types to run on:", GpuMenus(board.gpus, go_on))

@@ -1,0 +1,30 @@
+"""Counts over everything that is kept, for whoever runs an installation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+
+from runners.contract.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class DayCount:
+    """A day in UTC: how much was submitted, and by how many people."""
+
+    day: date
+    submissions: int
+    people: int
+
+
+class Statistics(Protocol):
+    """Counts, made by the store so that nothing has to be read for them."""
+
+    async def people(self) -> int:
+        """How many accounts there are."""
+
+    async def days(self, since: datetime) -> tuple[DayCount, ...]:
+        """The days since then on which something was submitted, oldest first."""
+
+    async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
+        """How often each verdict was given since then; those never given are absent."""

@@ -1,0 +1,74 @@
+"""The report of two submissions side by side."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from bot.domain.durations import show_time
+from bot.domain.ranking import indistinguishable
+from bot.domain.score import ScoreValue
+from bot.domain.submission import Submission
+from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
+
+
+class Side(Protocol):
+    """One of the two, as the service gives it."""
+
+    @property
+    def submission(self) -> Submission: ...
+    @property
+    def scores(self) -> Mapping[str, ScoreValue]: ...
+
+
+class Comparison(Protocol):
+    """Both, as the service gives them."""
+
+    @property
+    def first(self) -> Side: ...
+    @property
+    def second(self) -> Side: ...
+    @property
+    def difference(self) -> str: ...
+
+
+def comparison_report(comparison: Comparison) -> Report:
+    """A row for each GPU type, then the difference of the sources."""
+    first, second = comparison.first, comparison.second
+    names = f"#{first.submission.id}", f"#{second.submission.id}"
+    blocks: list[Block] = []
+    gpus = sorted({*first.scores, *second.scores})
+    if gpus:
+        columns = (
+            Column("GPU"),
+            Column(names[0], numeric=True),
+            Column(names[1], numeric=True),
+            Column("second is"),
+        )
+        rows = tuple(_row(gpu, first.scores.get(gpu), second.scores.get(gpu)) for gpu in gpus)
+        blocks.append(Table("times", columns, rows))
+    else:
+        blocks.append(Text("neither has a ranked time", Tone.QUIET))
+    if comparison.difference:
+        blocks.append(Log("difference", comparison.difference))
+    else:
+        blocks.append(Text("the sources are the same", Tone.QUIET))
+    return Report(f"{names[0]} and {names[1]}", tuple(blocks))
+
+
+def _row(
+    gpu: str, first: ScoreValue | None, second: ScoreValue | None
+) -> tuple[str, str, str, str]:
+    return gpu, _time(first), _time(second), _relation(first, second)
+
+
+def _time(value: ScoreValue | None) -> str:
+    return "" if value is None else show_time(value.time_ns, value.half_width_ns)
+
+
+def _relation(first: ScoreValue | None, second: ScoreValue | None) -> str:
+    if first is None or second is None:
+        return ""
+    if indistinguishable(first, second):
+        return "as fast"
+    if second.time_ns < first.time_ns:
+        return f"{first.time_ns / second.time_ns:.2f}x faster"
+    return f"{second.time_ns / first.time_ns:.2f}x slower"

@@ -1,0 +1,127 @@
+"""A board's submissions and results as files for spreadsheets and programs."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from bot.domain.board import Board
+from bot.domain.person import Person
+from bot.domain.submission import Submission
+from bot.ports import Outcome
+from bot.reports.blocks import Attachment, Report, Text
+
+_LARGE = 8 << 20
+"""Larger files are compressed: doors refuse very large ones."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+_Row = dict[str, str | int | float | bool | None]
+
+
+class ExportedSubmission(Protocol):
+    """One submission, as the export service gives it."""
+
+    @property
+    def submission(self) -> Submission: ...
+    @property
+    def person(self) -> Person: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def outcomes(self) -> Sequence[Outcome]: ...
+    @property
+    def ranked_on(self) -> frozenset[str]: ...
+
+
+class Export(Protocol):
+    """A board with everything that was submitted to it, as the export service gives it."""
+
+    @property
+    def board(self) -> Board: ...
+    @property
+    def submissions(self) -> Sequence[ExportedSubmission]: ...
+
+
+def export_report(export: Export) -> Report:
+    """`submissions.csv`, `results.csv`, and both in one JSON file."""
+    board = export.board
+    submissions = [_submission(each) for each in export.submissions]
+    results = [row for each in export.submissions for row in _results(each)]
+    whole = {
+        "board": board.name,
+        "gpus": list(board.gpus),
+        "deadline": None if board.deadline is None else board.deadline.isoformat(),
+        "submissions": submissions,
+        "results": results,
+    }
+    files = (
+        _file(f"{board.name}-submissions.csv", _csv(_SUBMISSION, submissions)),
+        _file(f"{board.name}-results.csv", _csv(_RESULT, results)),
+        _file(f"{board.name}.json", json.dumps(whole, indent=1, allow_nan=False)),
+    )
+    words = f"{len(submissions)} submissions, {len(results)} results; times in nanoseconds"
+    return Report(f"Export of {board.name}", (Text(words), *files))
+
+
+_SUBMISSION = (
+    "submission", "identity", "person", "task_version", "file", "sha256", "mode", "gpus", "state",
+    "created_at",
+)  # fmt: skip
+_RESULT = (
+    "submission", "identity", "person", "task_version", "gpu", "verdict", "time_ns",
+    "half_width_ns", "ranked",
+)  # fmt: skip
+
+
+def _submission(each: ExportedSubmission) -> _Row:
+    submission = each.submission
+    return {
+        "submission": submission.id,
+        "identity": each.person.identity,
+        "person": each.person.name,
+        "task_version": each.version,
+        "file": submission.file_name,
+        "sha256": submission.source_hash,
+        "mode": submission.mode.value,
+        "gpus": " ".join(submission.gpus),
+        "state": submission.state.value,
+        "created_at": submission.created_at.isoformat(),
+    }
+
+
+def _results(each: ExportedSubmission) -> Iterator[_Row]:
+    for outcome in each.outcomes:
+        score = outcome.score
+        yield {
+            "submission": each.submission.id,
+            "identity": each.person.identity,
+            "person": each.person.name,
+            "task_version": each.version,
+            "gpu": outcome.gpu,
+            "verdict": outcome.verdict.value,
+            "time_ns": None if score is None else score.time_ns,
+            "half_width_ns": None if score is None else score.half_width_ns,
+            "ranked": outcome.gpu in each.ranked_on,
+        }
+
+
+def _csv(columns: Sequence[str], rows: Iterable[_Row]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _inert(value: object) -> object:
+    """The value, kept from being read as a formula: names and files come from anybody."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _file(name: str, text: str) -> Attachment:
+    data = text.encode()
+    if len(data) <= _LARGE:
+        return Attachment(name, data)
+    return Attachment(f"{name}.gz", gzip.compress(data, mtime=0))

@@ -1,0 +1,77 @@
+"""The report of a person's own way on a board: standings, trend, submissions."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from bot.domain.board import Board
+from bot.domain.durations import common_unit, show_time
+from bot.domain.score import Score, Standing
+from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
+from bot.reports.history import PastSubmission, history_table
+from bot.reports.placement import ordinal
+from bot.reports.season import DAY, points
+
+
+class OwnStanding(Protocol):
+    """One GPU type, as the service gives it."""
+
+    @property
+    def gpu(self) -> str: ...
+    @property
+    def standing(self) -> Standing: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def scores(self) -> Sequence[Score]: ...
+
+
+class PersonalBoard(Protocol):
+    """A board as one person has played it, as the service gives it."""
+
+    @property
+    def board(self) -> Board: ...
+    @property
+    def standings(self) -> Sequence[OwnStanding]: ...
+    @property
+    def past(self) -> Sequence[PastSubmission]: ...
+
+
+_COLUMNS = (
+    Column("GPU"),
+    Column("place"),
+    Column("best", numeric=True),
+    Column("since first", numeric=True),
+    Column("attempts", numeric=True),
+)
+
+
+def personal_report(personal: PersonalBoard) -> Report:
+    """Where the person stands on each GPU type, how that came, and what was submitted."""
+    blocks: list[Block] = []
+    if personal.standings:
+        rows = tuple(_row(each) for each in personal.standings)
+        blocks += [Table("your best", _COLUMNS, rows), _trend(personal)]
+    else:
+        blocks.append(Text("you are not ranked yet", Tone.QUIET))
+    if personal.past:
+        blocks.append(history_table(personal.past))
+    return Report(f"you on {personal.board.name}", tuple(blocks))
+
+
+def _row(own: OwnStanding) -> tuple[str, ...]:
+    best = own.standing.score.value
+    gain = own.scores[0].value.time_ns / best.time_ns
+    return (
+        own.gpu,
+        f"{ordinal(own.standing.rank)} of {own.entries}",
+        show_time(best.time_ns, best.half_width_ns),
+        f"{gain:.2f}x",
+        str(own.standing.attempts),
+    )
+
+
+def _trend(personal: PersonalBoard) -> Chart:
+    times = [score.value.time_ns for own in personal.standings for score in own.scores]
+    scale, unit = common_unit(times)
+    series = tuple(Series(own.gpu, points(own.scores, scale)) for own in personal.standings)
+    return Chart(f"{personal.board.name}: your ranked times", DAY, f"time ({unit})", series)

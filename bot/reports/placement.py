@@ -1,0 +1,47 @@
+"""The public lines of a ranked submission: what place it has won on each GPU type."""
+
+from typing import Protocol
+
+from bot.domain.durations import show_time
+from bot.domain.score import ScoreValue
+from bot.reports.blocks import Text, Tone
+
+_MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+class Place(Protocol):
+    """A place on one GPU type, as the placement service gives it."""
+
+    @property
+    def gpu(self) -> str: ...
+    @property
+    def value(self) -> ScoreValue: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def shared(self) -> bool: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def is_best(self) -> bool: ...
+    @property
+    def improved(self) -> bool: ...
+
+
+def placement_line(place: Place) -> Text:
+    """One GPU type in a few words, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
+    time = show_time(place.value.time_ns, place.value.half_width_ns)
+    if not place.is_best:
+        return Text(f"{time} on {place.gpu}; the person's best there is faster", Tone.QUIET)
+    rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"
+    medal = f"{_MEDALS[place.rank]} " if place.rank in _MEDALS else ""
+    best = ", a personal best" if place.improved else ""
+    return Text(f"{medal}{rank} on {place.gpu}: {time}{best}", Tone.PLAIN)
+
+
+def ordinal(number: int) -> str:
+    """The number as a rank is spoken: 1st, 2nd, 11th."""
+    if number % 100 in {11, 12, 13}:
+        return f"{number}th"
+    return f"{number}{_ENDINGS.get(number % 10, 'th')}"

@@ -1,0 +1,65 @@
+"""The report of what goes on in an installation."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from bot.ports import DayCount
+from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
+from bot.reports.evaluation import VERDICT_WORDS
+from runners.contract.verdict import Verdict
+
+
+class Stats(Protocol):
+    """Counts, as their service gives them."""
+
+    @property
+    def people(self) -> int: ...
+    @property
+    def boards(self) -> int: ...
+    @property
+    def days(self) -> Sequence[DayCount]: ...
+    @property
+    def verdicts(self) -> Mapping[Verdict, int]: ...
+    @property
+    def backlog(self) -> Mapping[str, Mapping[str, int]]: ...
+
+
+_QUEUE = (Column("GPU"), Column("queued", numeric=True), Column("running", numeric=True))
+_DAYS = (Column("day (UTC)"), Column("submissions", numeric=True), Column("people", numeric=True))
+_VERDICTS = (Column("verdict"), Column("evaluations", numeric=True))
+
+
+def stats_report(stats: Stats) -> Report:
+    """The queue first, for that is what one looks for in a hurry."""
+    counts = Text(f"{stats.people} accounts, {stats.boards} boards")
+    return Report("Statistics", (counts, *_queue(stats), *_season(stats)))
+
+
+def _queue(stats: Stats) -> Iterator[Block]:
+    if not stats.backlog:
+        yield Text("nothing waits and nothing runs", Tone.QUIET)
+        return
+    rows = tuple(
+        (gpu, str(counts.get("queued", 0)), str(counts.get("running", 0)))
+        for gpu, counts in sorted(stats.backlog.items())
+    )
+    yield Table("queue", _QUEUE, rows)
+
+
+def _season(stats: Stats) -> Iterator[Block]:
+    if not stats.days:
+        yield Text("nothing was submitted in the last two weeks", Tone.QUIET)
+        return
+    days = tuple((f"{each.day}", str(each.submissions), str(each.people)) for each in stats.days)
+    yield Table("the last two weeks", _DAYS, days)
+    total = sum(stats.verdicts.values())
+    most_first = sorted(stats.verdicts.items(), key=lambda item: -item[1])
+    yield Table(
+        "verdicts",
+        _VERDICTS,
+        tuple((VERDICT_WORDS[verdict], _part(count, total)) for verdict, count in most_first),
+    )
+
+
+def _part(count: int, total: int) -> str:
+    return f"{count} ({count / total:.0%})"

@@ -1,0 +1,22 @@
+"""Decides whether a person may submit just now, whatever the submission is."""
+
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.ids import PersonId
+from bot.ports import Clock, Store
+from runners.contract.task import Mode
+
+
+async def admit(store: Store, clock: Clock, person: PersonId, *, board: Board, mode: Mode) -> None:
+    """UserError when submissions are paused, the person is banned, or a limit is reached."""
+    notice = await store.moderation.pause_notice()
+    if notice is not None:
+        raise UserError("paused", f"no submissions are taken at the moment: {notice}")
+    reason = await store.moderation.ban_of(person)
+    if reason is not None:
+        raise UserError("banned", f"you are banned from submitting: {reason}; ask an admin")
+    now = clock.now()
+    reached = await store.moderation.limited_by(person, board.id, mode, now)
+    if reached is not None:
+        limit, counted = reached
+        raise limit.refusal(counted, now)

@@ -1,0 +1,74 @@
+"""Hands out everything that was submitted to a board, with how it ended; not the sources."""
+
+from dataclasses import dataclass
+
+from bot.domain.access import Viewer
+from bot.domain.board import Board
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
+from bot.domain.person import Person
+from bot.domain.submission import Submission
+from bot.ports import Outcome, Store
+from bot.services.lookup import find_board
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSubmission:
+    """One submission, who made it, its task version's number, and how it ended by GPU type."""
+
+    submission: Submission
+    person: Person
+    version: int
+    outcomes: tuple[Outcome, ...]
+    ranked_on: frozenset[str]
+    """The GPU types on which its score counts: neither withdrawn nor disqualified."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A board with everything that was submitted to it, oldest first."""
+
+    board: Board
+    submissions: tuple[ExportedSubmission, ...]
+
+
+async def export(store: Store, viewer: Viewer, board_name: str) -> Export:
+    """Everything of a board; who asked is noted."""
+    board = await find_board(store, viewer, board_name)
+    submissions = await store.submissions.to(board.id)
+    versions = {each.id: each.number for each in await store.boards.versions(board.id)}
+    people = await _people(store, {each.person for each in submissions})
+    counted = await _counted(store, submissions)
+    outcomes: dict[SubmissionId, list[Outcome]] = {each.id: [] for each in submissions}
+    for outcome in await store.results.outcomes([each.id for each in submissions]):
+        outcomes[outcome.submission].append(outcome)
+    rows = tuple(
+        ExportedSubmission(
+            submission=each,
+            person=people[each.person],
+            version=versions[each.task_version],
+            outcomes=tuple(outcomes[each.id]),
+            ranked_on=frozenset(gpu for gpu in each.gpus if (each.id, gpu) in counted),
+        )
+        for each in submissions
+    )
+    await store.audit.record(viewer.person, "export", f"board {board.name}", "")
+    return Export(board, rows)
+
+
+async def _people(store: Store, wanted: set[PersonId]) -> dict[PersonId, Person]:
+    found = [await store.people.get(each) for each in sorted(wanted)]
+    return {each.id: each for each in found if each is not None}
+
+
+async def _counted(
+    store: Store, submissions: tuple[Submission, ...]
+) -> set[tuple[SubmissionId, str]]:
+    """Submission and GPU type of every score that standings are made of."""
+    boards: set[tuple[TaskVersionId, str]] = {
+        (each.task_version, gpu) for each in submissions for gpu in each.gpus
+    }
+    return {
+        (score.submission, gpu)
+        for version, gpu in sorted(boards)
+        for score in await store.results.scores(version, gpu)
+    }

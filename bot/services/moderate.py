@@ -1,0 +1,98 @@
+"""What admins and owners do about people and submissions; each deed leaves an audit row."""
+
+from dataclasses import dataclass
+
+from bot.domain.access import Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import PersonId, SubmissionId
+from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
+from bot.ports import Store
+from bot.services.lookup import find_submission, own_submission
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Who does something, and why; the reason is shown to whom it concerns."""
+
+    actor: PersonId
+    reason: str
+
+
+async def ban(store: Store, deed: Deed, identity: str) -> None:
+    """Keep a person from submitting; UserError when nobody has this identity."""
+    person = await _person(store, identity)
+    await store.moderation.ban(person, deed.reason)
+    await store.audit.record(deed.actor, "ban", f"person {identity}", deed.reason)
+
+
+async def unban(store: Store, deed: Deed, identity: str) -> None:
+    """Let a person submit again."""
+    person = await _person(store, identity)
+    if not await store.moderation.unban(person):
+        raise UserError("not-banned", "this person is not banned")
+    await store.audit.record(deed.actor, "unban", f"person {identity}", deed.reason)
+
+
+async def disqualify(store: Store, deed: Deed, submission: SubmissionId) -> None:
+    """Take anybody's submission off its board; its result stays."""
+    await _exclude(store, deed, submission, ExclusionKind.DISQUALIFIED)
+
+
+async def withdraw(store: Store, viewer: Viewer, reason: str, submission: SubmissionId) -> None:
+    """Take one's own submission off its board for good; its result stays."""
+    await own_submission(store, viewer, submission)
+    if await store.moderation.exclusion_of(submission) is not None:
+        raise UserError("off-board", f"submission {submission} is off its board already")
+    deed = Deed(viewer.person, reason)
+    await _exclude(store, deed, submission, ExclusionKind.WITHDRAWN)
+
+
+async def requalify(store: Store, deed: Deed, submission: SubmissionId) -> None:
+    """Rank a submission again that was taken off its board."""
+    if not await store.moderation.include(submission):
+        raise UserError("on-board", f"submission {submission} is not off its board")
+    await store.audit.record(deed.actor, "requalify", f"submission {submission}", deed.reason)
+
+
+async def pause(store: Store, deed: Deed) -> None:
+    """Take no more submissions; what is stored is judged on."""
+    await store.moderation.pause(deed.reason)
+    await store.audit.record(deed.actor, "pause", "submissions", deed.reason)
+
+
+async def resume(store: Store, deed: Deed) -> None:
+    """Take submissions again."""
+    if not await store.moderation.resume():
+        raise UserError("not-paused", "submissions are taken already")
+    await store.audit.record(deed.actor, "resume", "submissions", deed.reason)
+
+
+async def set_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
+    """Limit everyone's submissions of one board and mode, or of all."""
+    await store.moderation.set_limit(limit)
+    await store.audit.record(deed.actor, "limit", _covered(limit), deed.reason)
+
+
+async def drop_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
+    """End the limit which covers the same board and mode."""
+    if not await store.moderation.drop_limit(limit.board, limit.mode):
+        raise UserError("no-limit", "there is no such limit")
+    await store.audit.record(deed.actor, "unlimit", _covered(limit), deed.reason)
+
+
+def _covered(limit: RateLimit) -> str:
+    board = f"board {limit.board}" if limit.board else "every board"
+    return f"{board}, {limit.mode or 'every mode'}"
+
+
+async def _exclude(store: Store, deed: Deed, submission: SubmissionId, kind: ExclusionKind) -> None:
+    found = await find_submission(store, submission)
+    await store.moderation.exclude(Exclusion(found.id, kind, deed.reason))
+    await store.audit.record(deed.actor, kind.value, f"submission {submission}", deed.reason)
+
+
+async def _person(store: Store, identity: str) -> PersonId:
+    found = await store.people.find(identity)
+    if found is None:
+        raise UserError("unknown-person", "this person has never used Podium")
+    return found.id

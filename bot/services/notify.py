@@ -1,0 +1,127 @@
+"""Works out what there is to tell, and for whom: records, lost ranks, deadlines."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import structlog
+
+from bot.domain.access import NOBODY, Viewer
+from bot.domain.board import Board
+from bot.domain.errors import StoreError
+from bot.domain.news import (
+    Change,
+    News,
+    NewsKind,
+    change_by,
+    closes_soon,
+    deadline_news,
+    loss_news,
+    record_news,
+)
+from bot.ports import Clock, Store, Untold
+
+_log = structlog.get_logger(__name__)
+
+
+async def notify(store: Store, clock: Clock, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
+    """Put what is news into the outbox, now and every so often, until `stop` is set."""
+    while not stop.is_set():
+        try:
+            await tell_of_scores(store)
+            await remind_of_deadlines(store, clock)
+        except StoreError as error:
+            _log.warning("news has to wait", action="news-waits", error=str(error))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every_s):
+                await stop.wait()
+
+
+async def tell_of_scores(store: Store) -> None:
+    """Settle every score that nobody was told of; several processes may do so at once."""
+    while waiting := await store.outbox.untold():
+        for place, score in enumerate(waiting):
+            news = await _news_of(store, score, later=waiting[place + 1 :])
+            await store.outbox.settle(score.job, news)
+
+
+async def _news_of(store: Store, untold: Untold, later: Sequence[Untold]) -> list[News]:
+    """The news of one score, as if those that were accepted later were not there yet."""
+    board = await store.boards.get(untold.board)
+    records, losses = [await store.listeners.to(kind) for kind in _OF_SCORES]
+    if board is None or board.task_version != untold.task_version or not (records or losses):
+        return []
+    unborn = {each.submission for each in later if each.gpu == untold.gpu}
+    scores = await store.results.scores(untold.task_version, untold.gpu)
+    change = change_by(
+        untold.submission, [each for each in scores if each.submission not in unborn]
+    )
+    if change is None:
+        return []
+    return [
+        *await _records(store, change, board, records),
+        *await _losses(store, change, board, losses),
+    ]
+
+
+_OF_SCORES = (NewsKind.RECORD, NewsKind.LOST_RANK)
+
+
+async def _records(
+    store: Store, change: Change, board: Board, listeners: Sequence[str]
+) -> list[News]:
+    """For everyone who asked, but not for who made the record and knows."""
+    if not change.is_record:
+        return []
+    maker = await store.people.get(change.score.person)
+    own = None if maker is None else maker.identity
+    return [record_news(change, board, each) for each in listeners if each != own]
+
+
+async def _losses(
+    store: Store, change: Change, board: Board, listeners: Sequence[str]
+) -> list[News]:
+    told = []
+    for loss in change.losses:
+        person = await store.people.get(loss.standing.score.person)
+        if person is not None and person.identity in listeners:
+            told.append(loss_news(loss, change, board, person.identity))
+    return told
+
+
+async def remind_of_deadlines(store: Store, clock: Clock) -> None:
+    """Remind everyone who asked of the boards that close within a day, once each."""
+    listeners = await store.listeners.to(NewsKind.DEADLINE)
+    if not listeners:
+        return
+    now = clock.now()
+    for board in await store.boards.all():
+        if board.deadline is not None and closes_soon(board, now):
+            deadline = board.deadline
+            await store.outbox.put([deadline_news(board, deadline, each) for each in listeners])
+
+
+async def still_wanted(store: Store, clock: Clock, news: News, credentials: frozenset[str]) -> bool:
+    """Whether news may be delivered: its addressee still asks for it, and sees the board.
+
+    `credentials` are those of the addressee now, of a room those of everyone who reads it.
+    """
+    board = await store.boards.get(news.board)
+    if board is None or news.kind not in await store.listeners.kinds(news.addressee):
+        return False
+    if news.kind is NewsKind.DEADLINE and not board.is_open(clock.now()):
+        return False
+    person = await store.people.find(news.addressee)
+    return board.visible_to(Viewer(NOBODY if person is None else person.id, credentials))
+
+
+async def ask_for(
+    store: Store, addressee: str, wishes: Mapping[NewsKind, bool | None]
+) -> frozenset[NewsKind]:
+    """Change what an addressee is told of; what has no wish stays. Gives all that holds now."""
+    kinds = set(await store.listeners.kinds(addressee))
+    for kind, wish in wishes.items():
+        if wish is not None:
+            (kinds.add if wish else kinds.discard)(kind)
+    await store.listeners.listen(addressee, frozenset(kinds))
+    return frozenset(kinds)

@@ -1,0 +1,51 @@
+"""Gives a person's own way on a board: what was submitted, and how the times have changed."""
+
+from dataclasses import dataclass
+
+from bot.domain.access import Viewer
+from bot.domain.board import Board
+from bot.domain.ranking import rank
+from bot.domain.score import Score, Standing
+from bot.ports import Store
+from bot.services.history import HistoryEntry, history
+from bot.services.lookup import find_board
+
+_NEWEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStanding:
+    """One GPU type: the person's standing of so many, and the own scores, oldest first."""
+
+    gpu: str
+    standing: Standing
+    entries: int
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalBoard:
+    """A board as one person has played it; times are of the present task version."""
+
+    board: Board
+    standings: tuple[OwnStanding, ...]
+    past: tuple[HistoryEntry, ...]
+
+
+async def personal(store: Store, viewer: Viewer, board_name: str) -> PersonalBoard:
+    """The viewer's own standings and newest submissions on a board."""
+    board = await find_board(store, viewer, board_name)
+    found = [await _own(store, viewer, board, gpu) for gpu in board.gpus]
+    past = await history(store, viewer, board_name, limit=_NEWEST)
+    return PersonalBoard(board, tuple(each for each in found if each is not None), past)
+
+
+async def _own(store: Store, viewer: Viewer, board: Board, gpu: str) -> OwnStanding | None:
+    scores = await store.results.scores(board.task_version, gpu)
+    entries = rank(scores)
+    standing = next((each for each in entries if each.score.person == viewer.person), None)
+    if standing is None:
+        return None
+    own = [each for each in scores if each.person == viewer.person]
+    own.sort(key=lambda each: (each.submitted_at, each.submission))
+    return OwnStanding(gpu, standing, len(entries), tuple(own))

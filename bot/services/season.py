@@ -1,0 +1,39 @@
+"""Gives one leaderboard with how it came about: every ranked time of the season, in order."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.domain.access import Viewer
+from bot.domain.ranking import records
+from bot.domain.score import Score
+from bot.ports import Clock, Store
+from bot.services.lookup import find_board
+from bot.services.standings import BoardStandings, standings
+
+
+@dataclass(frozen=True, slots=True)
+class Season:
+    """A leaderboard and the scores that led to it, oldest first; `until` ends the present view."""
+
+    leaderboard: BoardStandings
+    scores: tuple[Score, ...]
+    until: datetime
+
+    @property
+    def records(self) -> tuple[Score, ...]:
+        """The scores that were the fastest of all when they were submitted."""
+        return records(self.scores)
+
+
+async def season(
+    store: Store, clock: Clock, viewer: Viewer, board_name: str, *, gpu: str | None = None
+) -> Season:
+    """The season of the board's present task version, on its first GPU type unless told which."""
+    board = await find_board(store, viewer, board_name)
+    (leaderboard,) = await standings(store, viewer, board_name, gpu or board.gpus[0])
+    found = await store.results.scores(board.task_version, leaderboard.gpu)
+    scores = tuple(sorted(found, key=lambda each: (each.submitted_at, each.submission)))
+    now = clock.now()
+    end = now if board.deadline is None else min(now, board.deadline)
+    last = scores[-1].submitted_at if scores else end
+    return Season(leaderboard, scores, max(end, last))

@@ -1,0 +1,93 @@
+"""Bans, exclusions, limits and the pause, in Postgres."""
+
+from datetime import datetime, timedelta
+
+from asyncpg import Record
+
+from bot.domain.ids import BoardId, PersonId, SubmissionId
+from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
+from bot.ports import Clock
+from bot.store.postgres.database import Database
+from runners.contract.task import Mode
+
+
+class PostgresModeration:
+    """What admins decide."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def ban(self, person: PersonId, reason: str) -> None:
+        await self._database.rows("moderation.ban", person, reason, self._clock.now())
+
+    async def unban(self, person: PersonId) -> bool:
+        return await self._database.row("moderation.unban", person) is not None
+
+    async def ban_of(self, person: PersonId) -> str | None:
+        row = await self._database.row("moderation.ban_of", person)
+        return None if row is None else str(row["reason"])
+
+    async def exclude(self, exclusion: Exclusion) -> None:
+        kind, reason = exclusion.kind.value, exclusion.reason
+        now = self._clock.now()
+        await self._database.rows("moderation.exclude", exclusion.submission, kind, reason, now)
+
+    async def include(self, submission: SubmissionId) -> bool:
+        return await self._database.row("moderation.include", submission) is not None
+
+    async def exclusion_of(self, submission: SubmissionId) -> Exclusion | None:
+        row = await self._database.row("moderation.exclusion_of", submission)
+        if row is None:
+            return None
+        return Exclusion(submission, ExclusionKind(row["kind"]), row["reason"])
+
+    async def pause(self, notice: str) -> None:
+        await self._database.rows("moderation.pause", notice, self._clock.now())
+
+    async def resume(self) -> bool:
+        return await self._database.row("moderation.resume") is not None
+
+    async def pause_notice(self) -> str | None:
+        row = await self._database.row("moderation.pause_notice")
+        return None if row is None else str(row["notice"])
+
+    async def open_room(self, house: str, room: str) -> None:
+        await self._database.rows("moderation.open_room", house, room)
+
+    async def close_room(self, house: str, room: str) -> bool:
+        return await self._database.row("moderation.close_room", house, room) is not None
+
+    async def rooms(self, house: str) -> tuple[str, ...]:
+        return tuple(row["room"] for row in await self._database.rows("moderation.rooms", house))
+
+    async def set_limit(self, limit: RateLimit) -> None:
+        await self._database.rows(
+            "moderation.set_limit",
+            limit.board,
+            None if limit.mode is None else limit.mode.value,
+            limit.most,
+            limit.window.total_seconds(),
+        )
+
+    async def drop_limit(self, board: BoardId | None, mode: Mode | None) -> bool:
+        name = None if mode is None else mode.value
+        return await self._database.row("moderation.drop_limit", board, name) is not None
+
+    async def limits(self) -> tuple[RateLimit, ...]:
+        return tuple(_limit(row) for row in await self._database.rows("moderation.limits"))
+
+    async def limited_by(
+        self, person: PersonId, board: BoardId, mode: Mode, now: datetime
+    ) -> tuple[RateLimit, datetime] | None:
+        row = await self._database.row("moderation.limited_by", person, board, mode.value, now)
+        return None if row is None else (_limit(row), row["counted_at"])
+
+
+def _limit(row: Record) -> RateLimit:
+    return RateLimit(
+        most=row["most"],
+        window=timedelta(seconds=row["window_s"]),
+        board=None if row["board"] is None else BoardId(row["board"]),
+        mode=None if row["mode"] is None else Mode(row["mode"]),
+    )

@@ -1,0 +1,26 @@
+"""Counts over everything, made by Postgres."""
+
+from datetime import datetime
+
+from bot.ports import DayCount
+from bot.store.postgres.database import Database
+from runners.contract.verdict import Verdict
+
+
+class PostgresStatistics:
+    """Counts, one query each."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def people(self) -> int:
+        row = await self._database.row("statistics.people")
+        return 0 if row is None else int(row["count"])
+
+    async def days(self, since: datetime) -> tuple[DayCount, ...]:
+        found = await self._database.rows("statistics.days", since)
+        return tuple(DayCount(row["day"], row["submissions"], row["people"]) for row in found)
+
+    async def verdicts(self, since: datetime) -> dict[Verdict, int]:
+        found = await self._database.rows("statistics.verdicts", since)
+        return {Verdict(row["verdict"]): row["count"] for row in found}

@@ -1,0 +1,44 @@
+"""Personal tokens in Postgres."""
+
+from asyncpg import Record
+
+from bot.domain.errors import StoreError
+from bot.domain.ids import PersonId, TokenId
+from bot.domain.token import Token
+from bot.ports import Clock
+from bot.store.postgres.database import Database
+
+
+class PostgresTokens:
+    """Tokens by digest."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, person: PersonId, digest: str, label: str) -> Token:
+        row = await self._database.row("tokens.add", person, digest, label, self._clock.now())
+        if row is None:
+            raise StoreError("the token could not be stored")
+        return _token(row)
+
+    async def find(self, digest: str) -> Token | None:
+        row = await self._database.row("tokens.find", digest)
+        return None if row is None else _token(row)
+
+    async def of(self, person: PersonId) -> tuple[Token, ...]:
+        return tuple(_token(row) for row in await self._database.rows("tokens.of", person))
+
+    async def revoke(self, person: PersonId, token: TokenId) -> bool:
+        row = await self._database.row("tokens.revoke", person, token, self._clock.now())
+        return row is not None
+
+
+def _token(row: Record) -> Token:
+    return Token(
+        id=TokenId(row["id"]),
+        person=PersonId(row["person"]),
+        label=row["label"],
+        created_at=row["created_at"],
+        revoked_at=row["revoked_at"],
+    )

@@ -1,0 +1,67 @@
+-- name: ban
+insert into bans (person, reason, at) values ($1, $2, $3)
+on conflict (person) do update set reason = excluded.reason, at = excluded.at
+
+-- name: unban
+delete from bans where person = $1 returning person
+
+-- name: ban_of
+select reason from bans where person = $1
+
+-- name: exclude
+insert into exclusions (submission, kind, reason, at) values ($1, $2, $3, $4)
+on conflict (submission) do update
+set kind = excluded.kind, reason = excluded.reason, at = excluded.at
+
+-- name: include
+delete from exclusions where submission = $1 returning submission
+
+-- name: exclusion_of
+select * from exclusions where submission = $1
+
+-- name: pause
+insert into pause (notice, at) values ($1, $2)
+on conflict (only_row) do update set notice = excluded.notice, at = excluded.at
+
+-- name: resume
+delete from pause returning notice
+
+-- name: pause_notice
+select notice from pause
+
+-- name: set_limit
+insert into rate_limits (board, mode, most, window_s) values ($1, $2, $3, $4)
+on conflict (board, mode) do update set most = excluded.most, window_s = excluded.window_s
+
+-- name: drop_limit
+delete from rate_limits
+where board is not distinct from $1::bigint and mode is not distinct from $2::text
+returning most
+
+-- name: limits
+select * from rate_limits order by board nulls first, mode nulls first
+
+-- name: limited_by
+-- Of each limit the submission that would have to leave its window for one more to be taken.
+select limits.*, counted.created_at as counted_at
+from rate_limits as limits
+cross join lateral (
+    select created_at from submissions
+    where person = $1
+        and (limits.board is null or submissions.board = limits.board)
+        and (limits.mode is null or submissions.mode = limits.mode)
+        and created_at > $4::timestamptz - make_interval(secs => limits.window_s)
+    order by id desc offset limits.most - 1 limit 1
+) as counted
+where (limits.board is null or limits.board = $2) and (limits.mode is null or limits.mode = $3)
+order by counted.created_at + make_interval(secs => window_s) desc
+limit 1
+
+-- name: open_room
+insert into rooms (house, room) values ($1, $2) on conflict do nothing
+
+-- name: close_room
+delete from rooms where house = $1 and room = $2 returning room
+
+-- name: rooms
+select room from rooms where house = $1 order by room collate "C"

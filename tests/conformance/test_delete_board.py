@@ -1,0 +1,60 @@
+"""What every store must do when a board is deleted: everything of it goes, nothing else."""
+
+from datetime import timedelta
+
+from bot.domain.board import NewBoard
+from bot.domain.display import NewDisplay
+from bot.domain.ids import BoardId, SubmissionId
+from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
+from bot.domain.score import ScoreValue
+from bot.domain.submission import NewSubmission
+from runners.contract.task import Mode
+from tests.doubles.stored import Scene, make_evaluation, make_task
+
+
+async def test_everything_of_a_deleted_board_goes_and_nothing_else(scene: Scene) -> None:
+    store, board = scene.store, scene.board
+    new = NewBoard("other", ("CPU",), None, scene.ada.id)
+    other = await store.boards.publish(new, make_task("other"), "digest-o")
+    judged = await scene.submit()
+    job = await scene.claim_one()
+    await store.jobs.accept(job.id, job.fence, make_evaluation(), ScoreValue(1.0, 0.1))
+    await store.moderation.exclude(Exclusion(judged.id, ExclusionKind.WITHDRAWN, ""))
+    await store.moderation.set_limit(RateLimit(5, timedelta(hours=1), board.id))
+    kept_limit = RateLimit(5, timedelta(hours=1), other.id)
+    await store.moderation.set_limit(kept_limit)
+    shown = await _shown(scene)
+    running = await scene.claim_one()
+    queued = await scene.submit()
+    kept = await Scene(store, other, scene.ada).submit()
+
+    assert await store.boards.delete(board.id)
+    assert not await store.boards.delete(board.id)
+    assert not await store.boards.delete(BoardId(999))
+
+    assert [each.name for each in await store.boards.all()] == ["other"]
+    assert await store.boards.version(board.task_version) is None
+    for gone in (judged.id, shown, queued.id):
+        assert await store.submissions.get(gone) is None
+        assert await store.jobs.of(gone) == ()
+        assert await store.results.evaluations(gone) == ()
+        assert await store.displays.find(gone) is None
+    assert await store.moderation.limits() == (kept_limit,)
+    assert not await store.jobs.accept(running.id, running.fence, make_evaluation(), None)
+    assert await store.submissions.get(kept.id) is not None
+    assert (await scene.claim_one()).submission == kept.id
+
+
+async def _shown(scene: Scene) -> SubmissionId:
+    new = NewSubmission(
+        person=scene.ada.id,
+        board=scene.board.id,
+        task_version=scene.board.task_version,
+        file_name="kernel.py",
+        source="x",
+        mode=Mode.TEST,
+        gpus=("CPU",),
+        priority=1,
+        display=NewDisplay("discord", "here"),
+    )
+    return (await scene.store.submissions.add(new)).id

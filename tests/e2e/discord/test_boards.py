@@ -1,0 +1,115 @@
+"""From an empty guild to a created board: the zip, the GPU menus, the dry run, the news."""
+
+import io
+import zipfile
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.architecture.tree import ROOT
+from tests.doubles.discord.model.files import File
+from tests.e2e.discord.scene import Scene, scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+VECTORADD = ROOT / "tasks" / "examples" / "vectoradd"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_scene() -> AsyncIterator[Scene]:
+    async with scene("local") as found:
+        yield found
+
+
+def zipped(name: str = "vectoradd.zip", **changed: str) -> File:
+    """The example task as a zip; a changed file replaces the one of that name."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("utils.py", (VECTORADD.parent / "utils.py").read_text())
+        for path in sorted(VECTORADD.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                inside = path.relative_to(VECTORADD).as_posix()
+                made.writestr(f"vectoradd/{inside}", changed.get(inside, path.read_text()))
+    return File(name, archive.getvalue())
+
+
+async def test_a_zip_becomes_a_board_that_everyone_hears_of(stage: Scene) -> None:
+    run = await stage.carol.slash(
+        "leaderboard create",
+        leaderboard_name="adding",
+        task_zip=zipped(),
+        deadline="2099-01-31 18:00 Europe/Berlin",
+    )
+    assert "5 tests, 2 benchmarks" in (await run.final()).text
+    asked = await stage.carol.sees("Choose the board's GPU types", stage.submissions)
+    await stage.carol.select(asked.select("CPU"), ["CPU"])
+    pressed = await stage.carol.click(asked, "Check and publish")
+    await stage.carol.sees("adding on CPU: created, task version 1", within=100)
+    news = await stage.bob.sees("New leaderboard: adding", stage.submissions, within=10)
+    assert "<t:4073562000:F>" in news.text
+    template = await stage.bob.click(news, "Template")
+    file = (await template.final()).files[0]
+    assert file.data.startswith(b"#!PODIUM leaderboard adding\n")
+    assert pressed.latency < 1
+    listed = await stage.bob.slash("leaderboard list")
+    assert "**adding** on CPU, until <t:4073562000:F>" in (await listed.final()).text
+    stage.server.assert_clean()
+
+
+async def test_the_second_version_is_told_apart_and_can_be_judged_again(stage: Scene) -> None:
+    text = (VECTORADD / "task.yml").read_text().replace("Add two vectors", "Add both vectors")
+    run = await stage.carol.slash(
+        "leaderboard update", leaderboard_name="adding", task_zip=zipped(**{"task.yml": text})
+    )
+    assert "Task" in (await run.final()).text
+    question = await stage.carol.sees("by the new version", within=100)
+    answer = await stage.carol.click(question, "Judge again")
+    assert "0 submissions are judged again" in (await answer.final()).text
+    endless = await stage.carol.slash(
+        "leaderboard update", leaderboard_name="adding", deadline="none"
+    )
+    assert "configured" in (await endless.final()).text
+    stage.server.assert_clean()
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "words"),
+    [
+        (File("x.zip", b"no zip"), {}, "zip"),
+        (zipped(**{"task.yml": "nonsense: 1\n"}), {}, "task.yml"),
+        (zipped(), {"deadline": "yesterday"}, "YYYY-MM-DD"),
+        (zipped(), {"leaderboard_name": "identity"}, "there is a board 'identity'"),
+    ],
+)
+async def test_a_board_that_cannot_be_is_refused_with_the_reason(
+    stage: Scene, file: File, options: dict[str, str], words: str
+) -> None:
+    given = {"leaderboard_name": "fresh"} | options
+    run = await stage.carol.slash("leaderboard create", task_zip=file, **given)
+    assert words in (await run.final()).text
+    listed = await stage.bob.slash("leaderboard list")
+    assert "fresh" not in (await listed.final()).text
+    stage.server.assert_clean()
+
+
+async def test_without_the_role_nobody_makes_a_board(stage: Scene) -> None:
+    run = await stage.alice.slash("leaderboard create", leaderboard_name="mine", task_zip=zipped())
+    assert "Leaderboard Creator or Leaderboard Admin" in (await run.final()).text
+    stage.server.assert_clean()
+
+
+async def test_a_board_goes_only_when_its_name_is_typed(stage: Scene) -> None:
+    asked = await stage.carol.slash("leaderboard delete", leaderboard_name="adding")
+    wrong = await stage.carol.modal(asked, {"The board's exact name": "addin"})
+    assert "nothing was deleted" in (await wrong.final()).text
+    asked = await stage.carol.slash("leaderboard delete", leaderboard_name="adding")
+    gone = await stage.carol.modal(asked, {"The board's exact name": "adding", "Why": "over"})
+    file = (await gone.final()).files[0]
+    with zipfile.ZipFile(io.BytesIO(file.data)) as kept:
+        assert "task/1/reference.py" in kept.namelist()
+    listed = await stage.bob.slash("leaderboard list")
+    assert "adding" not in (await listed.final()).text
+    other = await stage.bob.slash("leaderboard delete", leaderboard_name="identity")
+    assert "belongs to somebody else" in other.message.text
+    stage.server.assert_clean()

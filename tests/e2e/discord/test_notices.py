@@ -1,0 +1,132 @@
+"""News for those who asked: records, lost ranks and deadlines, each told once."""
+
+import signal
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.doubles.discord.model.channels import Channel
+from tests.doubles.discord.model.messages import Message
+from tests.doubles.discord.rest.faults import Fault
+from tests.doubles.discord.users.filling import Value
+from tests.doubles.discord.users.person import Person
+from tests.e2e.discord.scene import Scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+NEWS_S = 30
+CLOSED_DMS = 50007
+MESSAGES = "/channels/{channel_id}/messages"
+
+
+async def _said(who: Person, command: str, **options: Value) -> str:
+    return (await (await who.slash(command, **options)).final()).text
+
+
+def _news(who: Person, where: Channel, words: str) -> list[Message]:
+    return [each for each in who.messages(where) if words in each.text]
+
+
+async def _ranked(stage: Scene, who: Person, time_us: float) -> None:
+    run = await stage.submit(who, f"time_us={time_us}", name=f"t{time_us}.py")
+    await run.final()
+    thread = await who.sees_thread(f"t{time_us}.py on identity")
+    await who.sees("passed, ranked on CPU", thread, within=NEWS_S)
+
+
+async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Scene) -> None:
+    hall = stage.guild.create_channel("records")
+    assert "records" in await _said(stage.carol, "admin notices", channel=hall, record=True)
+    told = await _said(stage.alice, "profile notices", lost_rank=True)
+    assert told == "You are told of: ranks that you lose."
+    await _ranked(stage, stage.alice, 50)
+    first = await stage.bob.sees("Record on identity (CPU)", hall, within=NEWS_S)
+    assert "Alice needs 50.00 us" in first.text
+    await _ranked(stage, stage.bob, 40)
+    second = await stage.bob.sees("Bob needs 40.00 us", hall, after=first, within=NEWS_S)
+    assert "1.25 times as fast as the 50.00 us" in second.text
+    assert not second.pings
+    lost = await stage.alice.sees("from rank 1 to 2", stage.alice.dm, within=NEWS_S)
+    assert "Bob needs 40.00 us" in lost.text
+    await _ranked(stage, stage.bob, 45)
+    assert len(_news(stage.bob, hall, "Record on")) == 2
+    assert stage.bob.dms == []
+    stage.server.assert_clean()
+
+
+async def test_who_takes_the_wish_back_hears_no_more(stage: Scene) -> None:
+    told = await _said(stage.alice, "profile notices", lost_rank=False)
+    assert told == "You are told of: nothing."
+    before = len(stage.alice.dms)
+    await _ranked(stage, stage.bob, 30)
+    hall = next(each for each in stage.guild.channels if each.name == "records")
+    await stage.bob.sees("Bob needs 30.00 us", hall, within=NEWS_S)
+    assert len(stage.alice.dms) == before
+    stage.server.assert_clean()
+
+
+async def test_a_deadline_is_told_a_day_ahead_and_once(stage: Scene) -> None:
+    await _said(stage.alice, "profile notices", deadline=True)
+    soon = datetime.now(UTC) + timedelta(hours=3)
+    written = f"{soon:%Y-%m-%d %H:%M}"
+    update = {"leaderboard_name": "identity", "deadline": written}
+    assert "configured" in await _said(stage.carol, "leaderboard update", **update)
+    words = f"Leaderboard identity closes at {written} UTC"
+    await stage.alice.sees(words, stage.alice.dm, within=NEWS_S)
+    await _ranked(stage, stage.bob, 60)
+    assert len(_news(stage.alice, stage.alice.dm, words)) == 1
+    stage.server.assert_clean()
+
+
+async def test_a_channel_where_the_bot_may_not_write_is_refused_at_once(stage: Scene) -> None:
+    told = await _said(stage.alice, "admin notices", channel=stage.submissions, record=True)
+    assert "Leaderboard Admin" in told
+    stage.server.assert_clean()
+
+
+async def test_a_person_without_direct_messages_is_given_up(stage: Scene) -> None:
+    await _said(stage.alice, "profile notices", record=True)
+    await _said(stage.bob, "profile notices", lost_rank=True)
+    stage.alice.dms_open = False
+    try:
+        await _ranked(stage, stage.carol, 20)
+        await stage.bob.sees("from rank 1 to 2", stage.bob.dm, within=NEWS_S)
+        refused = await stage.server.wait_for(lambda: stage.server.refused, NEWS_S)
+        assert len(refused) == 1
+    finally:
+        stage.alice.dms_open = True
+    stage.server.assert_clean(allowing=(CLOSED_DMS,))
+
+
+async def test_news_outlives_a_discord_that_is_away(stage: Scene) -> None:
+    hall = next(each for each in stage.guild.channels if each.name == "records")
+    with stage.server.faults.during(Fault("POST", MESSAGES, 500)) as fault:
+        run = await stage.submit(stage.bob, "time_us=10", name="away.py")
+        await run.final()
+        await stage.server.wait_for(lambda: fault.hits > 5, NEWS_S)
+    await stage.bob.sees("Bob needs 10.00 us", hall, within=90)
+    stage.server.assert_clean()
+
+
+async def test_after_a_kill_in_the_middle_of_a_delivery_it_is_told_once(stage: Scene) -> None:
+    hall = next(each for each in stage.guild.channels if each.name == "records")
+    await _said(stage.alice, "profile notices", record=False)
+    lost = Fault("POST", MESSAGES, None, carried_out=True)
+    with stage.server.faults.during(lost):
+        run = await stage.submit(stage.bob, "time_us=5", name="killed.py")
+        await run.final()
+        await stage.bob.sees("Bob needs 5.00", hall, within=NEWS_S)
+        await stage.bot.stop(signal.SIGKILL)
+    await stage.bot.start()
+    history = f"/channels/{hall.id}/messages"
+
+    def tried_again() -> bool:
+        """Whether the next process has got as far as reading back, or has sent it once more."""
+        read = any(each.method == "GET" and history in each.path for each in stage.server.requests)
+        return read or len(_news(stage.bob, hall, "Bob needs 5.00")) > 1
+
+    await stage.server.wait_for(tried_again, 90)
+    await _ranked(stage, stage.bob, 4)
+    await stage.bob.sees("Bob needs 4.00", hall, within=NEWS_S)
+    assert len(_news(stage.bob, hall, "Bob needs 5.00")) == 1
+    stage.server.assert_clean()

@@ -1,0 +1,133 @@
+"""A board that is hidden: nothing of it is there for who may not see it, all of it for guests."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.doubles.discord.model.channels import Channel
+from tests.doubles.discord.model.people import Role
+from tests.doubles.discord.users.filling import Value
+from tests.doubles.discord.users.person import Person
+from tests.e2e.discord.scene import Scene, kernel, scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+UNKNOWN_MEMBER = 10007
+"""What Discord answers when it is asked for somebody who is no member."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_scene() -> AsyncIterator[Scene]:
+    async with scene() as found:
+        await _said(found.carol, "leaderboard update", visibility="private")
+        yield found
+
+
+async def _said(
+    who: Person, command: str, where: Channel | None = None, /, **options: Value
+) -> str:
+    given = {"leaderboard_name": "identity"} | options
+    return (await (await who.slash(command, where, **given)).final()).text
+
+
+async def _listed(who: Person, where: Channel | None = None) -> str:
+    return (await (await who.slash("leaderboard list", where)).final()).text
+
+
+async def _offered(who: Person) -> list[str]:
+    found = await who.autocomplete("leaderboard submit ranked", "leaderboard_name", "")
+    return [str(each["value"]) for each in found]
+
+
+async def test_to_others_the_board_is_not_there_in_any_way(stage: Scene) -> None:
+    assert "There is no board yet" in await _listed(stage.alice)
+    assert await _offered(stage.alice) == []
+    gpus = await stage.alice.autocomplete("leaderboard submit ranked", "gpus", "")
+    assert gpus == []
+    for command in ("show", "task", "template", "compare-gpus", "show-personal"):
+        told = await _said(stage.alice, f"leaderboard {command}")
+        unknown = await _said(stage.alice, f"leaderboard {command}", leaderboard_name="nowhere")
+        assert "identity" in told
+        assert told.replace("identity", "nowhere") == unknown
+    told = await _said(stage.alice, "leaderboard submit ranked", script=kernel())
+    assert told == "no board named 'identity'; there is no board yet"
+    refused = await stage.alice.slash("leaderboard delete", leaderboard_name="identity")
+    assert "no board named" in refused.message.text
+    stage.server.assert_clean()
+
+
+async def test_an_invited_person_competes_and_the_channel_hears_nothing(stage: Scene) -> None:
+    told = await _said(stage.carol, "leaderboard invite", who=stage.bob)
+    assert f"<@{stage.bob.id}>" in told
+    assert "**identity** on CPU" in await _listed(stage.bob)
+    assert await _offered(stage.bob) == ["identity"]
+    run = await stage.submit(stage.bob, "time_us=30", name="hidden.py")
+    assert "is stored" in (await run.final()).text
+    thread = await stage.bob.sees_thread("hidden.py on identity")
+    await stage.bob.sees("passed, ranked on CPU", thread, within=30)
+    assert "Bob" in await _said(stage.bob, "leaderboard show")
+    number = int(thread.name.removeprefix("#").split()[0])
+    for command in ("submission show", "submission source", "submission cancel"):
+        answer = await (await stage.alice.slash(command, id=number)).final()
+        assert f"there is no submission {number}" in answer.text
+    public = [each for each in stage.alice.messages(stage.submissions) if not each.ephemeral]
+    assert not any("identity" in each.text for each in public)
+    stage.server.assert_clean()
+
+
+async def test_only_the_creator_and_admins_invite(stage: Scene) -> None:
+    told = await _said(stage.bob, "leaderboard invite", who=stage.alice)
+    assert "belongs to somebody else" in told
+    told = await _said(stage.alice, "leaderboard invite", who=stage.alice)
+    assert "no board named" in told
+    stage.server.assert_clean()
+
+
+async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_back(
+    stage: Scene,
+) -> None:
+    team: Role = stage.guild.create_role("team")
+    stage.guild.members[stage.alice.id].roles.add(team.id)
+    told = await _said(stage.carol, "leaderboard invite", who=team)
+    assert f"<@&{team.id}>" in told
+    assert "identity" in await _listed(stage.alice)
+    assert "identity" in await _listed(stage.alice, stage.alice.dm)
+    stranger = stage.server.user("dave", stage.server.guild("elsewhere"))
+    assert "There is no board yet" in await _listed(stranger)
+    assert "There is no board yet" in await _listed(stranger, stranger.dm)
+    told = await _said(stage.carol, "leaderboard uninvite", who=team)
+    assert f"<@&{team.id}>" not in told
+    assert "There is no board yet" in await _listed(stage.alice)
+    told = await _said(stage.carol, "leaderboard uninvite", who=team)
+    assert "none of these was invited" in told
+    stage.server.assert_clean(allowing=(UNKNOWN_MEMBER,))
+
+
+async def test_a_board_for_members_is_hidden_on_other_servers(stage: Scene) -> None:
+    await _said(stage.carol, "leaderboard update", visibility="public", members_only=True)
+    other = stage.server.guild("third")
+    erin = stage.server.user("erin", other)
+    stage.alice.goes_to(stage.submissions)
+    assert "identity" in await _listed(stage.alice)
+    assert "There is no board yet" in await _listed(erin)
+    await _said(stage.carol, "leaderboard update", members_only=False)
+    assert "identity" in await _listed(erin)
+    stage.server.assert_clean()
+
+
+async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
+    await (await stage.submit(stage.bob, "time_us=20", name="mine.py")).final()
+    thread = await stage.bob.sees_thread("mine.py on identity")
+    number = int(thread.name.removeprefix("#").split()[0])
+
+    async def read() -> str:
+        answer = await (await stage.alice.slash("submission source", id=number)).final()
+        return answer.files[0].data.decode() if answer.files else answer.text
+
+    assert "its board never closes" in await read()
+    await _said(stage.carol, "leaderboard update", sources="always")
+    assert "custom_kernel" in await read()
+    await _said(stage.carol, "leaderboard update", sources="never")
+    assert "shows nobody's source" in await read()
+    stage.server.assert_clean()

@@ -1,0 +1,93 @@
+"""Who may do what: roles count where the installation trusts the server, and nowhere else."""
+
+import pytest
+
+from tests.e2e.discord.scene import Scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+
+async def test_an_admin_bans_limits_and_pauses_and_all_of_it_is_on_record(stage: Scene) -> None:
+    carol, bob = stage.carol, stage.bob
+    banned = await carol.slash("admin ban", who=bob, reason="forged times")
+    assert "may not submit" in (await banned.final()).text
+    refused = await (await stage.submit(bob)).final()
+    assert "banned from submitting: forged times" in refused.text
+    await (await carol.slash("admin unban", who=bob, reason="a mistake")).final()
+
+    limited = await carol.slash("admin limit", most=1, minutes=60, leaderboard_name="identity")
+    assert "At most 1 in 60 min" in (await limited.final()).text
+    assert "is stored" in (await (await stage.submit(bob)).final()).text
+    again = await (await stage.submit(bob)).final()
+    assert "submit again in" in again.text
+    await (await carol.slash("admin unlimit", leaderboard_name="identity")).final()
+
+    await (await carol.slash("admin pause", reason="a new driver")).final()
+    assert "a new driver" in (await (await stage.submit(bob)).final()).text
+    await (await carol.slash("admin resume")).final()
+    assert "is stored" in (await (await stage.submit(bob)).final()).text
+
+    rows = (await (await carol.slash("admin audit")).final()).text
+    for word in ("ban", "unban", "limit", "pause", "forged times"):
+        assert word in rows
+    stage.server.assert_clean()
+
+
+async def test_without_the_role_nothing_is_moderated(stage: Scene) -> None:
+    for command, options in (
+        ("admin pause", {"reason": "mine"}),
+        ("admin audit", {}),
+        ("admin disqualify", {"id": 1, "reason": "mine"}),
+    ):
+        run = await stage.alice.slash(command, **options)
+        assert "this takes the role Leaderboard Admin" in (await run.final()).text
+    stage.server.assert_clean()
+
+
+async def test_a_stranger_who_invites_the_bot_is_nobody_s_admin(stage: Scene) -> None:
+    theirs = stage.server.guild("strangers")
+    role = theirs.create_role("Leaderboard Admin")
+    mallory = stage.server.user("mallory", theirs, roles=[role])
+    mallory.goes_to(theirs.create_channel("submissions"))
+    await stage.server.wait_for(mallory.commands, 10)
+    run = await mallory.slash("admin pause", reason="mine now")
+    assert "give no rights here" in (await run.final()).text
+    deleted = await mallory.slash("leaderboard delete", leaderboard_name="identity")
+    assert "belongs to somebody else" in deleted.message.text
+    stage.server.assert_clean()
+
+
+async def test_a_disqualified_submission_leaves_the_board_and_can_come_back(stage: Scene) -> None:
+    stored = (await (await stage.submit(stage.alice, "time_us=1")).final()).text
+    number = int(stored.split("#")[1].split()[0])
+    await stage.bob.sees(f"submission #{number}", stage.submissions, within=30)
+    await (
+        await stage.carol.slash("admin disqualify", id=number, reason="reads the answer")
+    ).final()
+    shown = await (await stage.bob.slash("leaderboard show", leaderboard_name="identity")).final()
+    assert f"#{number}" not in shown.text
+    await (await stage.carol.slash("admin requalify", id=number, reason="it does not")).final()
+    shown = await (await stage.bob.slash("leaderboard show", leaderboard_name="identity")).final()
+    assert f"#{number}" in shown.text
+    stage.server.assert_clean()
+
+
+async def test_one_s_own_submissions_are_rerun_compared_and_withdrawn(stage: Scene) -> None:
+    texts = [
+        (await (await stage.submit(stage.alice, f"time_us={time}")).final()).text for time in (9, 7)
+    ]
+    first, second = (int(text.split("#")[1].split()[0]) for text in texts)
+    await stage.alice.sees(f"submission #{second}", stage.submissions, within=30)
+    compared = await stage.alice.slash("submission compare", first=first, second=second)
+    text = (await compared.final()).text
+    assert "1.29x faster" in text
+    assert "+# fake: time_us=7" in text
+    again = await stage.alice.slash("submission rerun", id=first, mode="test")
+    assert f"Submission #{first} runs again as #" in (await again.final()).text
+    gone = await stage.alice.slash("submission withdraw", id=second)
+    assert "off its board" in (await gone.final()).text
+    other = await stage.bob.slash("submission withdraw", id=first)
+    assert "somebody else" in (await other.final()).text
+    linked = await stage.alice.slash("profile link", label="laptop")
+    assert "podium_" in (await linked.final()).text
+    stage.server.assert_clean()

@@ -1,0 +1,148 @@
+"""The ranking in pages, on several GPU types, in plots, and after a restart; what an admin sees."""
+
+import asyncio
+import csv
+import io
+import json
+import signal
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.doubles.discord.model.messages import Message
+from tests.doubles.discord.users.person import Person
+from tests.e2e.discord.scene import Scene, scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+CROWD = 17
+PNG = b"\x89PNG"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_scene() -> AsyncIterator[Scene]:
+    """A board on three GPU types, with more people than a page has rows."""
+    async with scene(gpus=("H100", "L4", "CPU")) as found:
+        people = [found.server.user(f"p{number}", found.guild) for number in range(CROWD)]
+        for person in people:
+            person.goes_to(found.submissions)
+        await asyncio.gather(*(_enter(found, each, n) for n, each in enumerate(people, start=1)))
+        await found.submit(found.bob, "verdict=wrong_answer", gpus="H100")
+        await found.alice.sees("on L4: 90.00 us", found.submissions, within=60)
+        await _until_ranked(found)
+        yield found
+
+
+async def _enter(found: Scene, person: Person, number: int) -> None:
+    run = await found.submit(person, f"time_us={10 * number}", gpus="H100")
+    await run.final()
+    if number in {8, 9}:
+        await (await found.submit(person, f"time_us={10 * number}", gpus="L4")).final()
+
+
+async def _until_ranked(found: Scene) -> None:
+    """Everyone has a place, and bob's report is there."""
+
+    def all_told() -> bool:
+        told = found.alice.messages(found.submissions)
+        return sum("on H100:" in each.text for each in told) >= CROWD
+
+    await found.server.wait_for(all_told, 60)
+    thread = await found.bob.sees_thread("kernel.py on identity")
+    await found.bob.sees("wrong answer", thread, within=60)
+
+
+async def shown(found: Scene, person: Person, **options: str) -> Message:
+    run = await person.slash("leaderboard show", leaderboard_name="identity", **options)
+    return await run.final()
+
+
+async def test_the_first_page_has_the_best_and_the_seasons_plot(stage: Scene) -> None:
+    page = await shown(stage, stage.alice)
+    assert "identity on H100" in page.text
+    assert "10.00 us" in page.text
+    assert "150.0 us" in page.text
+    assert "160.0 us" not in page.text
+    (plot,) = page.files
+    assert plot.data.startswith(PNG)
+    assert page.button("Previous").disabled
+    stage.server.assert_clean()
+
+
+async def test_buttons_turn_the_pages_and_keep_the_plot(stage: Scene) -> None:
+    page = await shown(stage, stage.alice)
+    await stage.alice.click(page, "Next")
+    await stage.alice.sees("page 2 of 3", within=10)
+    assert "170.0 us" in page.text
+    await stage.alice.click(page, "Next")
+    await stage.alice.sees("page 3 of 3", within=10)
+    assert "wrong answer" in page.text
+    assert page.button("Next").disabled
+    await stage.alice.click(page, "Previous")
+    await stage.server.wait_for(lambda: "page 2 of 3" in page.text, 10)
+    assert [file.data[:4] for file in page.files] == [PNG]
+    stage.server.assert_clean()
+
+
+async def test_a_menu_leads_to_the_other_gpu_types(stage: Scene) -> None:
+    page = await shown(stage, stage.alice)
+    (before,) = page.files
+    await stage.alice.select(page.select("H100 to CPU"), ["L4"])
+    await stage.server.wait_for(lambda: "identity on L4" in page.text, 10)
+    assert "80.00 us" in page.text
+    (after,) = page.files
+    assert after.data != before.data
+    await stage.alice.select(page.select("H100 to CPU"), ["CPU"])
+    await stage.server.wait_for(lambda: "nobody is ranked yet" in page.text, 10)
+    assert page.files == []
+    stage.server.assert_clean()
+
+
+async def test_compare_gpus_has_a_table_and_a_plot(stage: Scene) -> None:
+    run = await stage.bob.slash("leaderboard compare-gpus", leaderboard_name="identity")
+    found = await run.final()
+    assert any(file.data.startswith(PNG) for file in found.files)
+    assert stage.server.requests
+    stage.server.assert_clean()
+
+
+async def test_show_personal_is_ones_own_way(stage: Scene) -> None:
+    run = await stage.bob.slash("leaderboard show-personal", leaderboard_name="identity")
+    found = await run.final()
+    assert "you are not ranked yet" in found.text
+    assert "wrong answer" in found.text
+    await (await stage.submit(stage.bob, "time_us=7000", gpus="H100")).final()
+    await stage.bob.sees("on H100: 7.000 ms", stage.submissions, within=30)
+    run = await stage.bob.slash("leaderboard show-personal", leaderboard_name="identity")
+    found = await run.final()
+    assert "18th of 18" in found.text
+    assert found.files[0].data.startswith(PNG)
+    stage.server.assert_clean()
+
+
+async def test_an_admin_gets_everything_as_files_and_counts(stage: Scene) -> None:
+    run = await stage.carol.slash("admin export", leaderboard_name="identity")
+    found = await run.final()
+    rows = list(csv.DictReader(io.StringIO(found.file("identity-results.csv").text)))
+    assert {"H100", "L4"} == {row["gpu"] for row in rows}
+    whole = json.loads(found.file("identity.json").text)
+    assert len(whole["results"]) == len(rows)
+    run = await stage.carol.slash("admin stats")
+    assert "passed" in (await run.final()).text
+    audit = await (await stage.carol.slash("admin audit")).final()
+    assert "export" in audit.text
+    refused = await stage.bob.slash("admin export", leaderboard_name="identity")
+    assert "Leaderboard Admin" in (await refused.final()).text
+    stage.server.assert_clean()
+
+
+async def test_pages_turn_after_a_restart(stage: Scene) -> None:
+    page = await shown(stage, stage.alice)
+    await stage.bot.stop(signal.SIGKILL)
+    await stage.bot.start(60)
+    await stage.alice.click(page, "Next")
+    await stage.server.wait_for(lambda: "page 2 of" in page.text, 10)
+    await stage.alice.select(page.select("H100 to CPU"), ["L4"])
+    await stage.server.wait_for(lambda: "identity on L4" in page.text, 10)
+    stage.server.assert_clean()

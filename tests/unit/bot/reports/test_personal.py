@@ -1,0 +1,22 @@
+from bot.domain.ranking import rank
+from bot.reports.blocks import Chart, Table, Text, Tone
+from bot.reports.personal import personal_report
+from bot.services.personal import OwnStanding, PersonalBoard
+from tests.doubles.factories import make_board, make_score
+
+
+def test_places_trend_and_gain_are_shown() -> None:
+    own = make_score(1, 8000), make_score(1, 4000, 40)
+    entries = rank([*own, make_score(2, 1000)])
+    standing = OwnStanding("CPU", entries[1], len(entries), own)
+    report = personal_report(PersonalBoard(make_board(), (standing,), ()))
+    table, chart = report.blocks
+    assert isinstance(table, Table)
+    assert table.rows == (("CPU", "2nd of 2", "4.000 us ± 0.040", "2.00x", "2"),)
+    assert isinstance(chart, Chart)
+    assert [point.value for point in chart.series[0].points] == [8.0, 4.0]
+
+
+def test_who_is_not_ranked_is_told_so() -> None:
+    report = personal_report(PersonalBoard(make_board(), (), ()))
+    assert report.blocks == (Text("you are not ranked yet", Tone.QUIET),)

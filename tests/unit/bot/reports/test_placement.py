@@ -1,0 +1,46 @@
+from dataclasses import dataclass, replace
+
+import pytest
+
+from bot.domain.score import ScoreValue
+from bot.reports.placement import ordinal, placement_line
+
+VALUE = ScoreValue(29_140, 60)
+
+
+@dataclass(frozen=True)
+class Place:
+    gpu: str = "H100"
+    value: ScoreValue = VALUE
+    rank: int = 1
+    shared: bool = False
+    entries: int = 7
+    is_best: bool = True
+    improved: bool = False
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (Place(), "🥇 1st of 7 on H100: 29.14 us ± 0.06"),
+        (Place(rank=3, shared=True), "🥉 3rd (shared) of 7 on H100: 29.14 us ± 0.06"),
+        (
+            Place(rank=4, improved=True),
+            "4th of 7 on H100: 29.14 us ± 0.06, a personal best",
+        ),
+        (
+            replace(Place(), is_best=False),
+            "29.14 us ± 0.06 on H100; the person's best there is faster",
+        ),
+    ],
+)
+def test_a_place_is_told_in_one_line(place: Place, words: str) -> None:
+    assert placement_line(place).text == words
+
+
+@pytest.mark.parametrize(
+    ("number", "spoken"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (21, "21st"), (112, "112th")],
+)
+def test_a_rank_is_spoken_as_in_english(number: int, spoken: str) -> None:
+    assert ordinal(number) == spoken

@@ -1,0 +1,35 @@
+from datetime import timedelta
+
+from bot.domain.ranking import rank
+from bot.domain.score import Score
+from bot.reports.blocks import Chart, Stroke
+from bot.reports.season import season_chart
+from bot.services.season import Season
+from bot.services.standings import BoardStandings
+from tests.doubles.factories import NOON, make_board, make_score
+
+
+def season(*scores: Score) -> Season:
+    leaderboard = BoardStandings(make_board(), 1, "CPU", rank(scores), ())
+    return Season(leaderboard, scores, NOON + timedelta(days=9))
+
+
+def test_without_scores_there_is_nothing_to_draw() -> None:
+    assert season_chart(season()) is None
+
+
+def test_the_best_time_falls_in_steps_and_holds_to_the_end() -> None:
+    scores = make_score(1, 9000), make_score(2, 12_000), make_score(2, 6000, 30)
+    chart = season_chart(season(*scores))
+    assert isinstance(chart, Chart)
+    best, runs = chart.series
+    assert chart.title == "vectoradd on CPU: the season's best time"
+    assert chart.y == "time (us)"
+    assert best.stroke is Stroke.STEPS
+    assert [point.value for point in best.points] == [9.0, 6.0, 6.0]
+    assert best.points[-1].at == NOON + timedelta(days=9)
+    assert [(point.value, point.half_width) for point in runs.points] == [
+        (9.0, 0.0),
+        (12.0, 0.0),
+        (6.0, 0.03),
+    ]

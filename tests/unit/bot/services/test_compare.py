@@ -1,0 +1,43 @@
+import pytest
+
+from bot.domain.access import Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.services.compare import compare
+from bot.services.publish import PublishRequest, publish
+from runners.contract.evaluation import CaseKind
+from tests.doubles.factories import make_case, make_measurement, make_task
+from tests.doubles.place import Place
+
+
+async def ran(place: Place, source: bytes, time_ns: float) -> SubmissionId:
+    case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(time_ns, 0))
+    submission = await place.submit(content=source)
+    await place.judged(submission, cases=(case,))
+    return submission.id
+
+
+async def test_times_and_the_difference_of_the_sources_are_given(place: Place) -> None:
+    first = await ran(place, b"a = 1\nb = 2\n", 300)
+    second = await ran(place, b"a = 1\nb = 3", 100)
+    found = await compare(place.store, place.clock, Viewer(place.ada), first=first, second=second)
+    assert found.first.scores["CPU"].time_ns == 300
+    assert found.second.scores["CPU"].time_ns == 100
+    lines = found.difference.splitlines()
+    assert lines[0].startswith(f"--- #{first} ")
+    assert {"-b = 2", "+b = 3", " a = 1"} <= set(lines)
+    assert found.difference.endswith("\n")
+
+
+async def test_who_may_not_see_a_source_may_not_compare_it(place: Place) -> None:
+    own = await place.submit()
+    other = await place.submit(await place.person("bob"))
+    with pytest.raises(UserError, match="somebody else"):
+        await compare(place.store, place.clock, Viewer(place.ada), first=own.id, second=other.id)
+
+
+async def test_submissions_to_two_boards_are_not_compared(place: Place) -> None:
+    await publish(place.store, place.clock, PublishRequest(place.ada, make_task(name="sort")))
+    first, second = await place.submit(), await place.submit(board="sort")
+    with pytest.raises(UserError, match="different leaderboards"):
+        await compare(place.store, place.clock, Viewer(place.ada), first=first.id, second=second.id)

@@ -1,0 +1,81 @@
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.access import Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.moderation import ExclusionKind, RateLimit
+from bot.services import moderate
+from bot.services.moderate import Deed
+from tests.doubles.place import Place
+
+
+async def audit(place: Place) -> list[tuple[str, str, str]]:
+    return [(row.action, row.subject, row.reason) for row in await place.store.audit.rows(1)]
+
+
+async def test_a_ban_and_its_end_leave_audit_rows(place: Place) -> None:
+    eve = await place.person("eve")
+    await moderate.ban(place.store, Deed(place.ada, "forged"), "local:eve")
+    assert await place.store.moderation.ban_of(eve) == "forged"
+    assert await audit(place) == [("ban", "person local:eve", "forged")]
+    await moderate.unban(place.store, Deed(place.ada, "sorry"), "local:eve")
+    assert await place.store.moderation.ban_of(eve) is None
+    assert await audit(place) == [("unban", "person local:eve", "sorry")]
+    with pytest.raises(UserError, match="not banned"):
+        await moderate.unban(place.store, Deed(place.ada, ""), "local:eve")
+    with pytest.raises(UserError, match="never used Podium"):
+        await moderate.ban(place.store, Deed(place.ada, ""), "local:nobody")
+
+
+async def test_a_person_withdraws_only_their_own_and_only_once(place: Place) -> None:
+    submission = await place.submit()
+    bob = await place.person("bob")
+    with pytest.raises(UserError, match="somebody else"):
+        await moderate.withdraw(place.store, Viewer(bob), "", submission.id)
+    await moderate.withdraw(place.store, Viewer(place.ada), "wrong file", submission.id)
+    found = await place.store.moderation.exclusion_of(submission.id)
+    assert found is not None
+    assert (found.kind, found.reason) == (ExclusionKind.WITHDRAWN, "wrong file")
+    assert await audit(place) == [("withdrawn", f"submission {submission.id}", "wrong file")]
+    with pytest.raises(UserError, match="off its board already"):
+        await moderate.withdraw(place.store, Viewer(place.ada), "", submission.id)
+
+
+async def test_a_disqualified_submission_can_be_ranked_again(place: Place) -> None:
+    submission = await place.submit(await place.person("eve"))
+    await moderate.disqualify(place.store, Deed(place.ada, "reads the answer"), submission.id)
+    found = await place.store.moderation.exclusion_of(submission.id)
+    assert found is not None
+    assert found.kind is ExclusionKind.DISQUALIFIED
+    await moderate.requalify(place.store, Deed(place.ada, "it does not"), submission.id)
+    assert await place.store.moderation.exclusion_of(submission.id) is None
+    assert await audit(place) == [("requalify", f"submission {submission.id}", "it does not")]
+    with pytest.raises(UserError, match="not off its board"):
+        await moderate.requalify(place.store, Deed(place.ada, ""), submission.id)
+    with pytest.raises(UserError, match="no submission 99"):
+        await moderate.disqualify(place.store, Deed(place.ada, ""), SubmissionId(99))
+
+
+async def test_a_pause_begins_and_ends_once(place: Place) -> None:
+    deed = Deed(place.ada, "a new driver")
+    await moderate.pause(place.store, deed)
+    assert await place.store.moderation.pause_notice() == "a new driver"
+    assert await audit(place) == [("pause", "submissions", "a new driver")]
+    await moderate.resume(place.store, deed)
+    assert await place.store.moderation.pause_notice() is None
+    with pytest.raises(UserError, match="taken already"):
+        await moderate.resume(place.store, deed)
+
+
+async def test_limits_are_set_and_dropped(place: Place) -> None:
+    limit = RateLimit(3, timedelta(hours=1))
+    deed = Deed(place.ada, "crowded")
+    await moderate.set_limit(place.store, deed, limit)
+    assert await place.store.moderation.limits() == (limit,)
+    assert await audit(place) == [("limit", "every board, every mode", "crowded")]
+    await moderate.drop_limit(place.store, deed, limit)
+    assert await place.store.moderation.limits() == ()
+    with pytest.raises(UserError, match="no such limit"):
+        await moderate.drop_limit(place.store, deed, limit)

@@ -1,0 +1,154 @@
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.access import Access, Visibility
+from bot.domain.news import News, NewsKind
+from bot.services.notify import ask_for, notify, remind_of_deadlines, still_wanted, tell_of_scores
+from bot.services.publish import PublishRequest, publish
+from runners.contract.evaluation import CaseKind
+from tests.doubles.dispatching import failing
+from tests.doubles.factories import NOON, make_case, make_measurement, make_task
+from tests.doubles.place import Place
+
+LEASE = timedelta(seconds=30)
+ROOM = "discord-channel:5"
+
+
+async def ran(place: Place, name: str, time_ns: float) -> None:
+    """Somebody's ranked run of this time is accepted."""
+    case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(time_ns, 0))
+    await place.judged(await place.submit(await place.person(name)), cases=(case,))
+
+
+async def told(place: Place) -> list[tuple[str, str]]:
+    """Who is told what, by the news that is there now."""
+    await tell_of_scores(place.store)
+    letters = await place.store.outbox.claim("", "test", LEASE, 100)
+    return sorted((each.news.addressee, each.news.text) for each in letters)
+
+
+async def listen(place: Place, addressee: str, *kinds: NewsKind) -> None:
+    await ask_for(place.store, addressee, dict.fromkeys(kinds, True))
+
+
+async def test_nobody_is_told_without_asking(place: Place) -> None:
+    await ran(place, "ada", 100)
+    await ran(place, "bob", 50)
+    assert await told(place) == []
+    assert await place.store.outbox.untold() == ()
+
+
+async def test_a_record_is_told_to_all_who_asked_but_its_maker(place: Place) -> None:
+    for addressee in (ROOM, "local:ada", "local:bob"):
+        await listen(place, addressee, NewsKind.RECORD)
+    await ran(place, "ada", 100)
+    assert [who for who, _ in await told(place)] == [ROOM, "local:bob"]
+    await ran(place, "bob", 200)
+    assert await told(place) == []
+
+
+async def test_who_loses_a_rank_is_told_once_and_only_when_asked(place: Place) -> None:
+    await ran(place, "ada", 100)
+    await ran(place, "bob", 200)
+    await listen(place, "local:ada", NewsKind.LOST_RANK)
+    await tell_of_scores(place.store)
+    await ran(place, "eve", 50)
+    (news,) = await told(place)
+    assert news[0] == "local:ada"
+    assert "from rank 1 to 2" in news[1]
+    assert await told(place) == []
+
+
+async def test_scores_that_come_together_are_told_one_after_the_other(place: Place) -> None:
+    await ran(place, "ada", 100)
+    await tell_of_scores(place.store)
+    await listen(place, "local:ada", NewsKind.LOST_RANK)
+    await ran(place, "bob", 50)
+    await ran(place, "eve", 40)
+    first, second = await told(place)
+    assert "from rank 1 to 2" in first[1]
+    assert "from rank 2 to 3" in second[1]
+
+
+async def test_scores_of_an_earlier_task_version_are_no_news(place: Place) -> None:
+    await listen(place, ROOM, NewsKind.RECORD)
+    await ran(place, "ada", 100)
+    changed = make_task(description="other")
+    await publish(place.store, place.clock, PublishRequest(place.ada, changed))
+    assert await told(place) == []
+
+
+async def test_a_deadline_is_told_once_and_again_when_it_moves(place: Place) -> None:
+    async def reminded(hours: float) -> int:
+        deadline = NOON + timedelta(hours=hours)
+        await place.store.boards.configure(place.board.id, place.board.gpus, deadline)
+        await remind_of_deadlines(place.store, place.clock)
+        return len(await told(place))
+
+    assert await reminded(2) == 0
+    await listen(place, ROOM, NewsKind.DEADLINE)
+    assert await reminded(25) == 0
+    assert await reminded(2) == 1
+    assert await reminded(2) == 0
+    assert await reminded(3) == 1
+
+
+async def test_wishes_change_what_they_name_and_nothing_else(place: Place) -> None:
+    wishes = {NewsKind.RECORD: True, NewsKind.DEADLINE: True, NewsKind.LOST_RANK: None}
+    assert await ask_for(place.store, ROOM, wishes) == {NewsKind.RECORD, NewsKind.DEADLINE}
+    assert await ask_for(place.store, ROOM, {NewsKind.RECORD: False}) == {NewsKind.DEADLINE}
+    assert await ask_for(place.store, ROOM, {}) == {NewsKind.DEADLINE}
+
+
+def news_to(place: Place, addressee: str, kind: NewsKind = NewsKind.RECORD) -> News:
+    return News("k", kind, addressee, place.board.id, "words")
+
+
+@pytest.mark.parametrize(
+    ("addressee", "credentials", "wanted"),
+    [
+        ("local:ada", frozenset[str](), True),  # the board's creator
+        ("local:bob", frozenset[str](), False),
+        ("local:bob", frozenset({"discord-role:5"}), True),
+        (ROOM, frozenset({"discord-guild:1"}), False),
+    ],
+)
+async def test_of_a_hidden_board_only_those_are_told_who_see_it(
+    place: Place, *, addressee: str, credentials: frozenset[str], wanted: bool
+) -> None:
+    await place.person("bob")
+    await place.store.boards.restrict(place.board.id, Access(Visibility.PRIVATE))
+    await place.store.boards.invite(place.board.id, frozenset({"discord-role:5"}))
+    await listen(place, addressee, NewsKind.RECORD)
+    news = news_to(place, addressee)
+    assert await still_wanted(place.store, place.clock, news, credentials) is wanted
+
+
+async def test_what_nobody_asks_for_any_more_or_comes_too_late_is_not_wanted(place: Place) -> None:
+    nothing = frozenset[str]()
+    assert not await still_wanted(place.store, place.clock, news_to(place, ROOM), nothing)
+    await listen(place, ROOM, NewsKind.DEADLINE)
+    late = news_to(place, ROOM, NewsKind.DEADLINE)
+    assert await still_wanted(place.store, place.clock, late, nothing)
+    await place.store.boards.configure(place.board.id, place.board.gpus, NOON)
+    place.clock.advance(1)
+    assert not await still_wanted(place.store, place.clock, late, nothing)
+    await place.store.boards.delete(place.board.id)
+    assert not await still_wanted(place.store, place.clock, late, nothing)
+
+
+async def test_news_is_worked_out_until_told_to_stop_whatever_the_database_does(
+    place: Place,
+) -> None:
+    await listen(place, ROOM, NewsKind.RECORD)
+    await ran(place, "ada", 100)
+    away = {"untold": 2}
+    stop = asyncio.Event()
+    store = failing(place.store, away, "outbox")
+    telling = asyncio.create_task(notify(store, place.clock, stop, every_s=0.01))
+    await asyncio.sleep(0.1)
+    stop.set()
+    await asyncio.wait_for(telling, 1)
+    assert len(await place.store.outbox.claim("discord", "test", LEASE)) == 1

@@ -1,0 +1,91 @@
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.doctor import examine_discord, offered
+from bot.frontends.discord.door import DoorSettings
+from bot.frontends.discord.permissions import wanted
+from runners.contract.evaluation import Isolation
+from tests.doubles.factories import make_capabilities
+
+
+async def discord_with(**guilds: int) -> TestServer:
+    """Discord as a doctor sees it: an application, and its permissions by guild."""
+
+    async def application(request: web.Request) -> web.Response:
+        right = request.headers["Authorization"] == "Bot right"
+        return web.json_response({"id": "17", "name": "podium"}, status=200 if right else 401)
+
+    async def ours(request: web.Request) -> web.Response:
+        found = list(enumerate(guilds.items(), start=1))
+        return web.json_response(
+            [
+                {"id": str(number), "name": name, "permissions": str(granted)}
+                for number, (name, granted) in found
+                if number > int(request.query["after"])
+            ]
+        )
+
+    app = web.Application()
+    app.router.add_get("/api/v10/applications/@me", application)
+    app.router.add_get("/api/v10/users/@me/guilds", ours)
+    server = TestServer(app)
+    await server.start_server()
+    return server
+
+
+def door(server: TestServer, word: str = "right") -> DoorSettings:
+    return DoorSettings(word, str(server.make_url("/api/v10")))
+
+
+async def test_without_a_token_the_door_is_optional() -> None:
+    (found,) = await examine_discord(None)
+    assert (found.found, found.optional, found.detail) == (False, True, "no DISCORD_TOKEN")
+
+
+async def test_a_refused_token_has_to_be_mended() -> None:
+    server = await discord_with()
+    (found,) = await examine_discord(door(server, "wrong"))
+    assert not found.optional
+    assert "refuses the token" in found.detail
+    assert "Bot page" in found.remedy
+    await server.close()
+
+
+async def test_a_bot_without_a_guild_gets_its_link() -> None:
+    server = await discord_with()
+    (found,) = await examine_discord(door(server))
+    assert found.detail == "podium is in no guild"
+    assert "client_id=17" in found.remedy
+    await server.close()
+
+
+async def test_each_guild_is_told_what_the_bot_lacks_there() -> None:
+    less = wanted()
+    less.update(manage_threads=False)
+    server = await discord_with(good=wanted().value, bad=less.value)
+    first, second = await examine_discord(door(server))
+    assert (first.found, first.detail) == (True, "podium, in good, bad")
+    assert second.name == "Discord guild bad"
+    assert second.detail == "the bot lacks Manage Threads"
+    await server.close()
+
+
+async def test_an_address_without_discord_is_no_reason_to_stop() -> None:
+    server = await discord_with()
+    settings = DoorSettings("right", str(server.make_url("/elsewhere")))
+    (wrong,) = await examine_discord(settings)
+    await server.close()
+    (away,) = await examine_discord(settings)
+    assert not wrong.found
+    assert "gives no answer" in away.detail
+    assert away.optional
+
+
+def test_a_missing_layer_matters_where_it_is_demanded() -> None:
+    isolation = Isolation(outer="none", missing={"network": "no namespaces"})
+    offer = make_capabilities(isolation=isolation)
+    for strict in (True, False):
+        gpu, sandbox = offered([offer], strict=strict)
+        assert gpu.name == "GPU"
+        assert sandbox.optional is not strict
+        assert "no namespaces" in sandbox.detail
