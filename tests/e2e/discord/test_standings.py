@@ -28,7 +28,7 @@ async def shared_scene() -> AsyncIterator[Scene]:
         for person in people:
             person.goes_to(found.submissions)
         await asyncio.gather(*(_enter(found, each, n) for n, each in enumerate(people, start=1)))
-        await found.submit(found.bob, "verdict=wrong_answer", gpus="H100")
+        await found.submit(found.bob, "verdict=wrong_answer", gpus="H100", name="bobs.py")
         await found.alice.sees("on L4: 90.00 us", found.submissions, within=60)
         await _until_ranked(found)
         yield found
@@ -49,7 +49,7 @@ async def _until_ranked(found: Scene) -> None:
         return sum("on H100:" in each.text for each in told) >= CROWD
 
     await found.server.wait_for(all_told, 60)
-    thread = await found.bob.sees_thread("kernel.py on identity")
+    thread = await found.bob.sees_thread("bobs.py on identity")
     await found.bob.sees("wrong answer", thread, within=60)
 
 

@@ -25,7 +25,7 @@ BOT = [
     sys.executable, "-m", "tests.doubles.discord.redirect",
     "-m", "tests.integration.local_discord.demo_bot",
 ]  # fmt: skip
-ENOUGH_S = 0.5
+ENOUGH_S = 1.0
 """Longer than the demo bot needs for any answer."""
 QUICK = 0.05
 """The scale of rate windows where they are not what is tested."""

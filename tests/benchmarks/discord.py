@@ -1,0 +1,101 @@
+"""Prints how soon the Discord door acknowledges a crowd that submits while a queue is judged.
+
+python -m tests.benchmarks.discord [--people 100] [--jobs 500]
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bot.domain.submission import NewSubmission
+from bot.store.clock import SystemClock
+from bot.store.postgres import open_store
+from runners.contract.task import Mode
+from tests.doubles.databases import fresh_database
+from tests.doubles.discord.server import LocalDiscord
+from tests.doubles.discord.users.person import Person
+from tests.e2e.command import IDENTITY, Podium
+from tests.e2e.discord.scene import START_S, UP, kernel
+
+TARGET_S = 1.0
+BUSY = "# fake: seconds=20\n"
+
+
+async def fill(dsn: str, jobs: int) -> None:
+    """Submissions that keep the fake runner's slots taken."""
+    async with open_store(dsn, SystemClock()) as store:
+        (board,) = await store.boards.all()
+        busy = await store.people.ensure("local:busy", "busy")
+        for _ in range(jobs):
+            await store.submissions.add(
+                NewSubmission(
+                    person=busy.id,
+                    board=board.id,
+                    task_version=board.task_version,
+                    file_name="busy.py",
+                    source=BUSY,
+                    mode=Mode.RANKED,
+                    gpus=("CPU",),
+                    priority=10,
+                )
+            )
+
+
+async def acknowledged(person: Person) -> tuple[float, float]:
+    """Seconds to the first answer, and to the words that the submission is stored."""
+    began = time.perf_counter()
+    run = await person.slash(
+        "leaderboard submit test", script=kernel("time_us=5"), leaderboard_name="identity"
+    )
+    await run.final()
+    return run.latency, time.perf_counter() - began
+
+
+async def measure(people: int, jobs: int, folder: Path) -> None:
+    """One crowd."""
+    async with fresh_database() as dsn, LocalDiscord() as server:
+        podium = Podium(folder, f"fake:CPU={jobs}", DATABASE_URL=dsn)
+        published = podium("task", "publish", IDENTITY, "--unchecked")
+        if published.returncode:
+            sys.exit(published.stderr)
+        await fill(dsn, jobs)
+        guild = server.guild("gpu")
+        room = guild.create_channel("submissions")
+        crowd = [server.user(f"p{n}", guild) for n in range(people)]
+        for person in crowd:
+            person.goes_to(room)
+        async with server.spawn(UP, folder / "bot.log", environment=podium.environment):
+            await server.wait_for(lambda: server.syncs, START_S)
+            found = await asyncio.gather(*map(acknowledged, crowd))
+        print(f"{people} people submit at once beside {jobs} jobs, load {os.getloadavg()[0]:.2f}")
+        print(f"{'':>14} {'p50 s':>8} {'p99 s':>8} {'most s':>8}")
+        for name, values in zip(("acknowledged", "stored"), zip(*found, strict=True), strict=True):
+            print(_row(name, sorted(values)))
+        print(f"target: acknowledged p99 < {TARGET_S} s; refused requests: {len(server.refused)}")
+
+
+def _row(name: str, ordered: list[float]) -> str:
+    def at(share: float) -> float:
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    return f"{name:>14} {at(0.5):8.3f} {at(0.99):8.3f} {ordered[-1]:8.3f}"
+
+
+def main() -> None:
+    """Measure on this machine."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=500)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="podium-bench-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        asyncio.run(measure(arguments.people, arguments.jobs, folder))
+
+
+if __name__ == "__main__":
+    main()
