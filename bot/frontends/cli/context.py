@@ -14,8 +14,8 @@ from bot.domain.access import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.person import Person
-from bot.frontends.cli.draw import clean
 from bot.frontends.cli.installation import Installation, OpenPodium
+from bot.reports.lines import clean
 
 _READ_AT_MOST = 32 << 20
 """Enough to say how much too large a file is, and too little to fill the memory."""

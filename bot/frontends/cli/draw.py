@@ -1,11 +1,9 @@
 """Draws report blocks on a terminal with rich, or as plain lines anywhere else."""
 
-import re
 import textwrap
 from collections.abc import Iterator
 from typing import assert_never
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
@@ -13,23 +11,9 @@ from rich.text import Text as RichText
 
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
 from bot.reports.chart import as_table
+from bot.reports.lines import clean, one_line, table_lines
 
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\n]*?(?:\x07|\x1b\\|(?=\n)|$)|[ -/]*[0-~])"
-)
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"}
-
-
-def clean(text: str) -> str:
-    """The text without terminal escapes, controls and direction marks; tabs and lines stay."""
-    unified = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROLS.sub("", _ESCAPES.sub("", unified))
-
-
-def one_line(text: str) -> str:
-    """The cleaned text on one line."""
-    return " ".join(clean(text).split())
 
 
 def draw(report: Report, console: Console) -> None:
@@ -104,21 +88,8 @@ def _plain_block(block: Block) -> Iterator[str]:
 
 def _plain_table(table: Table) -> Iterator[str]:
     yield f"{table.title}:"
-    rows = [tuple(column.name for column in table.columns)]
-    rows += [tuple(one_line(cell) for cell in row) for row in table.rows]
-    widths = [max(cell_len(row[index]) for row in rows) for index in range(len(table.columns))]
-    for row in rows:
-        cells = (
-            _padded(cell, width, numeric=column.numeric)
-            for cell, width, column in zip(row, widths, table.columns, strict=True)
-        )
-        yield ("  " + "  ".join(cells)).rstrip()
-
-
-def _padded(cell: str, width: int, *, numeric: bool) -> str:
-    """The cell as wide as its column; some writing takes two columns of a terminal per letter."""
-    space = " " * (width - cell_len(cell))
-    return space + cell if numeric else cell + space
+    for line in table_lines(table):
+        yield f"  {line}"
 
 
 def _attachment(attachment: Attachment) -> str:

@@ -9,8 +9,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text as RichText
 
-from bot.frontends.cli.draw import STYLES, one_line
+from bot.frontends.cli.draw import STYLES
 from bot.reports.blocks import Text
+from bot.reports.lines import one_line
 
 
 class ProgressLines:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from bot.frontends.discord.words import MOST, clean, fenced, line, plain, unfenced
+from bot.frontends.discord.words import MOST, fenced, line, plain, unfenced
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
 from bot.reports.chart import as_table
+from bot.reports.lines import clean, table_lines
 
 FILES = 10
 """Files that a message takes."""
@@ -78,19 +79,6 @@ def _block(
 def _slug(title: str) -> str:
     kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in title)
     return kept.strip("-").lower()[:40] or "text"
-
-
-def table_lines(table: Table) -> Iterator[str]:
-    """The table in columns of equal width, headings first."""
-    rows = [tuple(column.name for column in table.columns)]
-    rows += [tuple(" ".join(clean(cell).split()) for cell in row) for row in table.rows]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(table.columns))]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if column.numeric else cell.ljust(width)
-            for cell, width, column in zip(row, widths, table.columns, strict=True)
-        )
-        yield "  ".join(cells).rstrip()
 
 
 def _packed(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[Sheet]:

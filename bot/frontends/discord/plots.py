@@ -20,8 +20,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from bot.frontends.discord.words import clean
 from bot.reports.blocks import Chart, Point, Series, Stroke
+from bot.reports.lines import one_line
 
 mpl.rcParams["text.parse_math"] = False  # a dollar sign in a name is a dollar sign
 _PAPER, _INK, _QUIET_INK, _QUIET = "#ffffff", "#1f2328", "#818b98", "#d0d7de"
@@ -130,17 +130,16 @@ _Numbers: TypeAlias = list[float]
 
 def _columns(series: Series, names: Sequence[str]) -> tuple[_Numbers, _Numbers, _Numbers]:
     """Where the points are, their values and half-widths; a name without a point is a gap."""
-    if not names:
-        x = [float(date2num(point.at)) for point in series.points]
-        halves = [point.half_width or 0.0 for point in series.points]
-        return x, [point.value for point in series.points], halves
-    found = {point.at: point for point in series.points}
-    points = [found.get(name) for name in names]
-    return (
-        [float(number) for number in range(len(names))],
-        [math.nan if point is None else point.value for point in points],
-        [0.0 if point is None else point.half_width or 0.0 for point in points],
-    )
+    points: Sequence[Point] = series.points
+    x = [float(date2num(point.at)) for point in points] if not names else _places(names)
+    if names:
+        found = {point.at: point for point in points}
+        points = [found.get(name, Point(name, math.nan)) for name in names]
+    return x, [point.value for point in points], [point.half_width or 0.0 for point in points]
+
+
+def _places(names: Sequence[str]) -> _Numbers:
+    return [float(number) for number in range(len(names))]
 
 
 def _scale(points: Sequence[Point], axes: Axes) -> None:
@@ -174,6 +173,6 @@ def _furnish(axes: Axes) -> None:
 def shown(text: str, most: int = _NAME) -> str:
     """Anybody's words on one line, without what the font has no picture for."""
     font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
-    flat = " ".join(clean(text).split())
+    flat = one_line(text)
     drawable = "".join(letter if font.get_char_index(ord(letter)) else "?" for letter in flat)
     return drawable if len(drawable) <= most else f"{drawable[: most - 1]}…"

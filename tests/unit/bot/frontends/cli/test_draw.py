@@ -3,11 +3,9 @@
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
-from bot.frontends.cli.draw import clean, draw, one_line, plain_lines
+from bot.frontends.cli.draw import draw, plain_lines
 from bot.reports.blocks import (
     Attachment,
     Chart,
@@ -73,33 +71,3 @@ def test_plain_tables_align_numbers_to_the_right() -> None:
 def test_plain_tables_know_that_some_letters_are_wide() -> None:
     table = Table("t", (Column("who"), Column("n", numeric=True)), (("日本", "1"), ("adas", "2")))
     assert list(plain_lines(Report("r", (table,))))[-2:] == ["    日本  1", "    adas  2"]
-
-
-@pytest.mark.parametrize(
-    ("hostile", "harmless"),
-    [
-        ("\x1b]0;title\x07text", "text"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1b]0;title\nthe rest", "\nthe rest"),
-        ("\x1bPnever ended\rthe rest", "\nthe rest"),
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x9b31mC1", "31mC1"),
-        ("over\rwrite", "over\nwrite"),
-        ("a\u202egnirts", "agnirts"),
-        ("bell\x07null\x00", "bellnull"),
-        ("tab\tand\nline", "tab\tand\nline"),
-    ],
-)
-def test_terminal_controls_are_taken_out(hostile: str, harmless: str) -> None:
-    assert clean(hostile) == harmless
-
-
-@given(st.text())
-def test_no_text_leaves_a_control_behind(text: str) -> None:
-    kept = {character for character in clean(text) if ord(character) < 32 or ord(character) == 127}
-    assert kept <= {"\n", "\t"}
-
-
-@given(st.text())
-def test_one_line_is_one_line(text: str) -> None:
-    assert len(one_line(text).splitlines()) <= 1

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from bot.frontends.discord.draw import FILES, sheets, table_lines
+from bot.frontends.discord.draw import FILES, sheets
 from bot.frontends.discord.words import MOST
 from bot.reports.blocks import Attachment, Block, Column, Link, Log, Report, Table, Text, Tone
 
@@ -58,10 +58,6 @@ def test_hostile_text_stays_text(hostile: str) -> None:
     assert "\x1b" not in content
     assert not re.search(r"(?<!\\)<@17>", "".join(content.split("```")[::2]))
     assert content.count("```") == 4
-
-
-def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    assert list(table_lines(TABLE)) == ["who   time", "ada   9 us", "bob  10 us"]
 
 
 texts = some.text(max_size=3000)

@@ -1,6 +1,6 @@
 import pytest
 
-from bot.frontends.discord.words import clean, fenced, line, plain, unfenced
+from bot.frontends.discord.words import fenced, line, plain, unfenced
 
 
 @pytest.mark.parametrize(
@@ -16,10 +16,6 @@ def test_a_block_cannot_be_ended_from_inside() -> None:
     assert shown.count("```") == 2
     assert shown.startswith("```\na\n")
     assert unfenced("``````").count("```") == 0
-
-
-def test_terminal_escapes_controls_and_direction_marks_are_gone() -> None:
-    assert clean("\x1b[31mred\x1b[0m\x07 \u202egnp.exe\r\nnext\tone") == "red gnp.exe\nnext\tone"
 
 
 def test_a_line_is_one_line_and_no_longer_than_wanted() -> None:

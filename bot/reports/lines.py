@@ -1,0 +1,43 @@
+"""Makes anybody's words fit to be shown in lines, whatever the door: no escapes, equal columns."""
+
+import re
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+
+from bot.reports.blocks import Table
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\n]*?(?:\x07|\x1b\\|(?=\n)|$)|[ -/]*[0-~])"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(text: str) -> str:
+    """The text without terminal escapes, controls and direction marks; tabs and lines stay."""
+    unified = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROLS.sub("", _ESCAPES.sub("", unified))
+
+
+def one_line(text: str) -> str:
+    """The cleaned text on one line."""
+    return " ".join(clean(text).split())
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """The table in columns of equal width, headings first."""
+    rows = [tuple(column.name for column in table.columns)]
+    rows += [tuple(one_line(cell) for cell in row) for row in table.rows]
+    widths = [max(cell_len(row[index]) for row in rows) for index in range(len(table.columns))]
+    for row in rows:
+        cells = (
+            _padded(cell, width, numeric=column.numeric)
+            for cell, width, column in zip(row, widths, table.columns, strict=True)
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def _padded(cell: str, width: int, *, numeric: bool) -> str:
+    """The cell as wide as its column; some writing takes the room of two letters for each."""
+    space = " " * (width - cell_len(cell))
+    return space + cell if numeric else cell + space
