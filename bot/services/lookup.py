@@ -3,7 +3,7 @@
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.ids import SubmissionId
+from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.submission import Submission
 from bot.ports import Store
 from runners.contract.task import TaskDefinition
@@ -24,6 +24,14 @@ async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
         known = await visible_boards(store, viewer)
         raise unknown_name("board", name, [each.name for each in known])
     return board
+
+
+async def seen_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
+    """The board that a message speaks of, which may be gone by now for this viewer."""
+    found = await store.boards.get(board)
+    if found is None or not found.visible_to(viewer):
+        raise UserError("unknown-board", "this leaderboard is gone")
+    return found
 
 
 async def own_board(store: Store, viewer: Viewer, name: str) -> Board:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId
+from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Store
 from bot.services.lookup import find_submission, own_submission
+from runners.contract.task import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +71,18 @@ async def resume(store: Store, deed: Deed) -> None:
 async def set_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
     """Limit everyone's submissions of one board and mode, or of all."""
     await store.moderation.set_limit(limit)
-    await store.audit.record(deed.actor, "limit", _covered(limit), deed.reason)
+    await store.audit.record(deed.actor, "limit", _covered(limit.board, limit.mode), deed.reason)
 
 
-async def drop_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
-    """End the limit which covers the same board and mode."""
-    if not await store.moderation.drop_limit(limit.board, limit.mode):
+async def drop_limit(store: Store, deed: Deed, board: BoardId | None, mode: Mode | None) -> None:
+    """End the limit of just this board and mode."""
+    if not await store.moderation.drop_limit(board, mode):
         raise UserError("no-limit", "there is no such limit")
-    await store.audit.record(deed.actor, "unlimit", _covered(limit), deed.reason)
+    await store.audit.record(deed.actor, "unlimit", _covered(board, mode), deed.reason)
 
 
-def _covered(limit: RateLimit) -> str:
-    board = f"board {limit.board}" if limit.board else "every board"
-    return f"{board}, {limit.mode or 'every mode'}"
+def _covered(board: BoardId | None, mode: Mode | None) -> str:
+    return f"{f'board {board}' if board else 'every board'}, {mode or 'every mode'}"
 
 
 async def _exclude(store: Store, deed: Deed, submission: SubmissionId, kind: ExclusionKind) -> None:

@@ -13,18 +13,14 @@ from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.submission import SubmissionState
+from bot.frontends.discord import deeds
 from bot.frontends.discord.answers import Answer, answering
-from bot.frontends.discord.door import Door, door_of
-from bot.frontends.discord.places import display_here
+from bot.frontends.discord.door import door_of
 from bot.frontends.discord.viewers import viewer_of
-from bot.reports.blocks import Attachment, Report
 from bot.reports.task import template_report
-from bot.services.cancel import cancel
-from bot.services.lookup import own_board, task_of
+from bot.services.lookup import own_board, seen_board, task_of
 from bot.services.moderate import Deed
 from bot.services.rejudge import rejudge_standings
-from bot.services.rerun import RerunRequest, rerun
-from bot.services.source import source
 from bot.services.status import SubmissionStatus
 from runners.contract.task import Mode
 
@@ -86,55 +82,26 @@ class SubmissionButton(
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
         async with answering(interaction) as answer:
-            await _DEEDS[self.deed](door_of(interaction), answer, self.submission)
+            await _DEEDS[self.deed](answer, self.submission)
 
 
-async def _cancel(door: Door, answer: Answer, submission: SubmissionId) -> None:
-    stopped = await cancel(door.store, await viewer_of(answer.interaction), submission)
-    if not stopped:
-        raise UserError("finished", f"submission {submission} has ended already")
-    await answer.say(f"Stopping submission #{submission}.")
-
-
-async def _again(door: Door, answer: Answer, submission: SubmissionId) -> None:
-    await _rerun(door, answer, submission, None)
-
-
-async def _ranked(door: Door, answer: Answer, submission: SubmissionId) -> None:
-    await _rerun(door, answer, submission, Mode.RANKED)
-
-
-async def _rerun(door: Door, answer: Answer, submission: SubmissionId, mode: Mode | None) -> None:
-    viewer = await viewer_of(answer.interaction)
-    request = RerunRequest(viewer, submission, mode, display_here(answer.interaction))
-    again = await rerun(door.store, door.clock, request)
-    await answer.say(f"Submission #{again.id} is stored: {again.mode} on {', '.join(again.gpus)}.")
-
-
-async def _source(door: Door, answer: Answer, submission: SubmissionId) -> None:
-    viewer = await viewer_of(answer.interaction)
-    found = await source(door.store, door.clock, viewer, submission)
-    file = Attachment(found.file_name, found.text.encode())
-    await answer.show(Report(f"Source of submission #{submission}", (file,)))
-
-
-_DEEDS: dict[SubmissionDeed, Callable[[Door, Answer, SubmissionId], Awaitable[None]]] = {
-    SubmissionDeed.CANCEL: _cancel,
-    SubmissionDeed.AGAIN: _again,
-    SubmissionDeed.RANKED: _ranked,
-    SubmissionDeed.SOURCE: _source,
+_DEEDS: dict[SubmissionDeed, Callable[[Answer, SubmissionId], Awaitable[None]]] = {
+    SubmissionDeed.CANCEL: deeds.stop,
+    SubmissionDeed.AGAIN: deeds.run_again,
+    SubmissionDeed.RANKED: deeds.rank_again,
+    SubmissionDeed.SOURCE: deeds.show_source,
 }
 
 
 def buttons_of(status: SubmissionStatus) -> discord.ui.View:
     """The buttons that make sense for a submission as it stands."""
-    deeds = [SubmissionDeed.CANCEL, SubmissionDeed.SOURCE]
+    offered = [SubmissionDeed.CANCEL, SubmissionDeed.SOURCE]
     if status.is_final:
-        deeds = [SubmissionDeed.AGAIN, SubmissionDeed.SOURCE]
+        offered = [SubmissionDeed.AGAIN, SubmissionDeed.SOURCE]
         if _may_be_ranked(status):
-            deeds.insert(1, SubmissionDeed.RANKED)
+            offered.insert(1, SubmissionDeed.RANKED)
     view = discord.ui.View(timeout=None)
-    for deed in deeds:
+    for deed in offered:
         view.add_item(SubmissionButton(deed, status.submission.id))
     return view
 
@@ -175,9 +142,7 @@ class BoardButton(
         async with answering(interaction) as answer:
             door = door_of(interaction)
             viewer = await viewer_of(interaction)
-            board = await door.store.boards.get(self.board)
-            if board is None or not board.visible_to(viewer):
-                raise UserError("unknown-board", "this leaderboard is gone")
+            board = await seen_board(door.store, viewer, self.board)
             match self.deed:
                 case BoardDeed.TEMPLATE:
                     await answer.show(

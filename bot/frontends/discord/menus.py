@@ -8,12 +8,10 @@ from typing_extensions import override
 
 from bot.domain.errors import UserError
 from bot.frontends.discord.answers import Answer, answering
-from bot.frontends.discord.options import MOST_CHOICES
+from bot.frontends.discord.options import in_menus, span
 
 MENU_S = 840.0
 """A menu may be left unanswered; after 14 minutes Discord would refuse the answer anyway."""
-MOST_MENUS = 4
-"""A message has five rows, and the last one is the button's."""
 
 Then: TypeAlias = Callable[[Answer, tuple[str, ...]], Awaitable[None]]
 
@@ -24,10 +22,7 @@ class GpuMenus(discord.ui.View):
     def __init__(self, gpus: Sequence[str], then: Then, *, label: str = "Submit") -> None:
         super().__init__(timeout=MENU_S)
         self.then = then
-        self.menus = [
-            GpuMenu(gpus[start : start + MOST_CHOICES])
-            for start in range(0, min(len(gpus), MOST_MENUS * MOST_CHOICES), MOST_CHOICES)
-        ]
+        self.menus = [GpuMenu(part) for part in in_menus(gpus)]
         for menu in self.menus:
             self.add_item(menu)
         self.add_item(Go(label))
@@ -49,7 +44,7 @@ class GpuMenu(discord.ui.Select["GpuMenus"]):
 
     def __init__(self, gpus: Sequence[str]) -> None:
         super().__init__(
-            placeholder=f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else gpus[0],
+            placeholder=span(gpus),
             min_values=0,
             max_values=len(gpus),
             options=[discord.SelectOption(label=gpu, value=gpu) for gpu in gpus],

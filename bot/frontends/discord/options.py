@@ -1,5 +1,6 @@
 """Options that several commands have: boards and GPU types, completed while they are typed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import discord
@@ -12,6 +13,8 @@ from bot.services.lookup import visible_boards
 
 MOST_CHOICES = 25
 """Suggestions that Discord takes."""
+MOST_MENUS = 4
+"""Of a message, which has five rows; one is the buttons'."""
 _LONGEST = 100
 
 
@@ -73,3 +76,14 @@ def choices(names: list[str]) -> list[app_commands.Choice[str]]:
 def gpu_names(text: str | None) -> tuple[str, ...]:
     """The GPU types of a comma list."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def in_menus(gpus: Sequence[str]) -> list[Sequence[str]]:
+    """The GPU types in parts that a menu takes each, as many as there is room for."""
+    end = min(len(gpus), MOST_MENUS * MOST_CHOICES)
+    return [gpus[start : start + MOST_CHOICES] for start in range(0, end, MOST_CHOICES)]
+
+
+def span(gpus: Sequence[str]) -> str:
+    """What a menu holds, in few words."""
+    return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)

@@ -11,19 +11,16 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
-from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
 from bot.frontends.discord.answers import Answer, renewing
 from bot.frontends.discord.door import door_of
-from bot.frontends.discord.options import MOST_CHOICES
+from bot.frontends.discord.options import in_menus, span
 from bot.frontends.discord.viewers import viewer_of
 from bot.reports.blocks import Report
 from bot.reports.season import season_chart
 from bot.reports.standings import standings_pages
+from bot.services.lookup import seen_board
 from bot.services.season import Season, season
-
-_MOST_MENUS = 4
-"""A message has five rows, and one is the buttons'."""
 
 
 class Turn(StrEnum):
@@ -84,7 +81,7 @@ class GpuMenu(
     ) -> None:
         menu: discord.ui.Select[Any] = discord.ui.Select(
             custom_id=f"podium:gpus:{board}:{number}",
-            placeholder="GPU type" if len(gpus) < 2 else f"{gpus[0]} to {gpus[-1]}",
+            placeholder=span(gpus),
             options=[
                 discord.SelectOption(label=gpu, value=gpu, default=gpu == chosen) for gpu in gpus
             ],
@@ -115,10 +112,8 @@ class GpuMenu(
 
 async def _season(answer: Answer, board: BoardId, gpu: str) -> Season:
     door = door_of(answer.interaction)
-    found = await door.store.boards.get(board)
-    if found is None:
-        raise UserError("unknown-board", "this leaderboard is gone")
     viewer = await viewer_of(answer.interaction)
+    found = await seen_board(door.store, viewer, board)
     return await season(door.store, door.clock, viewer, found.name, gpu=gpu)
 
 
@@ -135,10 +130,8 @@ def page_view(found: Season, page: int, pages: int) -> discord.ui.View:
     view = discord.ui.View(timeout=None)
     board, gpu = found.leaderboard.board, found.leaderboard.gpu
     if len(board.gpus) > 1:
-        for number in range(_MOST_MENUS):
-            gpus = board.gpus[number * MOST_CHOICES : (number + 1) * MOST_CHOICES]
-            if gpus:
-                view.add_item(GpuMenu(board.id, number, gpus, gpu))
+        for number, gpus in enumerate(in_menus(board.gpus)):
+            view.add_item(GpuMenu(board.id, number, gpus, gpu))
     if pages > 1:
         before, after = max(page - 1, 0), page + 1
         view.add_item(PageButton(Turn.PREVIOUS, board.id, gpu, before, disabled=page == 0))

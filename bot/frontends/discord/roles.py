@@ -7,6 +7,8 @@ import discord
 import structlog
 
 from bot.domain.errors import UserError
+from bot.frontends.discord.door import door_of
+from bot.services.moderate import Deed
 
 ADMIN = "Leaderboard Admin"
 CREATOR = "Leaderboard Creator"
@@ -27,6 +29,13 @@ def require(interaction: discord.Interaction[Any], *names: str) -> None:
         )
     if not has_role(interaction, *names):
         raise UserError("not-allowed", f"this takes the role {' or '.join(names)}; ask an admin")
+
+
+async def admin_deed(interaction: discord.Interaction[Any], reason: str) -> Deed:
+    """What an admin does now, and why; UserError for anybody else."""
+    require(interaction, ADMIN)
+    actor = await door_of(interaction).person(interaction.user)
+    return Deed(actor.id, reason)
 
 
 def has_role(interaction: discord.Interaction[Any], *names: str) -> bool:

@@ -12,12 +12,11 @@ from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
-from bot.frontends.discord.roles import ADMIN, require
+from bot.frontends.discord.roles import ADMIN, admin_deed, require
 from bot.frontends.discord.viewers import viewer_of
 from bot.reports.blocks import Column, Report, Table
 from bot.services import moderate
 from bot.services.lookup import find_board
-from bot.services.moderate import Deed
 from runners.contract.task import Mode
 
 _Reason = app_commands.Range[str, 1, 300]
@@ -38,10 +37,9 @@ async def setup(tree: Tree) -> None:
 async def pause(interaction: discord.Interaction[Any], reason: _Reason) -> None:
     """Until `/admin resume`, restarts included."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, reason)
         door = door_of(interaction)
-        actor = await door.person(interaction.user)
-        await moderate.pause(door.store, Deed(actor.id, reason))
+        await moderate.pause(door.store, deed)
         await answer.say("Submissions are paused.")
 
 
@@ -50,10 +48,9 @@ async def pause(interaction: discord.Interaction[Any], reason: _Reason) -> None:
 async def resume(interaction: discord.Interaction[Any], reason: str = "") -> None:
     """Ends the pause."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, reason)
         door = door_of(interaction)
-        actor = await door.person(interaction.user)
-        await moderate.resume(door.store, Deed(actor.id, reason))
+        await moderate.resume(door.store, deed)
         await answer.say("Submissions are taken again.")
 
 
@@ -72,12 +69,11 @@ async def limit(
 ) -> None:
     """Replaces the limit of the same board and mode."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, f"{most} in {minutes} min")
         door = door_of(interaction)
-        actor = await door.person(interaction.user)
         board = await _board(interaction, leaderboard_name)
         wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
-        await moderate.set_limit(door.store, Deed(actor.id, f"{most} in {minutes} min"), wanted)
+        await moderate.set_limit(door.store, deed, wanted)
         await answer.say(f"At most {most} in {span(wanted.window)} are taken from one person.")
 
 
@@ -90,12 +86,10 @@ async def unlimit(
 ) -> None:
     """The limit of just this board and mode."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, "")
         door = door_of(interaction)
-        actor = await door.person(interaction.user)
         board = await _board(interaction, leaderboard_name)
-        wanted = RateLimit(1, timedelta(minutes=1), board, mode)
-        await moderate.drop_limit(door.store, Deed(actor.id, ""), wanted)
+        await moderate.drop_limit(door.store, deed, board, mode)
         await answer.say("The limit is gone.")
 
 

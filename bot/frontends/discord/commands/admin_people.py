@@ -8,9 +8,8 @@ from discord import app_commands
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import DOOR, door_of
 from bot.frontends.discord.groups import Tree, group
-from bot.frontends.discord.roles import ADMIN, require
+from bot.frontends.discord.roles import admin_deed
 from bot.frontends.discord.words import line
-from bot.services.moderate import Deed
 from bot.services.moderate import ban as ban_person
 from bot.services.moderate import unban as unban_person
 
@@ -29,11 +28,10 @@ async def setup(tree: Tree) -> None:
 async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
     """What the person has submitted stays as it is."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, reason)
         door = door_of(interaction)
         await door.person(who)  # may never have submitted, and is banned nevertheless
-        actor = await door.person(interaction.user)
-        await ban_person(door.store, Deed(actor.id, reason), f"{DOOR}:{who.id}")
+        await ban_person(door.store, deed, f"{DOOR}:{who.id}")
         await answer.say(f"{line(who.name)} may not submit any more.")
 
 
@@ -42,8 +40,7 @@ async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: 
 async def unban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
     """Ends the ban."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, reason)
         door = door_of(interaction)
-        actor = await door.person(interaction.user)
-        await unban_person(door.store, Deed(actor.id, reason), f"{DOOR}:{who.id}")
+        await unban_person(door.store, deed, f"{DOOR}:{who.id}")
         await answer.say(f"{line(who.name)} may submit again.")

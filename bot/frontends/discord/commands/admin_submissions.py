@@ -9,9 +9,8 @@ from bot.domain.ids import SubmissionId
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
-from bot.frontends.discord.roles import ADMIN, require
+from bot.frontends.discord.roles import admin_deed
 from bot.services import moderate
-from bot.services.moderate import Deed
 from bot.services.rejudge import rejudge as judge_again
 
 _Number = app_commands.Range[int, 1, 2**53]
@@ -34,10 +33,9 @@ async def disqualify(
 ) -> None:
     """The owner's next best submission takes its place."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, reason)
         door = door_of(interaction)
-        actor = await door.person(interaction.user)
-        await moderate.disqualify(door.store, Deed(actor.id, reason), SubmissionId(number))
+        await moderate.disqualify(door.store, deed, SubmissionId(number))
         await answer.say(f"Submission #{number} is not ranked any more.")
 
 
@@ -49,10 +47,9 @@ async def requalify(
 ) -> None:
     """Ends a disqualification or a withdrawal."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, reason)
         door = door_of(interaction)
-        actor = await door.person(interaction.user)
-        await moderate.requalify(door.store, Deed(actor.id, reason), SubmissionId(number))
+        await moderate.requalify(door.store, deed, SubmissionId(number))
         await answer.say(f"Submission #{number} is ranked again.")
 
 
@@ -62,8 +59,7 @@ async def requalify(
 async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason: _Reason) -> None:
     """A new submission of the same source, for the same person."""
     async with answering(interaction) as answer:
-        require(interaction, ADMIN)
+        deed = await admin_deed(interaction, reason)
         door = door_of(interaction)
-        actor = await door.person(interaction.user)
-        again = await judge_again(door.store, Deed(actor.id, reason), SubmissionId(number))
+        again = await judge_again(door.store, deed, SubmissionId(number))
         await answer.say(f"Submission #{number} is judged again as #{again.id}.")

@@ -1,18 +1,19 @@
 """`/leaderboard invite|uninvite`: who may see and enter a private board."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias
 
 import discord
 from discord import app_commands
 
-from bot.domain.access import Visibility
+from bot.domain.access import Viewer, Visibility
 from bot.domain.board import Board
 from bot.frontends.discord import options, viewers
 from bot.frontends.discord.answers import Answer, answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.words import MOST, line
+from bot.ports import Store
 from bot.services.invite import Invitation
 from bot.services.invite import invite as let_in
 from bot.services.invite import uninvite as turn_away
@@ -49,11 +50,7 @@ async def invite(  # noqa: PLR0913  an argument for each option
     who5: Guest | None = None,
 ) -> None:
     """Beside those who are invited already."""
-    async with answering(interaction) as answer:
-        named = _named(who, who2, who3, who4, who5)
-        viewer = await viewers.viewer_of(interaction)
-        invitation = Invitation(leaderboard_name, named)
-        await _show(answer, await let_in(door_of(interaction).store, viewer, invitation))
+    await _change(interaction, let_in, leaderboard_name, (who, who2, who3, who4, who5))
 
 
 @app_commands.command(description="Hide a private board from people and roles again")
@@ -70,14 +67,22 @@ async def uninvite(  # noqa: PLR0913  an argument for each option
     who5: Guest | None = None,
 ) -> None:
     """What they have submitted stays theirs."""
+    await _change(interaction, turn_away, leaderboard_name, (who, who2, who3, who4, who5))
+
+
+async def _change(
+    interaction: discord.Interaction[Any],
+    change: Callable[[Store, Viewer, Invitation], Awaitable[Board]],
+    board: str,
+    guests: Iterable[Guest | None],
+) -> None:
     async with answering(interaction) as answer:
-        named = _named(who, who2, who3, who4, who5)
         viewer = await viewers.viewer_of(interaction)
-        invitation = Invitation(leaderboard_name, named)
-        await _show(answer, await turn_away(door_of(interaction).store, viewer, invitation))
+        invitation = Invitation(board, _named(guests))
+        await _show(answer, await change(door_of(interaction).store, viewer, invitation))
 
 
-def _named(*guests: Guest | None) -> frozenset[str]:
+def _named(guests: Iterable[Guest | None]) -> frozenset[str]:
     return frozenset(
         viewers.role(each.id) if isinstance(each, discord.Role) else viewers.person(each.id)
         for each in guests

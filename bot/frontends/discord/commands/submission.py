@@ -5,19 +5,15 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.frontends.discord import options
+from bot.frontends.discord import deeds, options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.buttons import buttons_of
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.viewers import viewer_of
-from bot.reports.blocks import Attachment, Report
 from bot.reports.status import status_report
-from bot.services.cancel import cancel
 from bot.services.lookup import own_submission
-from bot.services.source import source
 from bot.services.status import status
 
 _LARGEST = 2**53
@@ -56,11 +52,7 @@ async def show_source(
 ) -> None:
     """The file."""
     async with answering(interaction) as answer:
-        door = door_of(interaction)
-        viewer = await viewer_of(interaction)
-        found = await source(door.store, door.clock, viewer, SubmissionId(number))
-        file = Attachment(found.file_name, found.text.encode())
-        await answer.show(Report(f"Source of submission #{number}", (file,)))
+        await deeds.show_source(answer, SubmissionId(number))
 
 
 @app_commands.command(name="cancel", description="Stop one of your submissions")
@@ -72,8 +64,4 @@ async def stop(
 ) -> None:
     """What is queued ends at once, what runs within seconds."""
     async with answering(interaction) as answer:
-        viewer = await viewer_of(interaction)
-        stopped = await cancel(door_of(interaction).store, viewer, SubmissionId(number))
-        if not stopped:
-            raise UserError("finished", f"submission {number} has ended already")
-        await answer.say(f"Stopping submission #{number}.")
+        await deeds.stop(answer, SubmissionId(number))

@@ -6,17 +6,14 @@ import discord
 from discord import app_commands
 
 from bot.domain.ids import SubmissionId
-from bot.frontends.discord import options
+from bot.frontends.discord import deeds, options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
-from bot.frontends.discord.places import display_here
 from bot.frontends.discord.viewers import viewer_of
 from bot.reports.comparison import comparison_report
 from bot.services.compare import compare as compare_submissions
 from bot.services.moderate import withdraw as take_off
-from bot.services.rerun import RerunRequest
-from bot.services.rerun import rerun as run_again
 from runners.contract.task import Mode
 
 _Number = app_commands.Range[int, 1, 2**53]
@@ -39,11 +36,7 @@ async def rerun(
 ) -> None:
     """A new submission with a number of its own."""
     async with answering(interaction) as answer:
-        door = door_of(interaction)
-        viewer = await viewer_of(interaction)
-        request = RerunRequest(viewer, SubmissionId(number), mode, display_here(interaction))
-        again = await run_again(door.store, door.clock, request)
-        await answer.say(f"Submission #{number} runs again as #{again.id}, {again.mode}.")
+        await deeds.run_again(answer, SubmissionId(number), mode)
 
 
 @app_commands.command(description="Take one of your submissions off its board, for good")

@@ -75,7 +75,7 @@ async def test_limits_are_set_and_dropped(place: Place) -> None:
     await moderate.set_limit(place.store, deed, limit)
     assert await place.store.moderation.limits() == (limit,)
     assert await audit(place) == [("limit", "every board, every mode", "crowded")]
-    await moderate.drop_limit(place.store, deed, limit)
+    await moderate.drop_limit(place.store, deed, None, None)
     assert await place.store.moderation.limits() == ()
     with pytest.raises(UserError, match="no such limit"):
-        await moderate.drop_limit(place.store, deed, limit)
+        await moderate.drop_limit(place.store, deed, None, None)
