@@ -42,7 +42,7 @@ async def test_an_answer_after_three_seconds_comes_too_late(play: Played) -> Non
     alice, begin = play.stage.alice, time.monotonic()
     with pytest.raises(NotAnsweredError, match=r"no answer within 3\.0 s"):
         await alice.slash("rules late", seconds=3.3)
-    assert time.monotonic() - begin >= 3.0
+    assert 3.0 <= time.monotonic() - begin < 3.6
     await alice.sees("NotFound 404 10062")
     assert (await alice.slash("rules late", seconds=1.5)).message.content == "late"
 
@@ -76,9 +76,9 @@ async def test_autocompletion_offers_at_most_25_choices_in_time(play: Played) ->
     for typed in ("x", "slow"):
         await times_out(play.server, alice.autocomplete("rules choices", "what", typed))
     await play.server.wait_for(lambda: len(play.server.refused) >= 2, 10)
-    refused = {each.code: each for each in play.server.refused}
-    assert refused.keys() == {50035, 10062}
-    assert "choices" in str(refused[50035].errors)
+    many, late = play.server.refused
+    assert (many.code, late.code) == (50035, 10062)
+    assert "choices" in str(many.errors)
 
 
 async def test_closed_direct_messages_are_refused(play: Played) -> None:
