@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from bot.domain.access import Viewer
-from bot.domain.errors import UserError
+from bot.domain.board import Board
+from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Store
@@ -19,11 +20,18 @@ class Deed:
     reason: str
 
 
-async def ban(store: Store, deed: Deed, identity: str) -> None:
-    """Keep a person from submitting; UserError when nobody has this identity."""
+async def ban(store: Store, deed: Deed, identity: str) -> int:
+    """Keep a person from submitting, and stop what is unfinished; gives how many that were.
+
+    UserError when nobody has this identity.
+    """
     person = await _person(store, identity)
     await store.moderation.ban(person, deed.reason)
     await store.audit.record(deed.actor, "ban", f"person {identity}", deed.reason)
+    unfinished = await store.jobs.unfinished_of(person)
+    for submission in unfinished:
+        await store.jobs.request_cancel(submission)
+    return len(unfinished)
 
 
 async def unban(store: Store, deed: Deed, identity: str) -> None:
@@ -66,6 +74,43 @@ async def resume(store: Store, deed: Deed) -> None:
     if not await store.moderation.resume():
         raise UserError("not-paused", "submissions are taken already")
     await store.audit.record(deed.actor, "resume", "submissions", deed.reason)
+
+
+async def pause_board(store: Store, deed: Deed, board: Board) -> None:
+    """Take no more submissions to one board; what is stored is judged on."""
+    await store.moderation.pause_board(board.id, deed.reason)
+    await store.audit.record(deed.actor, "pause", f"board {board.name}", deed.reason)
+
+
+async def resume_board(store: Store, deed: Deed, board: Board) -> None:
+    """Take submissions to this board again."""
+    if not await store.moderation.resume_board(board.id):
+        raise UserError("not-paused", f"leaderboard {board.name!r} is not paused")
+    await store.audit.record(deed.actor, "resume", f"board {board.name}", deed.reason)
+
+
+async def pause_gpu(store: Store, deed: Deed, gpu: str) -> str:
+    """Begin no more jobs of a GPU type, which wait in the queue; gives its name as it is spelled.
+
+    UserError for a GPU type that no board runs on.
+    """
+    known = {name for board in await store.boards.all() for name in board.gpus}
+    found = next((name for name in sorted(known) if name.casefold() == gpu.casefold()), None)
+    if found is None:
+        raise unknown_name("gpu", gpu, known)
+    await store.moderation.pause_pool(found, deed.reason)
+    await store.audit.record(deed.actor, "pause", f"gpu {found}", deed.reason)
+    return found
+
+
+async def resume_gpu(store: Store, deed: Deed, gpu: str) -> str:
+    """Begin jobs of this GPU type again; gives its name as it is spelled."""
+    paused = await store.moderation.pool_pauses()
+    found = next((name for name in paused if name.casefold() == gpu.casefold()), None)
+    if found is None or not await store.moderation.resume_pool(found):
+        raise UserError("not-paused", f"GPU type {gpu!r} is not paused")
+    await store.audit.record(deed.actor, "resume", f"gpu {found}", deed.reason)
+    return found
 
 
 async def set_limit(store: Store, deed: Deed, limit: RateLimit) -> None:

@@ -7,7 +7,7 @@ from bot.domain.job import PRIORITIES
 from bot.domain.ranking import rank
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Store
-from bot.services.lookup import find_submission
+from bot.services.lookup import find_submission, is_the_houses
 from bot.services.moderate import Deed
 from runners.contract.task import Mode
 
@@ -15,6 +15,9 @@ from runners.contract.task import Mode
 async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Submission:
     """A new submission of the same source for the same person, whatever the deadline."""
     earlier = await find_submission(store, submission_id)
+    if await is_the_houses(store, earlier):
+        words = f"submission {submission_id} times a task's reference; nobody is ranked by it"
+        raise UserError("not-a-persons", words)
     board = await store.boards.get(earlier.board)
     if board is None:
         raise LookupError(f"board {earlier.board} of submission {submission_id} is not there")
@@ -31,6 +34,7 @@ async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Subm
             mode=earlier.mode,
             gpus=gpus,
             priority=PRIORITIES[Mode.RANKED],
+            judged_again=True,
         )
     )
     subject = f"submission {submission_id} as {again.id}"
