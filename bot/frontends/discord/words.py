@@ -1,6 +1,9 @@
 """Makes other people's text safe to show on Discord: no markup, no mention, no broken fence."""
 
+import math
 import re
+from collections.abc import Mapping
+from datetime import datetime
 
 import discord
 
@@ -18,6 +21,22 @@ def plain(text: str) -> str:
     """The text as it reads, whatever markup or mention it holds."""
     safe = discord.utils.escape_mentions(discord.utils.escape_markdown(clean(text)))
     return _SPECIAL.sub(r"\\<", safe)
+
+
+def moment(at: datetime) -> str:
+    """A time in the reader's own zone and language, and how far off it is, as Discord shows it."""
+    number = math.ceil(at.timestamp())  # never before it is true
+    return f"<t:{number}:F> (<t:{number}:R>)"
+
+
+def timed(text: str, moments: Mapping[str, datetime]) -> str:
+    """The text as it reads, with each of the words that name a time as Discord shows times."""
+    for words, at in moments.items():
+        before, found, after = text.rpartition(words)
+        if found:
+            others = {each: moments[each] for each in moments if each != words}
+            return timed(before, others) + moment(at) + timed(after, others)
+    return plain(text)
 
 
 def line(text: str, most: int = 200) -> str:

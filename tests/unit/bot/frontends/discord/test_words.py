@@ -1,6 +1,9 @@
+from datetime import timedelta
+
 import pytest
 
-from bot.frontends.discord.words import fenced, line, plain, unfenced
+from bot.frontends.discord.words import fenced, line, moment, plain, timed, unfenced
+from tests.doubles.factories import NOON
 
 
 @pytest.mark.parametrize(
@@ -9,6 +12,17 @@ from bot.frontends.discord.words import fenced, line, plain, unfenced
 def test_nothing_of_a_text_is_markup_or_mention(text: str) -> None:
     assert plain(text) != text
     assert plain(text).replace("\\", "").replace("\u200b", "") == text
+
+
+def test_a_time_is_shown_in_the_readers_zone_and_never_before_it_is_true() -> None:
+    number = int(NOON.timestamp())
+    assert moment(NOON) == f"<t:{number}:F> (<t:{number}:R>)"
+    late = f"<t:{number + 1}:F> (<t:{number + 1}:R>)"
+    assert timed("*x* in 5 min.", {"in 5 min": NOON + timedelta(milliseconds=1)}) == (
+        f"\\*x\\* {late}."
+    )
+    assert timed("1 in 5 min; in 5 min", {"in 5 min": NOON}) == f"1 in 5 min; {moment(NOON)}"
+    assert timed("<t:1:R> @here", {"later": NOON}) == plain("<t:1:R> @here")
 
 
 def test_a_block_cannot_be_ended_from_inside() -> None:
