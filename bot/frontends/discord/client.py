@@ -4,11 +4,14 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
+import aiohttp
 import discord
 import structlog
 from discord import app_commands
+from discord.backoff import ExponentialBackoff
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from typing_extensions import override
@@ -23,6 +26,11 @@ from bot.frontends.discord.pages import GpuMenu, PageButton
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
+
+SILENCE_S = 15.0
+"""After which a request that Discord does not answer is given up."""
+LONGEST_WAIT_S = 30.0
+"""A rate limit that lasts longer is an error, after which somebody else's message is sent first."""
 
 
 class Tree(app_commands.CommandTree["PodiumClient"]):
@@ -53,7 +61,12 @@ class PodiumClient(discord.Client):
     def __init__(self, door: Door, trusted_guilds: frozenset[int] = frozenset()) -> None:
         # Guilds alone: commands bring their own member, message and attachment with them.
         intents = discord.Intents(guilds=True)
-        super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none())
+        super().__init__(
+            intents=intents,
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_ratelimit_timeout=LONGEST_WAIT_S,
+        )
+        wait_no_longer(self)
         self.door = door
         self.trusted_guilds = trusted_guilds
         self.tree = Tree(self)
@@ -107,6 +120,24 @@ def point_at(settings: DoorSettings) -> None:
         Route.BASE = settings.api_base
     if settings.gateway_url:
         DiscordWebSocket.DEFAULT_GATEWAY = URL(settings.gateway_url)
+
+
+def wait_no_longer(client: discord.Client) -> None:
+    """Give a request up when Discord says nothing; discord.py has no option for it."""
+    silence = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE_S, sock_read=SILENCE_S)
+    http: Any = client.http
+    http.request = partial(http.request, timeout=silence)
+
+
+class _Backoff(ExponentialBackoff[Literal[False]]):
+    """discord.py would wait up to 17 minutes between two tries to reach the gateway."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._max = 5  # a random wait below 2 ** 5 seconds
+
+
+discord.client.ExponentialBackoff = _Backoff  # type: ignore[attr-defined,assignment]
 
 
 @asynccontextmanager
