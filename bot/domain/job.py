@@ -30,6 +30,10 @@ PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 
 """Higher is claimed first, so that a quick test never waits behind a ranked backlog."""
 
 
+HOUSE_PRIORITY = 0
+"""Of the house's own jobs, which time references: everybody's go first."""
+
+
 MOST_ATTEMPTS = 12
 """Of one job in all, however many were lost: a job that kills what it touches must end too."""
 
@@ -57,6 +61,11 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+    @property
+    def of_the_house(self) -> bool:
+        """Whether it times a task's reference: nobody waits for it, and nobody is ranked by it."""
+        return self.priority == HOUSE_PRIORITY
 
 
 @dataclass(frozen=True, slots=True)

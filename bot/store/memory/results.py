@@ -59,7 +59,8 @@ class MemoryResults:
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
             refused = stored.evaluation.verdict is not Verdict.PASSED
             here = submission.task_version == version and stored.gpu == gpu
-            if refused and here and submission.mode is Mode.RANKED:
+            own = self._tables.of_the_house(submission.id)
+            if refused and here and submission.mode is Mode.RANKED and not own:
                 found.append(
                     Refusal(
                         submission=submission.id,
@@ -80,7 +81,9 @@ class MemoryResults:
         found = [
             stored
             for stored in self._tables.evaluations.values()
-            if stored.gpu == gpu and self._version_of(stored) == version
+            if stored.gpu == gpu
+            and self._version_of(stored) == version
+            and not self._tables.jobs[stored.job].of_the_house
         ]
         newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])

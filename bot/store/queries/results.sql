@@ -25,10 +25,16 @@ select * from (
     join evaluations on evaluations.submission = submissions.id
     join people on people.id = person
     where submissions.task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
+        and not exists (
+            select from reference_times where reference_times.submission = submissions.id
+        )
     order by person, submissions.id desc
 ) as newest
 order by submission desc
 
 -- name: durations
 select wall_s from evaluations where task_version = $1 and gpu = $2
+    and not exists (
+        select from reference_times where reference_times.submission = evaluations.submission
+    )
 order by at desc, job desc limit $3
