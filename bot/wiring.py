@@ -21,6 +21,7 @@ from bot.frontends.cli.installation import OpenPodium, Requirement
 from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.notify import notify
 from bot.services.recover import recover
+from bot.services.time_references import time_references
 from bot.settings import RunnerChoice, Settings
 from bot.store import folders
 from bot.store.clock import SystemClock
@@ -125,13 +126,25 @@ class Installation:
     async def working(
         self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
     ) -> AsyncIterator[None]:
-        """The only judge of this data folder for as long as the caller stays."""
-        async with judging(self.data_dir), self._working(podium, runners, rounds):
+        """The only judge of this data folder for as long as the caller stays.
+
+        With rounds of its own it judges for a moment only, and has no reference timed.
+        """
+        lasting = rounds is None
+        async with (
+            judging(self.data_dir),
+            self._working(podium, runners, rounds, timing_references=lasting),
+        ):
             yield
 
     @asynccontextmanager
     async def _working(
-        self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
+        self,
+        podium: OpenPodium,
+        runners: Sequence[Runner],
+        rounds: RoundPolicy | None = None,
+        *,
+        timing_references: bool = False,
     ) -> AsyncIterator[None]:
         """Dispatcher and reaper; RunnerError when a runner cannot say what it offers."""
         stop = asyncio.Event()
@@ -145,6 +158,10 @@ class Installation:
             group.create_task(
                 notify(podium.store, podium.clock, stop, every_s=sixth_s), name="news"
             )
+            if timing_references:
+                group.create_task(
+                    time_references(podium.store, stop, every_s=sixth_s), name="references"
+                )
             asking = group.create_task(_ask(runners), name="asking")
             try:
                 yield
