@@ -4,10 +4,8 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, Literal
 
-import aiohttp
 import discord
 import structlog
 from discord import app_commands
@@ -23,12 +21,11 @@ from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.failures import gives_way, words_for
 from bot.frontends.discord.guilds import prepare
 from bot.frontends.discord.pages import GpuMenu, PageButton
+from bot.frontends.discord.requests import govern
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
 
-SILENCE_S = 15.0
-"""After which a request that Discord does not answer is given up."""
 LONGEST_WAIT_S = 30.0
 """A rate limit that lasts longer is an error, after which somebody else's message is sent first."""
 
@@ -66,7 +63,7 @@ class PodiumClient(discord.Client):
             allowed_mentions=discord.AllowedMentions.none(),
             max_ratelimit_timeout=LONGEST_WAIT_S,
         )
-        wait_no_longer(self)
+        govern(self)
         self.door = door
         self.trusted_guilds = trusted_guilds
         self.tree = Tree(self)
@@ -120,13 +117,6 @@ def point_at(settings: DoorSettings) -> None:
         Route.BASE = settings.api_base
     if settings.gateway_url:
         DiscordWebSocket.DEFAULT_GATEWAY = URL(settings.gateway_url)
-
-
-def wait_no_longer(client: discord.Client) -> None:
-    """Give a request up when Discord says nothing; discord.py has no option for it."""
-    silence = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE_S, sock_read=SILENCE_S)
-    http: Any = client.http
-    http.request = partial(http.request, timeout=silence)
 
 
 class _Backoff(ExponentialBackoff[Literal[False]]):

@@ -12,7 +12,7 @@ from bot.services.status import SubmissionStatus
 _THREAD_NAME = 100
 """Letters in a thread's name."""
 _FILE_NAME = 50
-"""Of which the file has these at most."""
+"""Of which the file has these at most, in a public line as well."""
 
 
 def headline(now: SubmissionStatus) -> str:
@@ -37,7 +37,8 @@ def thread_name(now: SubmissionStatus) -> str:
 
 def line_text(now: SubmissionStatus, user: int, won: Sequence[Placement]) -> str:
     """Whose submission it is, and its place on each GPU type."""
-    head = f"<@{user}>'s submission {line(thread_name(now))}"
+    name, board = line(now.submission.file_name, _FILE_NAME), line(now.board.name)
+    head = f"<@{user}>'s submission #{now.submission.id} {name} on {board}"
     return _fitted([head, *(placement_line(each).text for each in won)])
 
 
