@@ -23,6 +23,9 @@ class Moderation(Protocol):
     async def ban_of(self, person: PersonId) -> str | None:
         """Why the person may not submit."""
 
+    async def bans(self) -> dict[PersonId, str]:
+        """Why each banned person may not submit."""
+
     async def exclude(self, exclusion: Exclusion) -> None:
         """Take a submission off its board; a new reason replaces the old one."""
 

@@ -174,5 +174,5 @@ class Audit(Protocol):
         self, actor: PersonId | None, action: str, subject: str, reason: str
     ) -> None: ...
 
-    async def rows(self, limit: int = 100) -> tuple[AuditRow, ...]:
-        """The newest rows first."""
+    async def rows(self, limit: int = 100, skip: int = 0) -> tuple[AuditRow, ...]:
+        """The newest rows first, without as many of them as are skipped."""

@@ -6,7 +6,7 @@ from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
+from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, span
 from bot.ports import Store
 from bot.services.lookup import find_submission, own_submission
 from runners.contract.task import Mode
@@ -116,18 +116,22 @@ async def resume_gpu(store: Store, deed: Deed, gpu: str) -> str:
 async def set_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
     """Limit everyone's submissions of one board and mode, or of all."""
     await store.moderation.set_limit(limit)
-    await store.audit.record(deed.actor, "limit", _covered(limit.board, limit.mode), deed.reason)
+    covered = await _covered(store, limit.board, limit.mode)
+    subject = f"{limit.most} in {span(limit.window)}, {covered}"
+    await store.audit.record(deed.actor, "limit", subject, deed.reason)
 
 
 async def drop_limit(store: Store, deed: Deed, board: BoardId | None, mode: Mode | None) -> None:
     """End the limit of just this board and mode."""
     if not await store.moderation.drop_limit(board, mode):
         raise UserError("no-limit", "there is no such limit")
-    await store.audit.record(deed.actor, "unlimit", _covered(board, mode), deed.reason)
+    await store.audit.record(deed.actor, "unlimit", await _covered(store, board, mode), deed.reason)
 
 
-def _covered(board: BoardId | None, mode: Mode | None) -> str:
-    return f"{f'board {board}' if board else 'every board'}, {mode or 'every mode'}"
+async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> str:
+    found = None if board is None else await store.boards.get(board)
+    where = "every board" if found is None else f"board {found.name}"
+    return f"{where}, {mode or 'every mode'}"
 
 
 async def _exclude(store: Store, deed: Deed, submission: SubmissionId, kind: ExclusionKind) -> None:

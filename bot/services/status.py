@@ -11,6 +11,7 @@ from bot.domain.disclosure import disclosed
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, submission_state
+from bot.domain.moderation import Exclusion
 from bot.domain.submission import Submission, SubmissionState
 from bot.ports import Store, StoredEvaluation, Topic
 from bot.services.lookup import find_submission
@@ -30,6 +31,8 @@ class QueuePlace:
 
     position: int
     estimate_s: float | None
+    paused: str | None = None
+    """Why no jobs of this GPU type begin at the moment; None while they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class SubmissionStatus:
     submission: Submission
     board: Board
     jobs: tuple[JobStatus, ...]
+    exclusion: Exclusion | None = None
+    """Why it is not ranked whatever its result is."""
 
     @property
     def state(self) -> SubmissionState:
@@ -84,7 +89,8 @@ async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
         )
         for job in found
     ]
-    return SubmissionStatus(submission, board, tuple(jobs))
+    exclusion = await store.moderation.exclusion_of(submission_id)
+    return SubmissionStatus(submission, board, tuple(jobs), exclusion)
 
 
 async def _job_status(
@@ -110,7 +116,8 @@ async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePlace:
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
     durations = await store.results.durations(version, job.gpu, _SAMPLE)
-    return QueuePlace(position, waiting_time(durations, position, running))
+    paused = (await store.moderation.pool_pauses()).get(job.gpu)
+    return QueuePlace(position, waiting_time(durations, position, running), paused)
 
 
 def waiting_time(durations_s: Sequence[float], position: int, slots: int) -> float | None:

@@ -21,6 +21,7 @@ async def test_a_ban_has_a_reason_until_it_is_lifted(scene: Scene) -> None:
     await moderation.ban(scene.ada.id, "forged times")
     await moderation.ban(scene.ada.id, "forged times, twice")
     assert await moderation.ban_of(scene.ada.id) == "forged times, twice"
+    assert await moderation.bans() == {scene.ada.id: "forged times, twice"}
     assert await moderation.unban(scene.ada.id)
     assert await moderation.ban_of(scene.ada.id) is None
 
@@ -180,3 +181,15 @@ async def test_the_unfinished_submissions_of_a_person_are_found(scene: Scene) ->
     assert first.submission == done.id
     await scene.claim(2)
     assert await scene.store.jobs.unfinished_of(scene.ada.id) == (running.id, queued.id)
+
+
+async def test_the_record_is_read_in_pages_newest_first(scene: Scene) -> None:
+    for number in range(5):
+        await scene.store.audit.record(scene.ada.id, "limit", f"{number}", "")
+
+    async def subjects(limit: int, skip: int) -> list[str]:
+        return [row.subject for row in await scene.store.audit.rows(limit, skip)]
+
+    assert await subjects(2, 0) == ["4", "3"]
+    assert await subjects(2, 4) == ["0"]
+    assert await subjects(2, 9) == []

@@ -20,6 +20,7 @@ from bot.frontends.discord.buttons import BoardButton, SubmissionButton
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.failures import gives_way, words_for
 from bot.frontends.discord.guilds import prepare
+from bot.frontends.discord.leafing import LeafButton
 from bot.frontends.discord.pages import GpuMenu, PageButton
 from bot.frontends.discord.requests import govern
 from runners import plugins
@@ -70,7 +71,7 @@ class PodiumClient(discord.Client):
 
     @override
     async def setup_hook(self) -> None:
-        self.add_dynamic_items(SubmissionButton, BoardButton, PageButton, GpuMenu)
+        self.add_dynamic_items(SubmissionButton, BoardButton, PageButton, GpuMenu, LeafButton)
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
         await self._publish_commands()
@@ -93,7 +94,10 @@ class PodiumClient(discord.Client):
             _log.info("commands were published", action="sync", commands=len(wanted))
 
 
-_KEPT = ("name", "description", "type", "options", "choices", "required", "autocomplete")
+_KEPT = (
+    "name", "description", "type", "options", "choices", "required", "autocomplete", "contexts",
+    "min_value", "max_value", "min_length", "max_length",
+)  # fmt: skip
 
 
 def _outline(described: list[dict[str, Any]]) -> str:

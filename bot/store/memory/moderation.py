@@ -27,6 +27,9 @@ class MemoryModeration:
     async def ban_of(self, person: PersonId) -> str | None:
         return self._tables.bans.get(person)
 
+    async def bans(self) -> dict[PersonId, str]:
+        return dict(self._tables.bans)
+
     async def exclude(self, exclusion: Exclusion) -> None:
         kept = replace(exclusion, reason=storable(exclusion.reason))
         self._tables.exclusions[exclusion.submission] = kept

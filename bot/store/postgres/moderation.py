@@ -37,6 +37,10 @@ class PostgresModeration:
         row = await self._database.row("moderation.ban_of", person)
         return None if row is None else str(row["reason"])
 
+    async def bans(self) -> dict[PersonId, str]:
+        found = await self._database.rows("moderation.bans")
+        return {PersonId(row["person"]): row["reason"] for row in found}
+
     async def exclude(self, exclusion: Exclusion) -> None:
         kind, reason = exclusion.kind.value, exclusion.reason
         now = self._clock.now()

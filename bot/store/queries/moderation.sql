@@ -12,6 +12,9 @@ delete from bans where person = $1 returning person
 -- name: ban_of
 select reason from bans where person = $1
 
+-- name: bans
+select person, reason from bans order by at desc, person
+
 -- name: exclude
 insert into exclusions (submission, kind, reason, at) values ($1, $2, $3, $4)
 on conflict (submission) do update
