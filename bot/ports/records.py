@@ -155,6 +155,9 @@ class Results(Protocol):
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         """How many seconds each of the newest evaluations took, whatever its mode and verdict."""
 
+    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+        """The same of the GPU type, whatever the task; only lately judged jobs are looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:

@@ -19,7 +19,9 @@ from runners.contract.evaluation import Evaluation
 from runners.contract.verdict import Stage
 
 _SAMPLE = 5
-"""How many recent evaluations an estimate is made from."""
+"""How many recent evaluations of the task say how long one takes."""
+_POOL_SAMPLE = 20
+"""How many recent ones of the GPU type say how soon a slot gets free."""
 _RETRY_S = 0.5
 """Between tries to read from a database that is away."""
 _STAGES = frozenset(str(stage) for stage in Stage)
@@ -115,19 +117,25 @@ async def _job_status(
 async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePlace:
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
-    durations = await store.results.durations(version, job.gpu, _SAMPLE)
+    own = await store.results.durations(version, job.gpu, _SAMPLE)
+    of_pool = await store.results.pool_durations(job.gpu, _POOL_SAMPLE)
+    estimate_s = waiting_time(own, of_pool, position, running)
     paused = (await store.moderation.pool_pauses()).get(job.gpu)
-    return QueuePlace(position, waiting_time(durations, position, running), paused)
+    return QueuePlace(position, estimate_s, paused)
 
 
-def waiting_time(durations_s: Sequence[float], position: int, slots: int) -> float | None:
+def waiting_time(
+    own_s: Sequence[float], pool_s: Sequence[float], position: int, slots: int
+) -> float | None:
     """Seconds until the job at this place ends, or None when nothing is known.
 
-    While jobs wait, the number that run is the number of slots that there are.
+    It begins when as many jobs have ended as its place says; of those that run, the next one is
+    half-way through its share of the time. While jobs wait, as many run as there are slots.
     """
-    if not durations_s or slots < 1:
+    if not pool_s or slots < 1:
         return None
-    return statistics.median(durations_s) * position / slots
+    begins_s = statistics.fmean(pool_s) * (position - 0.5) / slots
+    return begins_s + statistics.median(own_s or pool_s)
 
 
 async def watch(

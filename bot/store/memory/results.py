@@ -88,6 +88,11 @@ class MemoryResults:
         newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
 
+    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+        found = [stored for stored in self._tables.evaluations.values() if stored.gpu == gpu]
+        newest = sorted(found, key=lambda stored: stored.job, reverse=True)
+        return tuple(stored.evaluation.wall_s for stored in newest[:limit])
+
     def _version_of(self, stored: StoredEvaluation) -> TaskVersionId:
         job = self._tables.jobs[stored.job]
         return self._tables.submissions[job.submission].task_version
