@@ -1,5 +1,8 @@
 -- How long each task's own reference takes.
 
+create sequence house_submissions increment by -1;
+comment on sequence house_submissions is 'Numbers of the house''s own submissions: all below zero, so that people''s have no gaps';
+
 create table reference_times (
     task_version  bigint not null references task_versions (id),
     gpu           text not null,

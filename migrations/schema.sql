@@ -380,6 +380,9 @@ comment on column releases.wish is 'The door''s own words for the board that is 
 comment on column releases.place is 'The door''s own words for where it tells of it and what is told already';
 comment on column releases.tries is 'How often a process has begun; one that takes its process with it is given up';
 
+create sequence house_submissions increment by -1;
+comment on sequence house_submissions is 'Numbers of the house''s own submissions: all below zero, so that people''s have no gaps';
+
 create table reference_times (
     task_version  bigint not null references task_versions (id),
     gpu           text not null,

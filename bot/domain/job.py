@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_the_houses
 from bot.domain.submission import SubmissionState
 from runners.contract.task import Mode
 
@@ -64,8 +64,8 @@ class Job:
 
     @property
     def of_the_house(self) -> bool:
-        """Whether it times a task's reference: nobody waits for it, and nobody is ranked by it."""
-        return self.priority == HOUSE_PRIORITY
+        """Whether it times a task's reference."""
+        return is_the_houses(self.submission)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from bot.domain.submission import NewSubmission
 class References(Protocol):
     """One row per task version and GPU type, whose submission is the house's own.
 
-    Such a submission has no score and is in no history, count, export or list of refusals.
-    `Jobs.accept` stores its time here, in the statement that ends its job.
+    Such a submission has a number below zero (`is_the_houses`), no score, and no place in any
+    history, count, export or list of refusals. `Jobs.accept` stores its time here, in the statement
+    that ends its job.
     """
 
     async def lacking(self) -> tuple[Untimed, ...]:

@@ -3,8 +3,7 @@
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.ids import BoardId, SubmissionId
-from bot.domain.person import HOUSE
+from bot.domain.ids import BoardId, SubmissionId, is_the_houses
 from bot.domain.submission import Submission
 from bot.ports import Store
 from runners.contract.task import TaskDefinition
@@ -70,15 +69,9 @@ async def seen_submission(store: Store, viewer: Viewer, submission_id: Submissio
         board = await store.boards.get(submission.board)
         if board is None or not board.visible_to(viewer):
             raise _unknown(submission_id)
-        if await is_the_houses(store, submission) and not board.belongs_to(viewer):
+        if is_the_houses(submission.id) and not board.belongs_to(viewer):
             raise _unknown(submission_id)
     return submission
-
-
-async def is_the_houses(store: Store, submission: Submission) -> bool:
-    """Whether the house has it judged by itself, to time a task's reference."""
-    person = await store.people.get(submission.person)
-    return person is not None and person.identity == HOUSE
 
 
 async def own_submission(store: Store, viewer: Viewer, submission_id: SubmissionId) -> Submission:

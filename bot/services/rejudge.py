@@ -2,12 +2,12 @@
 
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import PRIORITIES
 from bot.domain.ranking import rank
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Store
-from bot.services.lookup import find_submission, is_the_houses
+from bot.services.lookup import find_submission
 from bot.services.moderate import Deed
 from runners.contract.task import Mode
 
@@ -15,7 +15,7 @@ from runners.contract.task import Mode
 async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Submission:
     """A new submission of the same source for the same person, whatever the deadline."""
     earlier = await find_submission(store, submission_id)
-    if await is_the_houses(store, earlier):
+    if is_the_houses(submission_id):
         words = f"submission {submission_id} times a task's reference; nobody is ranked by it"
         raise UserError("not-a-persons", words)
     board = await store.boards.get(earlier.board)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.domain.ids import TaskVersionId
+from bot.domain.ids import TaskVersionId, is_the_houses
 from bot.domain.job import HOUSE_PRIORITY, Job
 from bot.domain.person import HOUSE
 from bot.domain.reference import FAILED, Reference, Untimed
@@ -14,6 +14,7 @@ from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene, make_evaluation, make_task
 
+SOURCE = "from reference import ref_kernel as custom_kernel\n"
 TIME = ScoreValue(812_000.0, 3_000.0)
 
 
@@ -26,7 +27,7 @@ async def order(scene: Scene, gpu: str = "CPU") -> bool:
             board=scene.board.id,
             task_version=scene.board.task_version,
             file_name="reference.py",
-            source="from reference import ref_kernel as custom_kernel\n",
+            source=SOURCE,
             mode=Mode.RANKED,
             gpus=(gpu,),
             priority=HOUSE_PRIORITY,
@@ -76,6 +77,14 @@ async def test_an_unknown_version_is_never_stored(scene: Scene) -> None:
     assert not await scene.store.references.go_without(TaskVersionId(999), "CPU")
 
 
+async def test_people_s_submissions_are_numbered_without_it(scene: Scene) -> None:
+    job = await ordered(scene)
+    assert is_the_houses(job.submission)
+    own = await scene.submit()
+    assert not is_the_houses(own.id)
+    assert await scene.store.submissions.source(job.submission) == SOURCE
+
+
 async def test_everybody_s_job_goes_before_it(scene: Scene) -> None:
     await order(scene)
     test = await scene.submit(mode=Mode.TEST)
@@ -105,6 +114,7 @@ async def test_it_counts_nowhere_else(scene: Scene, clock: ManualClock) -> None:
     assert await store.results.durations(version, "CPU", 9) == ()
     assert await store.submissions.to(scene.board.id) == ()
     assert await store.statistics.people() == 1
+    assert await store.statistics.participants() == {}
     assert await store.statistics.days(clock.now()) == ()
     assert await store.statistics.verdicts(clock.now()) == {}
     own = await scene.submit()

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.domain.ids import TaskVersionId
+from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.job import Job
 from bot.domain.reference import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.submission import NewSubmission
@@ -31,7 +31,8 @@ class MemoryReferences:
         (gpu,) = submission.gpus
         if not await self.go_without(submission.task_version, gpu):
             return False
-        stored = await self._submissions.add(replace(submission, judged_again=True))
+        number = SubmissionId(-self._tables.next_id())
+        stored = self._submissions.put(replace(submission, judged_again=True), number)
         self._tables.references[stored.task_version, gpu] = TimedReference(stored.id)
         return True
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.domain.ids import SubmissionId, TaskVersionId
+from bot.domain.ids import SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.score import Score
 from bot.ports import Outcome, Refusal, StoredEvaluation
 from bot.store.memory.tables import Tables
@@ -59,7 +59,7 @@ class MemoryResults:
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
             refused = stored.evaluation.verdict is not Verdict.PASSED
             here = submission.task_version == version and stored.gpu == gpu
-            own = self._tables.of_the_house(submission.id)
+            own = is_the_houses(submission.id)
             if refused and here and submission.mode is Mode.RANKED and not own:
                 found.append(
                     Refusal(

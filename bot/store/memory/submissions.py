@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.domain.errors import StoreError
-from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId
+from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, is_the_houses
 from bot.domain.job import Job, JobState, submission_state
 from bot.domain.moderation import banned
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
@@ -20,10 +20,14 @@ class MemorySubmissions:
 
     async def add(self, submission: NewSubmission) -> Submission:
         self._admit(submission)
+        return self.put(submission, SubmissionId(self._tables.next_id()))
+
+    def put(self, submission: NewSubmission, number: SubmissionId) -> Submission:
+        """Store it under this number, with its jobs."""
         digest = source_hash(submission.source)
         self._tables.sources.setdefault(digest, submission.source)
         stored = Submission(
-            id=SubmissionId(self._tables.next_id()),
+            id=number,
             person=submission.person,
             board=submission.board,
             task_version=submission.task_version,
@@ -66,7 +70,7 @@ class MemorySubmissions:
         found = (
             one
             for one in self._tables.submissions.values()
-            if one.board == board and not self._tables.of_the_house(one.id)
+            if one.board == board and not is_the_houses(one.id)
         )
         return tuple(self._current(one) for one in sorted(found, key=lambda one: one.id))
 

@@ -148,10 +148,6 @@ class Tables:
         )
         return made[-limit.most] if len(made) >= limit.most else None
 
-    def of_the_house(self, submission: SubmissionId) -> bool:
-        """Whether a submission is the house's own: one that times a reference."""
-        return any(row.submission == submission for row in self.references.values())
-
     def jobs_of(self, submission: SubmissionId) -> tuple[Job, ...]:
         """A submission's jobs, by GPU."""
         found = [job for job in self.jobs.values() if job.submission == submission]

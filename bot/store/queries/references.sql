@@ -17,9 +17,10 @@ pool as (
 ),
 added as (
     insert into submissions (
-        person, board, task_version, file_name, source, mode, gpus, created_at, judged_again
+        id, person, board, task_version, file_name, source, mode, gpus, created_at, judged_again
     )
-    select $1, board, id, $4, $5, $7, array[$3], $10, true from task_versions
+    overriding system value
+    select nextval('house_submissions'), $1, board, id, $4, $5, $7, array[$3], $10, true from task_versions
     where id = $2 and not exists (
         select from reference_times where task_version = $2 and gpu = $3
     )

@@ -25,9 +25,7 @@ select * from (
     join evaluations on evaluations.submission = submissions.id
     join people on people.id = person
     where submissions.task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
-        and not exists (
-            select from reference_times where reference_times.submission = submissions.id
-        )
+        and submissions.id > 0
     order by person, submissions.id desc
 ) as newest
 order by submission desc
@@ -40,8 +38,5 @@ select wall_s from (
 where gpu = $1 order by job desc limit $2
 
 -- name: durations
-select wall_s from evaluations where task_version = $1 and gpu = $2
-    and not exists (
-        select from reference_times where reference_times.submission = evaluations.submission
-    )
+select wall_s from evaluations where task_version = $1 and gpu = $2 and submission > 0
 order by at desc, job desc limit $3

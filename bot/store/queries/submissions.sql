@@ -41,8 +41,4 @@ order by id desc limit $4
 
 -- name: to
 select *, array(select state from jobs where submission = submissions.id) as states
-from submissions
-where board = $1 and not exists (
-    select from reference_times where reference_times.submission = submissions.id
-)
-order by id
+from submissions where board = $1 and id > 0 order by id
