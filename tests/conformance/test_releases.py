@@ -1,10 +1,13 @@
 """What every store must do with releases: one holder at a time, and gone when finished."""
 
+import asyncio
 from datetime import timedelta
 
+from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.release import NewRelease, Release
 from tests.doubles.clock import ManualClock
+from tests.doubles.factories import make_task
 from tests.doubles.stored import Scene
 
 LEASE = timedelta(seconds=30)
@@ -51,3 +54,18 @@ async def test_what_is_let_go_was_not_tried(scene: Scene) -> None:
     assert await releases.let_go("one") == 1
     (taken,) = await releases.claim("discord", "two", LEASE)
     assert (taken.id, taken.tries) == (number, 1)
+
+
+async def test_of_two_versions_that_follow_the_same_one_only_one_is_stored(scene: Scene) -> None:
+    boards, board = scene.store.boards, scene.board
+    first = board.task_version
+    ends = await asyncio.gather(
+        *(
+            boards.add_version(board.id, make_task(seed=number), f"next-{number}", first)
+            for number in range(4)
+        ),
+        return_exceptions=True,
+    )
+    refused = [each.code for each in ends if isinstance(each, UserError)]
+    assert refused == ["board-moved"] * 3
+    assert len(await boards.versions(board.id)) == 2

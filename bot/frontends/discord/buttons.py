@@ -171,7 +171,7 @@ async def _rejudge(answer: Answer, viewer: Viewer, board: Board, version: int) -
     if not count:
         raise UserError("judged", "everyone's best submission is there already; nothing is judged")
     words = "1 submission is" if count == 1 else f"{count} submissions are"
-    await answer.say(f"{words} judged by task version {present}; the board fills as they end.")
+    await answer.say(f"{words} judged by task version {present}; the standings fill as results come.")
 
 
 def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:

@@ -147,8 +147,9 @@ async def hand_in(plan: Plan, answer: Answer) -> None:
     new = NewRelease(DOOR, plan.wish.person, plan.zip, wish, stand.model_dump_json())
     await door.store.releases.add(new)
     await answer.say(
-        "The task's own solutions are run now. A private thread, or this conversation, follows "
-        "them live and has the outcome; nothing is published before it."
+        "The task's own solutions run now; nothing is published unless they end as they must. "
+        "A private thread follows them live and has the outcome; where I can make none, I write "
+        "to you directly."
     )
 
 

@@ -47,7 +47,7 @@ def test_cases_fields_and_files_have_a_row_each_and_a_difference() -> None:
     assert "benchmarks" not in told
     (log,) = (block for block in found.blocks if isinstance(block, Log))
     assert "--- now/reference.py\n+++ then/reference.py\n" in log.text
-    assert "-def check_implementation(): ...\n+def check_implementation(): pass\n" in log.text
+    assert "-def generate_input(size): ...\n+def check_implementation(): pass\n" in log.text
     assert '+tests: {"args":{"size":9,"seed":3}}\n' in log.text
 
 
