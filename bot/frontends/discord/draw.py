@@ -46,8 +46,8 @@ def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
         case Table() | Chart():
             table = as_table(block) if isinstance(block, Chart) else block
             return _block(table.title, "\n".join(table_lines(table)), number, most=_TABLE)
-        case Log(title, text):
-            return _block(title, text, number)
+        case Log(title, text, syntax):
+            return _block(title, text, number, syntax=syntax)
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
         case Attachment(name, about=about):
@@ -66,12 +66,12 @@ def _paragraph(text: str, tone: Tone, number: int) -> tuple[str, Attachment | No
 
 
 def _block(
-    title: str, text: str, number: int, *, most: int = _BLOCK
+    title: str, text: str, number: int, *, most: int = _BLOCK, syntax: str = ""
 ) -> tuple[str, Attachment | None]:
     inside = unfenced(text)
     if len(inside) <= most:
-        return f"{line(title)}\n{fenced(text)}", None
-    name = f"{number}-{_slug(title)}.txt"
+        return f"{line(title)}\n{fenced(text, syntax)}", None
+    name = f"{number}-{_slug(title)}.{syntax or 'txt'}"
     data = clean(text).encode()[:FILE_BYTES]
     return f"{line(title)}: see {name}", Attachment(name, data)
 

@@ -45,9 +45,9 @@ def line(text: str, most: int = 200) -> str:
     return plain(flat if len(flat) <= most else f"{flat[: most - 1]}…")
 
 
-def fenced(text: str) -> str:
-    """The text in a block of its own, as it was written."""
-    return f"```\n{unfenced(text)}\n```"
+def fenced(text: str, syntax: str = "") -> str:
+    """The text in a block of its own, as it was written; `syntax` is a word of ours."""
+    return f"```{syntax}\n{unfenced(text)}\n```"
 
 
 def unfenced(text: str) -> str:

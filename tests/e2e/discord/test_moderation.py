@@ -161,3 +161,25 @@ async def test_the_audit_has_pages_and_a_file(stage: Scene) -> None:
     } == {"disqualify"}  # which is kept as what it makes of a submission: disqualified
     assert {row["who"] for row in rows if row["action"] == "ban"} == {"Carol"}
     stage.server.assert_clean()
+
+
+async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may_be_read(
+    stage: Scene,
+) -> None:
+    long = "".join(f"# {n} ``` @everyone\n" for n in range(200))
+    first = await stored(stage, stage.alice, "time_us=9", "one.py")
+    second = await stored(stage, stage.alice, f"time_us=3\n{long}", "two.py")
+    await stage.alice.sees("two.py on identity", stage.submissions, within=SHOWN_S)
+    compared = await stage.alice.slash("submission compare", first=first, second=second)
+    message = await compared.final()
+    assert "3.00x faster" in message.text
+    assert "# 150 ``` @everyone" in message.file("2-difference.diff").text
+    beside = message.file("side-by-side.txt").text.splitlines()
+    assert beside[0].split() == ["#", "fake:", "time_us=9", "|", "#", "fake:", "time_us=3"]
+    assert any(line.split("> ")[-1] == "# 7 ``` @everyone" for line in beside)
+    both: dict[str, Value] = {"first": first, "second": second}
+    assert "is somebody else's" in await said(stage.bob, "submission compare", **both)
+    update: dict[str, Value] = {"leaderboard_name": "identity", "sources": "always"}
+    await said(stage.carol, "leaderboard update", **update)
+    assert "3.00x faster" in await said(stage.bob, "submission compare", **both)
+    stage.server.assert_clean()
