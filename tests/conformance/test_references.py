@@ -112,6 +112,7 @@ async def test_it_counts_nowhere_else(scene: Scene, clock: ManualClock) -> None:
     assert await store.results.scores(version, "CPU") == ()
     assert await store.outbox.untold() == ()
     assert await store.results.durations(version, "CPU", 9) == ()
+    assert await store.results.pool_durations("CPU", 9) == ()
     assert await store.submissions.to(scene.board.id) == ()
     assert await store.statistics.people() == 1
     assert await store.statistics.participants() == {}

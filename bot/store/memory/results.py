@@ -89,7 +89,11 @@ class MemoryResults:
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
 
     async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
-        found = [stored for stored in self._tables.evaluations.values() if stored.gpu == gpu]
+        found = [
+            stored
+            for stored in self._tables.evaluations.values()
+            if stored.gpu == gpu and not self._tables.jobs[stored.job].of_the_house
+        ]
         newest = sorted(found, key=lambda stored: stored.job, reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
 

@@ -33,7 +33,7 @@ order by submission desc
 -- name: pool_durations
 -- The newest jobs by the primary key, so that a GPU type which is seldom used costs no more.
 select wall_s from (
-    select job, gpu, wall_s from evaluations order by job desc limit 1000
+    select job, gpu, wall_s from evaluations where submission > 0 order by job desc limit 1000
 ) as newest
 where gpu = $1 order by job desc limit $2
 
