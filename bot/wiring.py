@@ -126,15 +126,9 @@ class Installation:
     async def working(
         self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
     ) -> AsyncIterator[None]:
-        """The only judge of this data folder for as long as the caller stays.
-
-        With rounds of its own it judges for a moment only, and has no reference timed.
-        """
-        lasting = rounds is None
-        async with (
-            judging(self.data_dir),
-            self._working(podium, runners, rounds, timing_references=lasting),
-        ):
+        """The only judge of this data folder; with other rounds it has no reference timed."""
+        usual = rounds is None
+        async with judging(self.data_dir), self._working(podium, runners, rounds, lasting=usual):
             yield
 
     @asynccontextmanager
@@ -144,9 +138,9 @@ class Installation:
         runners: Sequence[Runner],
         rounds: RoundPolicy | None = None,
         *,
-        timing_references: bool = False,
+        lasting: bool = False,
     ) -> AsyncIterator[None]:
-        """Dispatcher and reaper; RunnerError when a runner cannot say what it offers."""
+        """Dispatcher and upkeep; RunnerError when a runner cannot say what it offers."""
         stop = asyncio.Event()
         lease_s = self.settings.lease_s
         sixth_s = lease_s / 6
@@ -155,13 +149,11 @@ class Installation:
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
             group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
-            group.create_task(
-                notify(podium.store, podium.clock, stop, every_s=sixth_s), name="news"
-            )
-            if timing_references:
-                group.create_task(
-                    time_references(podium.store, stop, every_s=sixth_s), name="references"
-                )
+            news = notify(podium.store, podium.clock, stop, every_s=sixth_s)
+            group.create_task(news, name="news")
+            if lasting:
+                timing = time_references(podium.store, stop, every_s=sixth_s)
+                group.create_task(timing, name="references")
             asking = group.create_task(_ask(runners), name="asking")
             try:
                 yield
