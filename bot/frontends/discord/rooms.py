@@ -9,7 +9,6 @@ from bot.frontends.discord.places import Place
 _DAY_MIN: Literal[1440] = 1440
 """After which a thread in which nothing happens is put away."""
 ARCHIVED = 50083
-_THREAD_EXISTS = 160004
 _TOO_MANY_THREADS = 160006
 
 
@@ -81,12 +80,12 @@ async def woken(client: discord.Client, place: Place) -> bool:
     return True
 
 
-async def open_beneath(channel: discord.TextChannel, message: int, name: str) -> None:
-    """A public thread beneath a message, unless it is there; it has the message's number."""
-    try:
-        await channel.get_partial_message(message).create_thread(
-            name=name, auto_archive_duration=_DAY_MIN
-        )
-    except discord.HTTPException as error:
-        if error.code != _THREAD_EXISTS:
-            raise
+async def open_beneath(
+    channel: discord.TextChannel, message: int, name: str, *, doubtful: bool
+) -> None:
+    """A public thread beneath a message, which has its number; none where there is one already."""
+    if doubtful and (await channel.fetch_message(message)).flags.has_thread:
+        return
+    await channel.get_partial_message(message).create_thread(
+        name=name, auto_archive_duration=_DAY_MIN
+    )

@@ -226,7 +226,9 @@ class Steps:
         allowed = may.create_public_threads and may.send_messages_in_threads
         if show.place.opened or show.place.announced is None or not allowed:
             return
-        await rooms.open_beneath(channel, show.place.announced, thread_name(now))
+        await rooms.open_beneath(
+            channel, show.place.announced, thread_name(now), doubtful=bool(show.doubtful)
+        )
         for number, sheet in enumerate(sheets(status_report(now)), start=1):
             message = _as_message(sheet, f"{show.submission}-public-{number}")
             await self._send_once(show, show.place.announced, message)
