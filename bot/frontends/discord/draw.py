@@ -34,9 +34,17 @@ def sheets(report: Report) -> tuple[Sheet, ...]:
     files: list[Attachment] = []
     for number, block in enumerate(report.blocks, start=1):
         text, file = _drawn(block, number)
+        if number > 1 and _begins_anew(report.blocks[number - 2], block):
+            text = f"\n{text}"
         parts += [text] if text else []
         files += [] if file is None else [file]
     return tuple(_packed(parts, files))
+
+
+def _begins_anew(before: Block, block: Block) -> bool:
+    """Whether a verdict follows the small print of another GPU type's, and wants some air."""
+    small_print = isinstance(before, Text) and before.tone is Tone.QUIET
+    return small_print and isinstance(block, Text) and block.tone in {Tone.GOOD, Tone.BAD}
 
 
 def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:

@@ -29,8 +29,11 @@ _log = structlog.get_logger(__name__)
 
 LEASE = timedelta(seconds=30)
 BEAT_S = 10.0
-"""How often leases are prolonged, and everything held is looked at: a hint may be lost, and a place
-in the queue moves without one."""
+"""How often leases are prolonged, and everything held is looked at in case a hint was lost."""
+QUEUE_S = 2.0
+"""Between two looks at the places of those who wait, at least."""
+_LOOK_S = 0.02
+"""More of that for each who waits, so that a long queue does not keep the store busy."""
 CLAIM_S = 0.2
 """Between two looks for new submissions, however many hints there are."""
 AT_ONCE = 8
@@ -62,6 +65,8 @@ class Showing:
     waiting: set[SubmissionId] = field(default_factory=set)
     unknown: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when something moved that this process does not hold."""
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when anything moved, whoever's it is."""
     patience: Patience = field(default_factory=Patience)
 
     async def run(self) -> None:
@@ -78,6 +83,7 @@ class Showing:
             group.create_task(self._hear(), name="hear")
             group.create_task(self._keep(), name="keep")
             group.create_task(self._claim_what_is_new(), name="claim")
+            group.create_task(self._follow_the_queue(), name="queue")
             for number in range(AT_ONCE):
                 group.create_task(self._draw_what_is_due(), name=f"draw-{number}")
 
@@ -98,6 +104,7 @@ class Showing:
                 await asyncio.sleep(1.0)
 
     def _heard(self, submission: SubmissionId) -> None:
+        self.moved.set()
         if submission in self.held:
             self._mark(submission)
         else:
@@ -109,6 +116,16 @@ class Showing:
             self.unknown.clear()
             await self._claim()
             await asyncio.sleep(CLAIM_S)
+
+    async def _follow_the_queue(self) -> None:
+        """Whoever begins or ends moves the place of those behind, who are told nothing of it."""
+        while True:
+            await self.moved.wait()
+            self.moved.clear()
+            waiting = [number for number, held in self.held.items() if held.show.queued]
+            for submission in waiting:
+                self._mark(submission)
+            await asyncio.sleep(max(QUEUE_S, _LOOK_S * len(waiting)))
 
     async def _keep(self) -> None:
         while True:

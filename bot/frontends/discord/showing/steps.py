@@ -51,6 +51,8 @@ class Show:
     """Whether a message may stand there that is not written down; None: not looked at yet."""
     private: bool = False
     """Whether everything that the person alone reads is there."""
+    queued: bool = False
+    """Whether a job of it waits, so that its place moves with everybody's."""
 
     @classmethod
     def of(cls, display: Display) -> "Show":
@@ -94,6 +96,7 @@ class Steps:
         now = await status(self.door.store, show.submission)
         if show.doubtful is None:
             show.doubtful = self.door.clock.now() - now.submission.created_at > _FRESH
+        show.queued = any(each.place is not None for each in now.jobs)
         again_s = await self._privately(show, owner, now)
         if again_s is not None:
             return Reached(again_s=again_s)

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from bot.frontends.discord.words import MOST, line
+from bot.reports.blocks import Tone
 from bot.reports.lines import one_line
 from bot.reports.placement import placement_line
 from bot.reports.status import job_line
 from bot.services.placement import Placement
-from bot.services.status import SubmissionStatus
+from bot.services.status import JobStatus, SubmissionStatus
 
+_MARKS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 "}
 _THREAD_NAME = 100
 """Letters in a thread's name."""
 _FILE_NAME = 50
@@ -26,7 +28,12 @@ def headline(now: SubmissionStatus) -> str:
 
 def live_text(now: SubmissionStatus) -> str:
     """The submission and one line for each GPU type."""
-    return _fitted([headline(now), *(f"> {line(job_line(each).text, 150)}" for each in now.jobs)])
+    return _fitted([headline(now), *map(_job, now.jobs)])
+
+
+def _job(job: JobStatus) -> str:
+    text = job_line(job)
+    return f"> {_MARKS.get(text.tone, '')}{line(text.text, 150)}"
 
 
 def thread_name(now: SubmissionStatus) -> str:

@@ -62,6 +62,19 @@ async def test_what_moves_while_it_is_drawn_is_drawn_again(room: Room) -> None:
     room.server.assert_clean()
 
 
+async def test_who_waits_sees_the_queue_move(room: Room) -> None:
+    async with shown(room):
+        first, second = [await room.submit(mode=Mode.TEST) for _ in range(2)]
+        await room.server.wait_for(lambda: len(room.channel.threads) == 2, WITHIN_S)
+        await room.server.wait_for(lambda: room.thread(second).messages, WITHIN_S)
+        (live,) = room.thread(second).messages
+        assert live.content.endswith("queued, place 2")
+        await room.place.claim()
+        await room.server.wait_for(lambda: live.content.endswith("queued, place 1"), WITHIN_S)
+    assert first.id < second.id
+    room.server.assert_clean()
+
+
 @pytest.mark.parametrize("status", [503, 429, None])
 async def test_while_discord_fails_it_is_seldom_asked_and_afterwards_all_is_shown_once(
     room: Room, monkeypatch: pytest.MonkeyPatch, status: int | None

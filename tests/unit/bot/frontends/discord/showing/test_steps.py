@@ -63,7 +63,7 @@ async def test_a_submission_moves_in_its_thread_and_ends_with_report_and_line(ro
     assert not room.bob.can_see(room.thread(submission))
     await room.place.judged(submission)
     assert await to_the_end(room, show) >= 2
-    assert live.content.endswith("> CPU: passed")
+    assert live.content.endswith("> 🟢 CPU: passed")
     head = title(submission)
     assert room.heads(room.thread(submission))[1:] == [f"**{head}**"]
     (line,) = room.channel.messages
