@@ -171,7 +171,8 @@ async def _rejudge(answer: Answer, viewer: Viewer, board: Board, version: int) -
     if not count:
         raise UserError("judged", "everyone's best submission is there already; nothing is judged")
     words = "1 submission is" if count == 1 else f"{count} submissions are"
-    await answer.say(f"{words} judged by task version {present}; the standings fill as results come.")
+    words += f" judged by task version {present}; the standings fill as results come."
+    await answer.say(words)
 
 
 def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:

@@ -10,7 +10,10 @@ from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.release import NewRelease
 from bot.domain.requirements import has_device
+from bot.domain.solutions import solutions
+from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import ParsedTask
+from bot.domain.task_lint import lint
 from bot.frontends.discord.announcing import season
 from bot.frontends.discord.answers import Answer
 from bot.frontends.discord.door import DOOR, Door, door_of
@@ -20,6 +23,7 @@ from bot.reports.blocks import Block, Report, Text, Tone
 from bot.reports.task_change import change_report
 from bot.services.publish import NO_BOARD, Change, PublishRequest, gpus_of, publish, vet
 from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Verdict
 
 ZIP_BYTES = 10 << 20
 AGREED = "Check and publish"
@@ -47,20 +51,24 @@ async def plan_for(attachment: discord.Attachment, wish: Wish, answer: Answer) -
         )
     data = await attachment.read()
     wish = replace(wish, zip_name=PurePath(attachment.filename).stem)
-    _, parsed = await asyncio.to_thread(read, data, wish)
-    await answer.show(_found(parsed))
+    bundle, parsed = await asyncio.to_thread(read, data, wish)
+    await answer.show(_found(bundle, parsed))
     return Plan(wish, data, parsed.task)
 
 
-def _found(parsed: ParsedTask) -> Report:
-    task = parsed.task
+def _found(bundle: TaskBundle, parsed: ParsedTask) -> Report:
+    """What the zip holds, and what could be better about it."""
+    task, shipped = parsed.task, solutions(bundle)
+    right = sum(each.expect is Verdict.PASSED for each in shipped)
     counts = (
         _counted(len(task.tests), "test"),
         _counted(len(task.benchmarks), "benchmark"),
         _counted(len(task.files), "file"),
+        f"{right} right and {_counted(len(shipped) - right, 'wrong solution')}",
     )
     blocks: list[Block] = [Text(f"{', '.join(counts)}; ranked by {task.ranking_by}")]
-    blocks += [Text(warning, Tone.QUIET) for warning in parsed.warnings]
+    remarks = (each.message for each in lint(task, shipped))
+    blocks += [Text(f"warning: {words}") for words in (*parsed.warnings, *remarks)]
     return Report(f"Task {task.name}", tuple(blocks))
 
 

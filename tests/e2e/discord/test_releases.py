@@ -117,6 +117,14 @@ async def test_an_unsound_task_is_refused_with_every_finding(stage: Scene) -> No
     stage.server.assert_clean()
 
 
+async def test_a_board_is_made_while_others_are_judged(stage: Scene) -> None:
+    for _ in range(4):
+        await (await stage.submit(stage.bob, "seconds=3 time_us=20")).final()
+    await create(stage, "between")
+    await stage.carol.sees("between on CPU is published", within=60)
+    stage.server.assert_clean()
+
+
 async def test_of_two_creators_of_one_name_one_gets_it(stage: Scene) -> None:
     def creator() -> Role | None:
         return next(
@@ -183,7 +191,8 @@ async def test_a_board_that_is_deleted_while_it_is_updated_stays_deleted(stage: 
     await (await stage.carol.click(asked, "Check and publish")).final()
     form = await stage.carol.slash("leaderboard delete", leaderboard_name="fleeting")
     gone = await stage.carol.modal(form, {"The board's exact name": "fleeting"})
-    with zipfile.ZipFile(io.BytesIO((await gone.final()).files[0].data)) as kept:
+    assert "It is gone." in (await gone.final()).text
+    with zipfile.ZipFile(io.BytesIO(stage.carol.dms[-1].files[0].data)) as kept:
         assert any(name.startswith("submissions/") for name in kept.namelist())
     await stage.carol.sees("'fleeting' was deleted meanwhile", within=40)
     assert "fleeting" not in await board_names(stage)

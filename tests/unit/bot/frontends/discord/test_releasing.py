@@ -1,5 +1,7 @@
 """A zip that is too large is not even fetched; a change of nothing stores no release."""
 
+import io
+import zipfile
 from datetime import timedelta
 from unittest.mock import AsyncMock, Mock
 
@@ -8,6 +10,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
+from bot.domain.scaffold import scaffold
 from bot.frontends.discord.answers import Answer
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.releasing import ZIP_BYTES, Plan, create, hand_in, plan_for, update
@@ -46,6 +49,22 @@ async def test_a_zip_that_is_too_large_is_not_fetched(place: Place) -> None:
     with pytest.raises(UserError, match="at most 10,485,760 are taken"):
         await plan_for(attachment, wish, answer(place))
     attachment.read.assert_not_called()
+
+
+async def test_what_a_zip_holds_and_what_could_be_better_is_shown(place: Place) -> None:
+    files = {name: text for name, text in scaffold("double").items() if "/wrong/" not in name}
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as made:
+        for name, text in files.items():
+            made.writestr(f"double/{name}", text)
+    attachment = Mock(spec=discord.Attachment, size=1, filename="x.zip")
+    attachment.read = AsyncMock(return_value=archive.getvalue())
+    given = answer(place)
+    plan = await plan_for(attachment, Wish(place.ada, "adding", (), None), given)
+    (shown,) = said(given)
+    assert "3 tests, 1 benchmark, 3 files, 1 right and 0 wrong solutions; ranked by last" in shown
+    assert "warning: no solution under solutions/wrong proves" in shown
+    assert (plan.task.name, plan.wish.zip_name) == ("double", "x")
 
 
 async def test_named_gpu_types_are_not_asked_for(place: Place) -> None:
