@@ -1,5 +1,6 @@
 """How long each task's own reference takes, and what is still to be timed."""
 
+from datetime import timedelta
 from typing import Protocol
 
 from bot.domain.ids import TaskVersionId
@@ -26,6 +27,12 @@ class References(Protocol):
 
     async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
         """Store that the task has no reference to be timed; False when there is a row already."""
+
+    async def forget_given_up(self, age: timedelta) -> int:
+        """Remove the rows whose job ended so long ago without a verdict, so that they are lacking.
+
+        Gives how many. That was our fault; a verdict is the reference's own, and stays.
+        """
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
         """What is known; None when there is no row."""

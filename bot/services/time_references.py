@@ -6,6 +6,7 @@ reference is then a ratio of two times that were taken in the same way.
 
 import asyncio
 from contextlib import suppress
+from datetime import timedelta
 
 import structlog
 
@@ -18,6 +19,8 @@ from bot.domain.task_file import REFERENCE
 from bot.ports import Store
 from runners.contract.task import Mode
 
+AGAIN_AFTER = timedelta(days=1)
+"""How long after a job was given up for our own fault another one tries."""
 _NAME = "Podium"
 
 _log = structlog.get_logger(__name__)
@@ -27,6 +30,7 @@ async def time_references(store: Store, stop: asyncio.Event, *, every_s: float =
     """Order what is not timed yet and note what failed, now and every so often, until `stop`."""
     while not stop.is_set():
         try:
+            await store.references.forget_given_up(AGAIN_AFTER)
             await order_references(store)
             await _note_failures(store)
         except StoreError as error:

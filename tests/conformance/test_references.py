@@ -1,6 +1,7 @@
 """What every store must do with the times of references."""
 
 import asyncio
+from datetime import timedelta
 
 from bot.domain.ids import TaskVersionId, is_the_houses
 from bot.domain.job import HOUSE_PRIORITY, Job
@@ -148,6 +149,25 @@ async def test_a_job_that_was_given_up_is_a_failure_too(scene: Scene) -> None:
     await scene.store.jobs.release(job.id, job.fence, "no runner", final=True)
     assert (await of(scene)).failure == "no runner"
     assert len(await scene.store.references.note_failures()) == 1
+
+
+async def test_what_was_given_up_is_tried_again_later_and_a_verdict_is_final(
+    scene: Scene, clock: ManualClock
+) -> None:
+    references, day = scene.store.references, timedelta(days=1)
+    job = await ordered(scene)
+    await scene.store.jobs.release(job.id, job.fence, "no runner", final=True)
+    assert await references.note_failures()
+    assert await references.forget_given_up(day) == 0
+    clock.advance(day.total_seconds() + 1)
+    assert await references.forget_given_up(day) == 1
+    again = await ordered(scene)
+    assert again.submission != job.submission
+    await scene.store.jobs.accept(again.id, again.fence, make_evaluation(Verdict.CRASHED), None)
+    clock.advance(day.total_seconds() + 1)
+    assert await references.forget_given_up(day) == 0
+    assert await references.lacking() == ()
+    assert await scene.store.boards.delete(scene.board.id)
 
 
 async def test_it_goes_with_its_board(scene: Scene) -> None:

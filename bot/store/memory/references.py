@@ -1,9 +1,10 @@
 """The times of references in memory."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from bot.domain.ids import SubmissionId, TaskVersionId
-from bot.domain.job import Job
+from bot.domain.job import Job, JobState
 from bot.domain.reference import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.submission import NewSubmission
 from bot.ports import AuditRow
@@ -42,6 +43,19 @@ class MemoryReferences:
             return False
         self._tables.references[version, gpu] = TimedReference()
         return True
+
+    async def forget_given_up(self, age: timedelta) -> int:
+        before = self._tables.clock.now() - age
+        old = [key for key, row in self._tables.references.items() if self._gave_up(row, before)]
+        for key in old:
+            del self._tables.references[key]
+        return len(old)
+
+    def _gave_up(self, row: TimedReference, before: datetime) -> bool:
+        job = self._job(row)
+        if job is None or job.state not in (JobState.FAILED, JobState.CANCELLED):
+            return False
+        return job.finished_at is not None and job.finished_at < before
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
         row = self._tables.references.get((version, gpu))

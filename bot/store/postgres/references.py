@@ -1,5 +1,7 @@
 """The times of references in Postgres."""
 
+from datetime import timedelta
+
 import asyncpg
 
 from bot.domain.ids import BoardId, SubmissionId, TaskVersionId
@@ -50,6 +52,10 @@ class PostgresReferences:
 
     async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
         return await self._database.row("references.go_without", version, gpu) is not None
+
+    async def forget_given_up(self, age: timedelta) -> int:
+        before = self._clock.now() - age
+        return len(await self._database.rows("references.forget_given_up", before))
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
         row = await self._database.row("references.of", version, gpu)

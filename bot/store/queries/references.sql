@@ -48,6 +48,12 @@ insert into reference_times (task_version, gpu) select $1, $2 from held
 on conflict (task_version, gpu) do nothing
 returning gpu
 
+-- name: forget_given_up
+delete from reference_times using jobs
+where jobs.submission = reference_times.submission and time_ns is null
+    and state in ('failed', 'cancelled') and finished_at < $1
+returning reference_times.gpu
+
 -- name: of
 select reference_times.*, jobs.state, jobs.error, verdict, message
 from reference_times
