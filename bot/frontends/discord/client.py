@@ -88,8 +88,9 @@ class PodiumClient(discord.Client):
         """Tell Discord of the commands, unless it knows just these."""
         commands_here: Sequence[Any] = self.tree.get_commands()
         wanted: list[dict[str, Any]] = [each.to_dict(self.tree) for each in commands_here]
-        known: Sequence[Any] = await self.tree.fetch_commands()
-        if _outline(wanted) != _outline([command.to_dict() for command in known]):
+        # As Discord gives them: discord.py 2.7's own class loses the context of servers.
+        known: list[Any] = await self.http.get_global_commands(self.application_id or 0)
+        if _outline(wanted) != _outline(known):
             await self.tree.sync()
             _log.info("commands were published", action="sync", commands=len(wanted))
 
