@@ -245,13 +245,13 @@ class Proof:
             words = f"Not everyone in <#{self.stand.channel}> may see this board, so nobody"
             await room.send(f"{words} was told of it. {season(board.deadline)}", nonce=nonce)
             return
-        channel = self.client.get_partial_messageable(self.stand.channel)
-        view = board_buttons(board, 1, rejudge=False)
-        try:
-            await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
-        except (discord.Forbidden, discord.NotFound):
-            words = f"I may not write in <#{self.stand.channel}>, so nobody was told of the board."
+        channel = await channel_of(self.client, self.stand.channel)
+        if channel is None or not may_here(channel).send_messages:
+            words = f"I cannot write in <#{self.stand.channel}>, so nobody was told of the board."
             await room.send(f"{words} {season(board.deadline)}", nonce=nonce)
+            return
+        view = board_buttons(board, 1, rejudge=False)
+        await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
 
 
 def _unheard(words: str) -> None:

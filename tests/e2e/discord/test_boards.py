@@ -46,7 +46,7 @@ async def test_a_zip_becomes_a_board_that_everyone_hears_of(stage: Scene) -> Non
     asked = await stage.carol.sees("Choose the board's GPU types", stage.submissions)
     await stage.carol.select(asked.select("CPU"), ["CPU"])
     pressed = await stage.carol.click(asked, "Check and publish")
-    thread = await stage.carol.sees_thread("Check 1: adding")
+    thread = await stage.carol.sees_thread("Check 1: adding", within=30)
     live = await stage.carol.sees("Checking the task of adding", thread)
     await stage.carol.sees("adding on CPU is published", thread, within=100)
     assert "15 of 15 runs have ended" in live.text

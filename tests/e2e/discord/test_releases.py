@@ -67,7 +67,7 @@ async def board_names(stage: Scene) -> str:
 
 async def test_a_check_that_outlives_the_interaction_is_told_by_the_bot(stage: Scene) -> None:
     await create(stage, "patient", zip_file=zipped(files(seconds=4)))
-    thread = await stage.carol.sees_thread(": patient")
+    thread = await stage.carol.sees_thread(": patient", within=30)
     live = await stage.carol.sees(
         lambda message: "almost\\_two.py: test" in message.text, thread, within=20
     )
@@ -80,7 +80,7 @@ async def test_a_check_that_outlives_the_interaction_is_told_by_the_bot(stage: S
 
 async def test_a_killed_bot_goes_on_and_tells_everything_once(stage: Scene) -> None:
     await create(stage, "tough", zip_file=zipped(files(seconds=8)))
-    thread = await stage.carol.sees_thread(": tough")
+    thread = await stage.carol.sees_thread(": tough", within=30)
     live = await stage.carol.sees("Checking the task of tough", thread)
     await stage.bot.stop(signal.SIGKILL)
     assert "New leaderboard: tough" not in str([each.text for each in stage.bob.messages()])
@@ -96,7 +96,7 @@ async def test_a_killed_bot_goes_on_and_tells_everything_once(stage: Scene) -> N
 
 async def test_while_discord_fails_the_board_is_made_and_told_of_later(stage: Scene) -> None:
     await create(stage, "muted", zip_file=zipped(files(seconds=2)))
-    thread = await stage.carol.sees_thread(": muted")
+    thread = await stage.carol.sees_thread(": muted", within=30)
     with stage.server.faults.during(Fault(status=500)):
         await asyncio.sleep(6)
     await stage.carol.sees("muted on CPU is published", thread, within=120)
@@ -109,7 +109,7 @@ async def test_an_unsound_task_is_refused_with_every_finding(stage: Scene) -> No
         "solutions/wrong/late.py": wrong(verdict="timed_out"),
     }
     await create(stage, "unsound", zip_file=zipped(files(lucky)))
-    thread = await stage.carol.sees_thread(": unsound")
+    thread = await stage.carol.sees_thread(": unsound", within=30)
     told = await stage.carol.sees("Nothing was published", thread, within=30)
     assert "lucky.py: got passed; wrong\\_answer is expected" in told.text
     assert "late.py: got timed\\_out; wrong\\_answer is expected" in told.text
@@ -139,8 +139,8 @@ async def test_of_two_creators_of_one_name_one_gets_it(stage: Scene) -> None:
     await asyncio.gather(
         create(stage, "wanted", zip_file=slow), create(stage, "wanted", who=dora, zip_file=slow)
     )
-    first = await stage.carol.sees_thread(": wanted")
-    second = await dora.sees_thread(": wanted")
+    first = await stage.carol.sees_thread(": wanted", within=30)
+    second = await dora.sees_thread(": wanted", within=30)
     ends = [
         await person.sees(
             lambda message: "is published" in message.text or "somebody else" in message.text,
@@ -158,7 +158,7 @@ async def test_of_two_creators_of_one_name_one_gets_it(stage: Scene) -> None:
 
 async def test_of_two_updates_at_once_the_second_is_asked_to_look_again(stage: Scene) -> None:
     await create(stage, "moving")
-    thread = await stage.carol.sees_thread(": moving")
+    thread = await stage.carol.sees_thread(": moving", within=30)
     await stage.carol.sees("moving on CPU is published", thread, within=30)
     for round_ in range(2):
         text = scaffold("double")["task.yml"].replace("Double every", f"Double {round_} every")
@@ -265,6 +265,15 @@ async def test_without_threads_it_is_told_in_direct_messages() -> None:
         await create(stage, "direct")
         await stage.carol.sees("direct on CPU is published", stage.carol.dm, within=30)
         await stage.bob.sees("New leaderboard: direct", stage.submissions)
+        stage.server.assert_clean()
+
+
+async def test_where_the_bot_may_not_write_the_creator_is_told_so() -> None:
+    async with scene(permissions=MODERATE) as stage:
+        stage.submissions.deny(stage.guild.everyone, Permission.SEND_MESSAGES)
+        await create(stage, "quiet")
+        thread = await stage.carol.sees_thread(": quiet", within=30)
+        await stage.carol.sees("so nobody was told of the board", thread, within=30)
         stage.server.assert_clean()
 
 

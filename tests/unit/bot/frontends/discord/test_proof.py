@@ -38,7 +38,9 @@ class Room:
         self.client.get_partial_messageable.return_value.send = AsyncMock(side_effect=self._take)
         message = self.client.get_partial_messageable.return_value.get_partial_message.return_value
         message.edit = AsyncMock()
-        self.client.get_channel.return_value = None
+        channel = Mock(spec=discord.TextChannel, send=AsyncMock(side_effect=self._take))
+        channel.permissions_for.return_value = discord.Permissions.all()
+        self.client.get_channel.return_value = channel
 
     async def _take(self, content: str, **_: object) -> None:
         self.said.append(content)
