@@ -45,7 +45,7 @@ _NARROW = 0.1
 """An axis shows at least this part of a value to both sides."""
 _MARGIN = 0.12
 """Inches around the drawing, which Discord would else show flush with the picture's edge."""
-_SHORT = 0.25
+_SHORT = 1 / 96
 """Days that the axis of times reaches to both sides of its middle, at the least."""
 _TITLE, _NAME, _PLACE = 64, 24, 16
 """Letters of a title's line, of a name in a legend, of a name along the axis."""
