@@ -108,6 +108,7 @@ async def test_a_person_without_direct_messages_is_given_up(stage: Scene) -> Non
     finally:
         stage.alice.dms_open = True
     stage.server.assert_clean(allowing=(CLOSED_DMS,))
+    stage.server.forget()
 
 
 async def test_news_outlives_a_discord_that_is_away(stage: Scene) -> None:
