@@ -104,6 +104,7 @@ async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_
     assert "none of these was invited" in told
     stage.server.assert_clean(allowing=(UNKNOWN_MEMBER,))
     stage.server.forget()
+    stage.server.forget()
 
 
 async def test_who_lost_access_hears_no_more_news_of_the_board(stage: Scene) -> None:
