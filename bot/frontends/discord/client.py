@@ -19,6 +19,7 @@ from bot.frontends.discord import commands
 from bot.frontends.discord.buttons import BoardButton, SubmissionButton
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.failures import gives_way, words_for
+from bot.frontends.discord.forgotten import answer_for_nobody
 from bot.frontends.discord.guilds import prepare
 from bot.frontends.discord.leafing import LeafButton
 from bot.frontends.discord.pages import GpuMenu, PageButton
@@ -83,6 +84,10 @@ class PodiumClient(discord.Client):
     async def on_guild_join(self, guild: discord.Guild) -> None:
         """Make what is missing, when the bot is invited."""
         await prepare(guild)
+
+    async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
+        """Hear of every interaction, whoever answers it."""
+        await answer_for_nobody(interaction)
 
     async def _publish_commands(self) -> None:
         """Tell Discord of the commands, unless it knows just these."""
