@@ -14,7 +14,7 @@ from runners.contract.task import Mode, RankingBy, TaskDefinition, Workload
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """What a card can do at most, by its maker's data sheet."""
+    """What a card can do at most, as its maker is quoted."""
 
     bytes_per_s: float
     flops_per_s: float
@@ -23,10 +23,10 @@ class Peak:
 
 _TB, _TFLOPS = 1e12, 1e12
 
-# NVIDIA's data sheets of the T4, A10, L4, L40S, A100 (1758950-r4), H100, H200 and HGX B200, and
-# AMD's of the MI300X; dense FP32 vector rates. The sheet of HGX B200 gives 8 cards 600 TFLOPS;
-# of its memory NVIDIA says 8 TB/s at the most, and what is built reaches 7.7. An A10G has the
-# memory of an A10 and no fewer FP32 units.
+# Compared with public pages that quote the makers; the data sheets themselves were not read. Dense
+# FP32 vector rates. Where pages differ, the higher memory rate and the lower FP32 rate stand, so that
+# the least time is never too long: a B200 of HGX is quoted with 7.7 to 8 TB/s and 75 to 80 TFLOPS, an
+# A10G with the memory of an A10 and more FP32.
 PEAKS = {
     "T4": Peak(0.320 * _TB, 8.1 * _TFLOPS),
     "L4": Peak(0.300 * _TB, 30.3 * _TFLOPS),
