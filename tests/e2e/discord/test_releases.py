@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, py
 
 SKIPPED = "#!PODIUM needs mojo\n"
 """A right solution that is not run, so that no answers are overwritten, which a fake lets pass."""
+CLOSED_DMS = 50007
 MODERATE = Permission.VIEW_CHANNEL | Permission.SEND_MESSAGES | Permission.SEND_MESSAGES_IN_THREADS
 
 
@@ -266,6 +267,26 @@ async def test_without_threads_it_is_told_in_direct_messages() -> None:
         await stage.carol.sees("direct on CPU is published", stage.carol.dm, within=30)
         await stage.bob.sees("New leaderboard: direct", stage.submissions)
         stage.server.assert_clean()
+
+
+async def test_who_can_be_told_nowhere_has_the_board_announced_all_the_same() -> None:
+    async with scene(permissions=MODERATE) as stage:
+        stage.submissions.deny(stage.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
+        stage.carol.dms_open = False
+        await create(stage, "unread")
+        await stage.bob.sees("New leaderboard: unread", stage.submissions, within=30)
+        assert stage.carol.dms == []
+        stage.server.assert_clean(allowing=[CLOSED_DMS])
+
+
+async def test_in_a_thread_that_is_deleted_meanwhile_nothing_is_lost() -> None:
+    async with scene() as stage:
+        await create(stage, "swept", zip_file=zipped(files(seconds=4)))
+        thread = await stage.carol.sees_thread(": swept", within=30)
+        await stage.carol.sees("Checking the task of swept", thread)
+        del stage.server.world.channels[thread.id]
+        await stage.carol.sees("swept on CPU is published", stage.carol.dm, within=30)
+        await stage.bob.sees("New leaderboard: swept", stage.submissions, within=30)
 
 
 async def test_where_the_bot_may_not_write_the_creator_is_told_so() -> None:
