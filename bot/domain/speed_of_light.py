@@ -23,10 +23,10 @@ class Peak:
 
 _TB, _TFLOPS = 1e12, 1e12
 
-# Compared with public pages that quote the makers; the data sheets themselves were not read. Dense
-# FP32 vector rates. A B200 of HGX is quoted with 7.7 to 8 TB/s and 75 to 80 TFLOPS, an A10G with the
-# memory of an A10 and more FP32: the higher memory rate and the lower FP32 rate stand here, so that
-# the least time is rather unknown than too long.
+# Compared with public pages that quote the makers; the data sheets themselves were not read.
+# Dense FP32 vector rates. A B200 of HGX is quoted with 7.7 to 8 TB/s and 75 to 80 TFLOPS, an A10G
+# with the memory of an A10 and more FP32: the higher memory rate and the lower FP32 rate stand
+# here, so that the least time is rather unknown than too long.
 PEAKS = {
     "T4": Peak(0.320 * _TB, 8.1 * _TFLOPS),
     "L4": Peak(0.300 * _TB, 30.3 * _TFLOPS),
