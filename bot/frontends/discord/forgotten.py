@@ -25,7 +25,7 @@ async def answer_for_nobody(interaction: discord.Interaction[Any]) -> None:
     if interaction.type not in _ANSWERED:
         return
     await asyncio.sleep(GRACE_S)
-    if interaction.response.is_done():
+    if interaction.response.is_done() or interaction.client.is_closed():
         return
     try:
         await interaction.response.send_message(WORDS, ephemeral=True)

@@ -18,7 +18,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def interaction(kind: discord.InteractionType, *, done: bool = False) -> Mock:
     response = Mock(is_done=Mock(return_value=done), send_message=AsyncMock())
-    return Mock(type=kind, response=response)
+    client = Mock(is_closed=Mock(return_value=False))
+    return Mock(type=kind, response=response, client=client)
 
 
 def refusal(code: int) -> discord.HTTPException:
@@ -58,3 +59,10 @@ async def test_another_copys_answer_and_a_discord_that_is_away_are_no_incident(
     clicked = interaction(COMPONENT)
     clicked.response.send_message.side_effect = error
     await forgotten.answer_for_nobody(clicked)
+
+
+async def test_a_bot_that_ends_meanwhile_leaves_it_to_the_next_one() -> None:
+    clicked = interaction(COMPONENT)
+    clicked.client.is_closed.return_value = True
+    await forgotten.answer_for_nobody(clicked)
+    clicked.response.send_message.assert_not_awaited()
