@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Mapping
 
 import pytest
+import yaml
 
 from bot.domain.scaffold import scaffold
 from tests.doubles.discord.model.files import File
@@ -17,6 +18,7 @@ from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.users.person import Person
 from tests.e2e.discord.scene import Scene, scene
+from tests.e2e.discord.test_hostile_words import EVIL, REASON, faults
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
@@ -116,6 +118,27 @@ async def test_an_unsound_task_is_refused_with_every_finding(stage: Scene) -> No
     assert "late.py: got timed\\_out; wrong\\_answer is expected" in told.text
     assert "unsound" not in await board_names(stage)
     stage.server.assert_clean()
+
+
+async def test_a_hostile_zip_is_no_more_than_words(stage: Scene) -> None:
+    hostile = files({"task.yml": _described(f"{EVIL} {REASON}"), "@everyone ||s||.py": REASON})
+    await create(stage, "loud", zip_file=zipped(hostile))
+    thread = await stage.carol.sees_thread(": loud", within=30)
+    await stage.carol.sees("loud on CPU is published", thread, within=30)
+    news = await stage.bob.sees("New leaderboard: loud", stage.submissions, within=30)
+    assert "steam" in news.content
+    for command in ("leaderboard task", "leaderboard template"):
+        await (await stage.bob.slash(command, leaderboard_name="loud")).final()
+    seen = [*stage.carol.messages(), *stage.carol.messages(thread), *stage.bob.messages()]
+    assert [fault for each in seen if each.author.bot for fault in faults(each.content)] == []
+    assert not any(each.pings for each in seen)
+    stage.server.assert_clean()
+
+
+def _described(words: str) -> str:
+    """The scaffold's task with other words for what it asks for."""
+    task = yaml.safe_load(scaffold("double")["task.yml"])
+    return yaml.safe_dump(task | {"description": words})
 
 
 async def test_a_board_is_made_while_others_are_judged(stage: Scene) -> None:
