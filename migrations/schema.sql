@@ -267,9 +267,11 @@ create table displays (
     owner       text,
     lease_until timestamptz,
     finished_at timestamptz,
+    claims      integer not null default 0,
     check ((owner is null) = (lease_until is null))
 );
 comment on column displays.place is 'The door''s own words for where it shows the submission and what is shown already';
+comment on column displays.claims is 'How often a process has taken it up; from before this was counted, 1';
 create index displays_unfinished on displays (door, submission) where finished_at is null;
 
 -- What admins decide: who may submit, how often, and what is not ranked.

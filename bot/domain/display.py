@@ -21,3 +21,5 @@ class Display:
     person: PersonId
     door: str
     place: str
+    claims: int
+    """How often a process has taken it up."""

@@ -61,6 +61,20 @@ async def test_who_lost_a_display_changes_nothing_of_it(scene: Scene, clock: Man
     assert found.place == "theirs"
 
 
+async def test_a_display_tells_how_often_it_was_taken_up(scene: Scene, clock: ManualClock) -> None:
+    submission = await shown(scene)
+    displays = scene.store.displays
+    (first,) = await displays.claim("discord", "one", LEASE)
+    await displays.let_go("one")
+    (second,) = await displays.claim("discord", "two", LEASE)
+    await displays.keep("two", LEASE)
+    clock.advance(31)
+    (third,) = await displays.claim("discord", "two", LEASE)
+    found = await displays.find(submission.id)
+    assert [first.claims, second.claims, third.claims] == [1, 2, 3]
+    assert found == third
+
+
 async def test_a_finished_display_is_never_claimed_again(scene: Scene, clock: ManualClock) -> None:
     submission = await shown(scene)
     displays = scene.store.displays

@@ -28,7 +28,8 @@ class MemoryDisplays:
             and (shown.lease_until is None or shown.lease_until <= now)
         ]
         for number in free[:limit]:
-            self._put(number, owner=owner, lease_until=now + lease)
+            claims = self._tables.displays[number].claims + 1
+            self._put(number, owner=owner, lease_until=now + lease, claims=claims)
         return tuple(self._display(number) for number in free[:limit])
 
     async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
@@ -74,4 +75,4 @@ class MemoryDisplays:
     def _display(self, number: SubmissionId) -> Display:
         shown = self._tables.displays[number]
         person = self._tables.submissions[number].person
-        return Display(number, person, shown.door, shown.place)
+        return Display(number, person, shown.door, shown.place, shown.claims)

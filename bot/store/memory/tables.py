@@ -45,6 +45,7 @@ class Shown:
     owner: str | None = None
     lease_until: datetime | None = None
     finished: bool = False
+    claims: int = 0
 
 
 @dataclass(frozen=True, slots=True)

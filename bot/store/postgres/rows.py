@@ -48,7 +48,7 @@ def board(row: Record) -> Board:
 def display(row: Record) -> Display:
     """A row of `displays` with its submission's person."""
     submission, person = SubmissionId(row["submission"]), PersonId(row["person"])
-    return Display(submission, person, row["door"], row["place"])
+    return Display(submission, person, row["door"], row["place"], row["claims"])
 
 
 def task_version(row: Record) -> TaskVersion:

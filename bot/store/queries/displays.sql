@@ -5,7 +5,7 @@ with due as (
     order by submission limit $5
     for update skip locked
 )
-update displays set owner = $2, lease_until = $4
+update displays set owner = $2, lease_until = $4, claims = claims + 1
 from due, submissions
 where displays.submission = due.submission and submissions.id = due.submission
 returning displays.*, submissions.person

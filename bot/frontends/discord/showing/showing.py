@@ -14,6 +14,7 @@ from datetime import timedelta
 import aiohttp
 import discord
 import structlog
+from pydantic import ValidationError
 
 from bot.domain.display import Display
 from bot.domain.errors import StoreError
@@ -114,7 +115,7 @@ class Showing:
         while True:
             await self.unknown.wait()
             self.unknown.clear()
-            await self._claim()
+            await self.claim()
             await asyncio.sleep(CLAIM_S)
 
     async def _follow_the_queue(self) -> None:
@@ -129,11 +130,12 @@ class Showing:
 
     async def _keep(self) -> None:
         while True:
-            await self._claim()
+            await self.claim()
             await self._prolong()
             await asyncio.sleep(BEAT_S)
 
-    async def _claim(self) -> None:
+    async def claim(self) -> None:
+        """Take what is new, and what nobody holds any more."""
         try:
             for display in await self.door.store.displays.claim(DOOR, self.owner, LEASE):
                 self._take(display)
@@ -141,8 +143,17 @@ class Showing:
             _log.warning("the store is away", action="showing_waits", error=str(error))
 
     def _take(self, display: Display) -> None:
-        self.held.setdefault(display.submission, _Held(Show.of(display)))
-        self._mark(display.submission)
+        submission = display.submission
+        held = self.held.get(submission)
+        if held is None or not held.busy:  # what was held before may be out of date
+            try:
+                self.held[submission] = _Held(Show.of(display))
+            except ValidationError as error:
+                _log.error(
+                    "unreadable place", action="unshown", submission=submission, exc_info=error
+                )
+                return
+        self._mark(submission)
 
     async def _prolong(self) -> None:
         try:

@@ -7,7 +7,6 @@ minutes: after a failure, or when somebody else began, what stands there is read
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 import discord
 import structlog
@@ -33,8 +32,6 @@ _log = structlog.get_logger(__name__)
 _UNKNOWN_MESSAGE = 10008
 _AGAIN_S = 0.5
 """Before the next try in another room."""
-_FRESH = timedelta(seconds=10)
-"""Of a submission that is older when it is taken up, another process may have shown a part."""
 _LOOK_BACK = 100
 """Messages among which a doubtful one is looked for: as many as one request gives."""
 
@@ -47,8 +44,8 @@ class Show:
     place: Place
     drawn: str = ""
     """The live message as Discord has it, as far as this process knows."""
-    doubtful: bool | None = None
-    """Whether a message may stand there that is not written down; None: not looked at yet."""
+    doubtful: bool = False
+    """Whether a message may stand there that is not written down."""
     private: bool = False
     """Whether everything that the person alone reads is there."""
     queued: bool = False
@@ -56,8 +53,9 @@ class Show:
 
     @classmethod
     def of(cls, display: Display) -> "Show":
-        """The display as it was left."""
-        return cls(display.submission, Place.model_validate_json(display.place))
+        """The display as it was left; whoever had it before may have stopped at any point."""
+        place = Place.model_validate_json(display.place)
+        return cls(display.submission, place, doubtful=display.claims > 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,6 @@ class Steps:
     async def forward(self, show: Show, owner: str) -> Reached:
         """Draw what has changed; raises what Discord or the store raises, and may be repeated."""
         now = await status(self.door.store, show.submission)
-        if show.doubtful is None:
-            show.doubtful = self.door.clock.now() - now.submission.created_at > _FRESH
         show.queued = any(each.place is not None for each in now.jobs)
         again_s = await self._privately(show, owner, now)
         if again_s is not None:
@@ -230,7 +226,7 @@ class Steps:
         if show.place.opened or show.place.announced is None or not allowed:
             return
         await rooms.open_beneath(
-            channel, show.place.announced, thread_name(now), doubtful=bool(show.doubtful)
+            channel, show.place.announced, thread_name(now), doubtful=show.doubtful
         )
         for number, sheet in enumerate(sheets(status_report(now)), start=1):
             message = _as_message(sheet, f"{show.submission}-public-{number}")

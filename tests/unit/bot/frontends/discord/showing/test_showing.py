@@ -3,10 +3,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.domain.errors import StoreError
+from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
 from bot.frontends.discord.door import DOOR
+from bot.frontends.discord.places import Place
 from bot.frontends.discord.showing import patience
 from bot.frontends.discord.showing.showing import Showing, showing
 from runners.contract.task import Mode
@@ -18,6 +21,8 @@ from tests.doubles.discord_room import room as a_room
 
 WITHIN_S = 5.0
 """Less than the beat at which everything is looked at: what comes sooner came by a hint."""
+FORGOTTEN_S = 400.0
+"""Discord has forgotten every nonce by then."""
 
 
 @asynccontextmanager
@@ -194,6 +199,65 @@ async def test_at_its_end_it_leaves_the_rest_to_the_next_process_at_once(room: R
         await room.server.wait_for(lambda: room.channel.threads, WITHIN_S)
     (left,) = await room.place.store.displays.claim(DOOR, "somebody", LEASE)
     assert left.submission == submission.id
+
+
+@pytest.mark.parametrize("noted", ["thread", "live", "reported", "announced", "opened"])
+async def test_who_stops_before_it_is_written_down_leaves_nothing_to_be_shown_twice(
+    room: Room, monkeypatch: pytest.MonkeyPatch, noted: str
+) -> None:
+    submission = await room.submit()
+    await room.place.judged(submission)
+    displays, stuck = room.place.store.displays, asyncio.Event()
+    note = displays.note
+
+    async def stop(number: SubmissionId, owner: str, place: str) -> bool:
+        if Place.model_validate_json(place).model_dump()[noted]:
+            stuck.set()
+            await asyncio.Event().wait()
+        return await note(number, owner, place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(displays, "note", stop)
+        async with shown(room):
+            await asyncio.wait_for(stuck.wait(), WITHIN_S)
+    room.server.clock.advance(FORGOTTEN_S)
+    async with shown(room) as found:
+        await room.server.wait_for(lambda: not found.held, WITHIN_S)
+    assert len(room.thread(submission).messages) == 2
+    assert len(room.channel.messages) == 1
+    assert len(room.thread(submission, private=False).messages) == 1
+    room.server.assert_clean()
+
+
+async def test_a_place_that_cannot_be_read_costs_only_its_own_submission(room: Room) -> None:
+    broken, sound = [await room.submit(mode=Mode.TEST) for _ in range(2)]
+    displays = room.place.store.displays
+    await displays.claim(DOOR, "somebody", LEASE)
+    await displays.note(broken.id, "somebody", '{"channel": "none"}')
+    await displays.let_go("somebody")
+    for each in (broken, sound):
+        await room.place.judged(each)
+    with capture_logs() as logs:
+        async with shown(room):
+            await all_reported(room, [sound], WITHIN_S)
+    (told,) = [each for each in logs if each["log_level"] == "error"]
+    assert told["submission"] == broken.id
+    assert reports(room, broken) == 0
+
+
+async def test_what_somebody_else_has_shown_meanwhile_is_not_shown_again(room: Room) -> None:
+    submission = await room.submit(mode=Mode.TEST)
+    displays = room.place.store.displays
+    first, other = (Showing(room.door, room.steps, owner) for owner in ("first", "other"))
+    await first.claim()
+    room.place.clock.advance(LEASE.total_seconds() + 1)
+    await other.claim()
+    await other.steps.forward(other.held[submission.id].show, "other")
+    await displays.let_go("other")
+    await first.claim()
+    await first.steps.forward(first.held[submission.id].show, "first")
+    assert len(room.thread(submission).messages) == 1
+    room.server.assert_clean()
 
 
 async def test_a_crowd_overfills_no_window() -> None:
