@@ -14,6 +14,7 @@ from tests.e2e.discord.scene import Scene, scene
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
 VECTORADD = ROOT / "tasks" / "examples" / "vectoradd"
+CLOSED_DMS = 50007
 NEXT = (VECTORADD / "task.yml").read_text().replace("Add two vectors", "Add both vectors")
 
 
@@ -156,7 +157,13 @@ async def test_a_board_goes_only_when_its_name_is_typed(stage: Scene) -> None:
 
 async def test_who_takes_no_direct_messages_gets_the_sources_in_the_answer(stage: Scene) -> None:
     stage.carol.dms_open = False
-    asked = await stage.carol.slash("leaderboard delete", leaderboard_name="identity")
-    gone = await stage.carol.modal(asked, {"The board's exact name": "identity"})
-    assert (await gone.final()).files
-    await stage.carol.sees("save it, for Discord forgets it", stage.submissions)
+    try:
+        asked = await stage.carol.slash("leaderboard delete", leaderboard_name="identity")
+        gone = await stage.carol.modal(asked, {"The board's exact name": "identity"})
+        assert (await gone.final()).files
+        await stage.carol.sees("save it, for Discord forgets it", stage.submissions)
+    finally:
+        stage.carol.dms_open = True
+    assert [each.code for each in stage.server.refused] == [CLOSED_DMS]
+    stage.server.assert_clean(allowing=[CLOSED_DMS])
+    stage.server.forget()
