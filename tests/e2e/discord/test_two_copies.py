@@ -15,6 +15,8 @@ from tests.doubles.discord.limits import Rates
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.guilds import Guild
 from tests.doubles.discord.model.interactions import Interaction
+from tests.doubles.discord.process import BotProcess
+from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
 from tests.e2e.command import IDENTITY, Podium
@@ -23,6 +25,7 @@ from tests.e2e.discord.scene import QUICK, START_S, UP, kernel
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 ALREADY_ANSWERED = 40060
+THREAD_MEMBER = "/channels/{channel_id}/thread-members/{user_id}"
 ROUNDS = 6
 THINKS_S = 0.5
 """Nobody chooses before the answer of Discord has told the bot which message it has sent."""
@@ -40,6 +43,7 @@ class Pair:
     alice: Person
     bob: Person
     carol: Person
+    first: BotProcess
 
 
 def folder_in(root: Path) -> Path:
@@ -68,11 +72,11 @@ async def two_copies(
             person.goes_to(room)
         logs = [copy.folder / "bot.log" for copy in copies]
         async with (
-            server.spawn(UP, logs[0], environment=copies[0].environment),
+            server.spawn(UP, logs[0], environment=copies[0].environment) as first,
             server.spawn(UP, logs[1], environment=copies[1].environment),
         ):
             await server.wait_for(lambda: len(server.gateway.connected) == 2, START_S)
-            yield Pair(server, guild, room, *people, carol)
+            yield Pair(server, guild, room, *people, carol, first)
         assert exceptions(root) == []
 
 
@@ -97,6 +101,23 @@ async def test_every_command_is_answered_once_and_every_submission_shown_once(
     assert len(pair.server.refused) <= ROUNDS
 
 
+async def test_a_copy_that_is_stopped_in_the_middle_leaves_nothing_to_be_shown_twice(
+    open_folder_root: Path,
+) -> None:
+    async with two_copies(open_folder_root) as pair:
+        # Every thread is made, and nobody can write that down yet.
+        with pair.server.faults.during(Fault("PUT", THREAD_MEMBER, status=None)) as unanswered:
+            await submit_all(pair.alice, "test")
+            await pair.server.wait_for(lambda: unanswered.hits >= ROUNDS, 30)
+            await pair.first.stop()
+        await submit(pair.alice, "time_us=9", mode="test")  # a hint to look for more
+        for number in range(1, ROUNDS + 2):
+            thread = await pair.alice.sees_thread(f"#{number} kernel.py on identity", within=60)
+            await pair.alice.sees("sandbox: none", thread, within=60)
+    assert len(pair.room.threads) == ROUNDS + 1
+    pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
+
+
 async def test_news_is_told_once(open_folder_root: Path) -> None:
     async with two_copies(open_folder_root) as pair:
         hall = pair.guild.create_channel("records")
@@ -113,7 +134,7 @@ async def test_news_is_told_once(open_folder_root: Path) -> None:
 
 async def test_a_question_is_answered_by_the_copy_that_asked(open_folder_root: Path) -> None:
     async with two_copies(open_folder_root, "fake:CPU=1:H100=1", ("CPU", "H100")) as pair:
-        for number in range(1, ROUNDS + 1):
+        for _ in range(ROUNDS):
             run = await submit(pair.alice, "time_us=9", mode="test")
             asked = await run.final()
             await asyncio.sleep(THINKS_S)
@@ -122,10 +143,12 @@ async def test_a_question_is_answered_by_the_copy_that_asked(open_folder_root: P
             pressed = await pair.alice.click(asked, "Submit")
             assert "is stored: test on H100" in (await pressed.final()).text
             assert not pressed.followups
-            # Of a submission a private thread alone, for a test is told to nobody else.
-            thread = await pair.alice.sees_thread(f"#{number} kernel.py on identity")
-            await pair.alice.sees("sandbox: none", thread, within=30)
-    assert len(pair.room.threads) == ROUNDS
+        # Of each submission a private thread alone, for a test is told to nobody else. Both copies
+        # are stopped one after the other while the last ones are shown.
+        await pair.server.wait_for(lambda: len(pair.room.threads) >= ROUNDS, 60)
+    assert Counter(each.name.split()[0] for each in pair.room.threads) == Counter(
+        f"#{number}" for number in range(1, ROUNDS + 1)
+    )
     pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
 
 
@@ -142,9 +165,9 @@ async def test_a_button_is_answered_once(open_folder_root: Path) -> None:
     pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
 
 
-async def submit_all(alice: Person) -> None:
+async def submit_all(alice: Person, mode: str = "ranked") -> None:
     for number in range(1, ROUNDS + 1):
-        run = await submit(alice, f"time_us={number + 10}")
+        run = await submit(alice, f"time_us={number + 10}", mode)
         assert f"Submission #{number} is stored" in (await run.final()).text
         assert not run.followups
 
