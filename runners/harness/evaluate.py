@@ -17,6 +17,7 @@ from runners.contract.evaluation import (
 from runners.contract.task import Device, Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders, languages
+from runners.harness.builds import Builds
 from runners.harness.correctness import TaskCode, public_nonce
 from runners.harness.environment import gpu_environment, host_environment
 from runners.harness.graders.native import Grade
@@ -37,6 +38,7 @@ def evaluate(
     begin = time.monotonic()
     report(Progress(stage=Stage.PREPARE))
     files_fd = pack_files(candidate_files(request.task, request.source))
+    builds = Builds(request.limits.disk)
     session: Session | None = None
     try:
         with workspace(request.task) as folder:
@@ -49,6 +51,7 @@ def evaluate(
                 on_gpu=on_gpu,
                 template=template,
                 files_fd=files_fd,
+                builds=builds,
                 nonce=nonce_of(request),
                 report=report,
                 isolation=isolation,
@@ -59,6 +62,7 @@ def evaluate(
         grade.fail(Stage.PREPARE, ruling)
     finally:
         os.close(files_fd)
+        builds.close()
     return _answer(request, grade, session or isolation, time.monotonic() - begin)
 
 

@@ -1,16 +1,17 @@
 """The judge's hold on one candidate: start it, give it an order, time the answer, kill it."""
 
+import functools
 import os
 import select
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Self
 
 from pydantic import ValidationError
 
 from runners.contract.verdict import Verdict
-from runners.harness.arena import DONE, GO, READY, Arena, Words
+from runners.harness.arena import Arena
 from runners.harness.channel import (
     FAILURES,
     FRAME_MAX,
@@ -25,7 +26,7 @@ from runners.harness.channel import (
     pair,
 )
 from runners.harness.deadline import Deadline
-from runners.harness.exchange import Exchange, Window
+from runners.harness.exchange import Exchange, Turn
 from runners.harness.process import ProcessGoneError, RestlessError, Subject
 from runners.harness.ruling import Ruling, ruling_of_end
 from runners.harness.sandbox.tree import memory_of_tree
@@ -41,7 +42,8 @@ DYING_S = 10.0
 """How long a process may take to end after it has closed its sockets: on a GPU over a second."""
 
 LATE_S = 2.0
-"""How far beyond its deadline that wait may reach."""
+"""How far beyond its deadline that wait may reach, and how long an answer may be there before its
+work is done."""
 
 
 class StartError(Exception):
@@ -69,16 +71,24 @@ class Handle:
         self.subject: Subject | None = None
         try:
             template.enlist(enlisted, [theirs.fileno(), writer, *shared])
+        except OSError as error:
+            self.end()
+            raise StartError(f"a candidate did not start: {error}") from error
+        finally:
             theirs.close()  # else a candidate that dies early would not be heard
-            self.welcome = self._meet(Deadline.after(START_S))
+            os.close(writer)
+
+    @functools.cached_property
+    def welcome(self) -> Welcome:
+        """What the candidate said when it had started; waits until it has."""
+        try:
+            welcome = self._meet(Deadline.after(START_S))
         except (OSError, ValidationError, StartError) as error:
-            self.close()
+            self.end()
             log = self.log.decode(errors="replace")
             raise StartError(f"a candidate did not start: {error}\n{log}") from error
-        finally:
-            theirs.close()
-            os.close(writer)
         self._watch()
+        return welcome
 
     def _meet(self, deadline: Deadline) -> Welcome:
         # The process id comes from the intermediate and the welcome from its child, in any order.
@@ -107,7 +117,9 @@ class Handle:
 
     @property
     def process(self) -> Subject:
-        """The candidate's process."""
+        """The candidate's process; waits until it has started."""
+        if self.subject is None:
+            _ = self.welcome
         if self.subject is None:
             raise StartError("the candidate has no process")
         return self.subject
@@ -147,29 +159,44 @@ class Handle:
         self._enforce(deadline)
         return Exchange(end - begin, self._judged(frame), used)
 
-    def race(self, order: bytes, deadline: Deadline, window: Window, words: Words) -> Exchange:
-        """Let the candidate get ready for an order, and hand it over by words in shared memory.
+    def race(self, order: bytes, deadline: Deadline, turn: Turn) -> Exchange:
+        """Let the candidate queue its work, release the input, and wait until its answer is ours.
 
-        The clock starts before `window.open` makes the input visible and stops when
-        `window.close` has made the answer the judge's own. The candidate is frozen afterwards.
+        The window is the turn's own; nothing that happens here lies in it. The candidate is frozen
+        afterwards.
         """
         with self._ruling(deadline):
             self._refuse_unasked()
-            turn = words.read(GO) + 1
             self.orders.sendall(order)
             self.process.thaw()
-            check = lambda: self._look(deadline)  # noqa: E731
-            words.spin(READY, turn, check)
-            begin = time.perf_counter_ns()
-            window.open()
-            words.write(GO, turn)
-            words.spin(DONE, turn, check)
-            window.close()
-            end = time.perf_counter_ns()
-            frame = self._await_frame(deadline)
+            early = self._until(turn.ready, Deadline.after(turn.patience_s), deadline)
+            if early is not None:
+                self._judged(early)
+                raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
+            late = not turn.ready()
+            turn.release()
+            frame = self._until(turn.over, deadline, deadline)
+            reply = self._judged(frame or self._await_frame(deadline))
+            self._confirm_over(turn, deadline)
             self.process.freeze()
             self._enforce(deadline)
-            return Exchange(end - begin, self._judged(frame))
+            return Exchange(turn.window_ns(), reply, late=late)
+
+    def _until(
+        self, done: Callable[[], bool], patience: Deadline, deadline: Deadline
+    ) -> bytes | None:
+        """Wait until it is done or patience ends, or for a frame that comes before."""
+        while not done() and patience.remaining > 0:
+            frame = self._look(deadline)
+            if frame is not None:
+                return frame
+        self._enforce(deadline)
+        return None
+
+    def _confirm_over(self, turn: Turn, deadline: Deadline) -> None:
+        frame = self._until(turn.over, Deadline.after(LATE_S), deadline)
+        if frame is not None or not turn.over():
+            raise Ruling(Verdict.DISALLOWED, "the candidate answered before its work was done")
 
     def confirm_stood(self, deadline: Deadline) -> None:
         """Refuse a candidate that has run since it was frozen: what was read might be its work."""
@@ -200,8 +227,8 @@ class Handle:
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._ruling_of_hang_up(deadline) from error
 
-    def _look(self, deadline: Deadline) -> None:
-        """While spinning: raise when the candidate failed instead of answering."""
+    def _look(self, deadline: Deadline) -> bytes | None:
+        """While spinning: a frame, if there is one; raises when the candidate is no more."""
         ready = {fd for fd, _ in self.poll.poll(0)}
         if self.output in ready:
             self._drain()
@@ -211,9 +238,9 @@ class Handle:
             frame = self.orders.recv(FRAME_MAX)
             if not frame:
                 raise ConnectionResetError
-            self._judged(frame)
-            raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
+            return frame
         self._enforce(deadline)
+        return None
 
     def _refuse_unasked(self) -> None:
         try:
@@ -284,6 +311,13 @@ class Handle:
 
     def close(self) -> None:
         """Kill the candidate with everything it started and let go of its descriptors."""
+        if self.subject is None and self.orders.fileno() >= 0:
+            with suppress(StartError):
+                _ = self.welcome  # tells the process that is to be killed
+        self.end()
+
+    def end(self) -> None:
+        """Kill what is known of the candidate and let go of its descriptors."""
         if self.subject is not None:
             self.subject.kill()
         self.orders.close()

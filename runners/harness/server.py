@@ -24,6 +24,7 @@ from runners.contract.runner import Capabilities
 from runners.contract.task import Language
 from runners.contract.verdict import Verdict
 from runners.harness import languages
+from runners.harness.cuda.warm import warm_up
 from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
@@ -63,9 +64,11 @@ def _languages() -> tuple[Language, ...]:
     return tuple(each for each, plugin in known.items() if plugin and plugin.toolchain())
 
 
-def serve(isolation: Isolation) -> int:
+def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     """Answer request lines on standard input until it ends; gives the exit status."""
     adopt_orphans()
+    if gpu:
+        warm_up()
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
     while True:
         select.select([0], [], [])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from runners.contract.evaluation import EvaluationRequest, Isolation, Progress
 from runners.contract.verdict import Stage
+from runners.harness.builds import Builds
 from runners.harness.channel import Welcome
 from runners.harness.correctness import TaskCode
 from runners.harness.template import Template
@@ -20,6 +21,7 @@ class Session:
     code: TaskCode
     template: Template
     files_fd: int
+    builds: Builds
     nonce: bytes
     report: Callable[[Progress], None]
     isolation: Isolation

@@ -5,6 +5,7 @@ written, while its output is read, and while the calibration runs.
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from runners.harness.channel import Operation, Reply
 from runners.harness.clocks import (
     Round,
     audit_of,
+    claimed,
     device_resolution,
     interval_of,
     measurement,
@@ -27,7 +29,7 @@ from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
 from runners.harness.ruling import Ruling
 from runners.harness.seat import CORES, Seat
-from runners.harness.seating import take_seat
+from runners.harness.seating import Lineup, take_seat
 from runners.harness.session import Session
 from runners.harness.values import Node
 
@@ -39,10 +41,14 @@ SETTLING = 2
 """The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
 FLUSH_BYTES = 32 << 20
 """Written by the judge before every window, so that no input waits in a near cache."""
+STARTS_MOST = 8
+"""How many candidates start at once on a GPU."""
 SAMPLES_LEAST = 3
 """How many samples a round has, however near its end is."""
 DISCARDS_MOST = 10
 """How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
+SPOILED_MOST = 3
+"""How many calls of a round may fail to be as they were rehearsed on a GPU."""
 MARGIN = 1.3
 """A round is begun only when this many times the last round's duration is left."""
 
@@ -85,20 +91,30 @@ class Stopwatch:
     def measure(self) -> Measurement:
         """Time rounds until the interval is narrow, the cap is reached or time runs out."""
         rounds: list[Round] = []
-        with take_seat(self.session, self.room, self.expected) as anchor:
+        with Lineup(self.session, self.room, self.expected) as lineup, ExitStack() as stack:
+            self._prepare(lineup, 1, 0)
+            anchor = stack.enter_context(lineup.seat())
             self._settle(anchor)
             stop = None
             while stop is None:
+                self._prepare(lineup, 0, len(rounds))
                 before = self.deadline.remaining
-                rounds.append(self._round(anchor, len(rounds)))
+                with lineup.seat() as seat:
+                    rounds.append(self._round(seat, anchor, len(rounds)))
                 spent = before - self.deadline.remaining
                 self.report(len(rounds))
                 stop = self._stop_reason(rounds, spent)
-        found = measurement(rounds, stop, on_gpu=self.session.on_gpu)
+        found = measurement(rounds, stop)
         audit = self._audit(rounds)
         if audit is not None:
             raise audit
         return found
+
+    def _prepare(self, lineup: Lineup, others: int, done: int) -> None:
+        """On a GPU, have all candidates start at once that are needed up to the next look."""
+        if self.session.on_gpu and not lineup.waiting:
+            upto = next((look for look in self.policy.looks if look > done), done + 1)
+            lineup.prepare(min(STARTS_MOST, others + upto - done))
 
     def _discover(self) -> Node | None:
         """Where no reference tells the output's structure, let a candidate of its own tell it.
@@ -108,7 +124,7 @@ class Stopwatch:
         with take_seat(self.session, self.room, None) as seat:
             seat.build(self.deadline)
             seat.call(Operation.RUN, self._fresh_input(), None, self.deadline)
-            return seat.wanted
+            return seat.discovered
 
     def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
         count = len(rounds)
@@ -119,36 +135,36 @@ class Stopwatch:
         return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
 
     def _precise(self, rounds: list[Round]) -> bool:
-        interval = interval_of(rounds, on_gpu=self.session.on_gpu)
+        interval = interval_of(rounds)
         narrow = len(rounds) > 1 and interval.relative <= self.policy.half_width
-        if not narrow or not self.session.on_gpu:
+        if not narrow or not claimed(rounds):
             return narrow
         # A claim finer than its own confirmation is worth more rounds before it is believed.
         return device_resolution(rounds) <= interval.centre and self._audit(rounds) is None
 
     def _audit(self, rounds: list[Round]) -> Ruling | None:
-        ranked = self.session.on_gpu and self.session.request.mode is Mode.RANKED
-        return audit_of(rounds) if ranked else None
+        return audit_of(rounds) if self.session.request.mode is Mode.RANKED else None
 
     def _settle(self, seat: Seat) -> None:
         for _ in range(SETTLING):
             seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
-    def _round(self, anchor: Seat, done: int) -> Round:
+    def _round(self, seat: Seat, anchor: Seat, done: int) -> Round:
         result = Round(threads=min(CORES, self.session.request.limits.processes))
-        with take_seat(self.session, self.room, self.expected) as seat:
-            self._settle(seat)
-            if self.session.on_gpu:
-                result.steady = self._calibrate(seat, anchor)
-            with self.session.lasting("build"):
-                seat.build(self.deadline)
-            for _ in range(WARM_UPS):
-                self._call(seat)
-            known = frozenset(seat.handle.process.strays)
-            until = self._share_of_round(done)
-            while self._wants_more(result, until):
-                self._sample(seat, anchor, result)
-                refuse_new_processes(known, seat.handle.process.strays)
+        self._settle(seat)
+        if self.session.on_gpu:
+            with self.session.lasting("calibrate"):
+                self._calibrate(seat, anchor, result)
+        with self.session.lasting("build"):
+            seat.build(self.deadline)
+        for _ in range(WARM_UPS):
+            self._call(seat)
+        seat.rehearse(lambda: self._call(seat))
+        known = frozenset(seat.handle.process.strays)
+        until = self._share_of_round(done)
+        while self._wants_more(result, until):
+            self._sample(seat, anchor, result)
+            refuse_new_processes(known, seat.handle.process.strays)
         return result
 
     def _share_of_round(self, done: int) -> Deadline:
@@ -169,13 +185,21 @@ class Stopwatch:
         """
         restless = seat.handle.process.restless
         exchange = self._call(seat)
-        touched = self._touch(anchor)
+        with self.session.lasting("calibrate"):
+            touched = self._touch(anchor)
+            copied = self._touch(anchor, Operation.COPY) if seat.ahead and seat.copies else None
         seat.handle.confirm_stood(self.deadline)
         if seat.handle.process.restless > restless:
             result.discarded += 1
             if result.discarded > DISCARDS_MOST:
                 raise Ruling(Verdict.DISALLOWED, "the kernel works on after its calls")
             return
+        if exchange.spoiled:
+            self._spoil(seat, exchange, result)
+            return
+        result.claimed = seat.ahead
+        if copied is not None:
+            result.copying.append(anchor.overhead(copied))
         result.windows.append(exchange.window_ns)
         result.claims.append(exchange.reply.claimed_ns)
         result.beside.append(anchor.overhead(touched))
@@ -183,24 +207,31 @@ class Stopwatch:
         if not self.session.on_gpu:
             result.used.append(exchange.cpu_ns)
 
-    def _calibrate(self, seat: Seat, anchor: Seat) -> list[float]:
-        """The trusted candidate's overhead while the other one is still trusted, too."""
-        steady = []
-        for _ in range(CALIBRATIONS):
-            self._touch(seat)  # a window of its own between two, as it will be later
-            steady.append(anchor.overhead(self._touch(anchor)))
-        return steady
+    def _spoil(self, seat: Seat, exchange: Exchange, result: Round) -> None:
+        """Leave a call out; after some, time all of the round in the way that always works."""
+        result.discarded += 1
+        result.spoiled += 1
+        if result.spoiled > SPOILED_MOST:
+            seat.demote(exchange)
+            result.restart()
 
-    def _touch(self, seat: Seat) -> Exchange:
+    def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
+        """Both candidates' overhead in turns, while both are still trusted."""
+        for _ in range(CALIBRATIONS):
+            result.own.append(seat.overhead(self._touch(seat)))
+            result.steady.append(anchor.overhead(self._touch(anchor)))
+
+    def _touch(self, seat: Seat, operation: Operation = Operation.TOUCH) -> Exchange:
         self._flush()
-        return seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
+        return seat.call(operation, self.fixed, self.expected, self.deadline)
 
     def _call(self, seat: Seat) -> Exchange:
         data = self._fresh_input()
         with self.session.lasting("run"):
             self._flush()
             exchange = seat.call(Operation.RUN, data, self.expected, self.deadline)
-        verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
+        if not exchange.moved:  # else there is nothing of it to see, and it does not count
+            verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange
 
     def _flush(self) -> None:

@@ -197,6 +197,21 @@ def leaves(value: object) -> tuple[torch.Tensor, ...]:
     return ()
 
 
+def replaced(node: Node, replace: Callable[[TensorNode], TensorNode]) -> Node:
+    """The same structure with other tensors in it."""
+    match node:
+        case TensorNode():
+            return replace(node)
+        case SequenceNode():
+            items = tuple(replaced(item, replace) for item in node.items)
+            return node.model_copy(update={"items": items})
+        case DictNode():
+            pairs = tuple((key, replaced(item, replace)) for key, item in node.items)
+            return node.model_copy(update={"items": pairs})
+        case FloatNode() | ScalarNode():
+            return node
+
+
 def clone(value: Any) -> Any:  # noqa: ANN401 - as the value came
     """A deep copy which keeps every tensor's strides."""
     if isinstance(value, torch.Tensor):

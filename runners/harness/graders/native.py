@@ -1,6 +1,7 @@
 """Our own judge: tests in one candidate, then timed rounds in fresh ones."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
@@ -49,34 +50,72 @@ def grade(session: Session) -> Grade:
     """Run the cases that the request's mode asks for, until one fails."""
     task, mode = session.request.task, session.request.mode
     result = Grade()
-    if mode in (Mode.TEST, Mode.RANKED):
-        _run_tests(session, result)
-    _run_benchmarks(session, result, task.timed(mode))
+    tests = task.tests if mode in (Mode.TEST, Mode.RANKED) else ()
+    timed = _Timed(task.timed(mode), task.timeout_s(mode))
+    if tests or timed.workloads:
+        _first_candidate(session, result, tests, timed)
+    _run_benchmarks(session, result, timed)
     if mode is Mode.PROFILE:
         _profile(session, result)
     return result
 
 
-def _run_tests(session: Session, result: Grade) -> None:
-    tests = session.request.task.tests
+class _Timed:
+    """The workloads to be timed, their common deadline, and what fell before they were."""
+
+    def __init__(self, workloads: tuple[Workload, ...], seconds: float) -> None:
+        self.workloads = workloads
+        self.seconds = seconds
+        self.deadline = Deadline.after(seconds)
+        self.fallen: dict[int, Ruling] = {}
+
+    def begin(self) -> None:
+        """From now on the time counts."""
+        self.deadline = Deadline.after(self.seconds)
+
+
+def _first_candidate(
+    session: Session, result: Grade, tests: tuple[Workload, ...], timed: _Timed
+) -> None:
+    """Build and test; then rehearse the timed workloads, so that later candidates need not compile.
+
+    It sees public inputs only, for what it compiled is handed on to those which see secret ones.
+    """
     deadline = Deadline.after(session.request.task.test_timeout)
-    with take_seat(session, _room(session, tests), None) as seat:
-        if _build(session, seat, result, deadline):
-            for number, workload in enumerate(tests, 1):
-                step = _test(session, seat, workload, deadline)
-                _case(result, CaseKind.TEST, workload, step)
-                session.tell(Stage.TEST, number, len(tests))
-        else:
+    with take_seat(session, _room(session, (*tests, *timed.workloads)), None) as seat:
+        if not _build(session, seat, result, deadline):
             result.cases += [_skipped(CaseKind.TEST, workload) for workload in tests]
+            return
+        for number, workload in enumerate(tests, 1):
+            _case(result, CaseKind.TEST, workload, _test(session, seat, workload, deadline))
+            session.tell(Stage.TEST, number, len(tests))
+        timed.begin()
+        if result.passed and timed.workloads:
+            with session.lasting("rehearse"):
+                _rehearse(session, seat, timed)
+    session.builds.seal()
 
 
-def _room(session: Session, tests: tuple[Workload, ...]) -> Plan:
-    """Room for the largest test; on the CPU, where an arena is sparse, none need be measured."""
+def _rehearse(session: Session, seat: Seat, timed: _Timed) -> None:
+    for number, workload in enumerate(timed.workloads):
+        try:
+            data = session.code.generate(workload, public_seed(session.request.task, workload))
+            expected = session.code.expected(data)
+            seat.call(Operation.RUN, data, expected, timed.deadline)
+        except Ruling as ruling:
+            timed.fallen[number] = ruling
+            return
+    with suppress(Ruling):  # then every candidate compiles for itself
+        seat.pack(timed.deadline)
+
+
+def _room(session: Session, workloads: tuple[Workload, ...]) -> Plan:
+    """Room for the largest input; on the CPU, where an arena is sparse, none need be measured."""
     none = Plan(ScalarNode(), 0, 0)
     if not session.on_gpu:
         return none
     task = session.request.task
-    plans = (planned(session.code.generate(each, public_seed(task, each))) for each in tests)
+    plans = (planned(session.code.generate(each, public_seed(task, each))) for each in workloads)
     return max(plans, key=lambda plan: plan.device_size, default=none)
 
 
@@ -104,8 +143,8 @@ def _test(
     return step
 
 
-def _run_benchmarks(session: Session, result: Grade, workloads: tuple[Workload, ...]) -> None:
-    deadline = Deadline.after(session.request.task.timeout_s(session.request.mode))
+def _run_benchmarks(session: Session, result: Grade, plan: _Timed) -> None:
+    deadline, workloads = plan.deadline, plan.workloads
     cap = session.request.round_policy.looks[-1]
     for number, workload in enumerate(workloads):
 
@@ -115,8 +154,11 @@ def _run_benchmarks(session: Session, result: Grade, workloads: tuple[Workload, 
         def step(
             timed: Workload = workload,
             left: int = len(workloads) - number,
+            number: int = number,
             report: Callable[[int], None] = report,
         ) -> Measurement:
+            if number in plan.fallen:
+                raise plan.fallen[number]
             share = Deadline.after(deadline.remaining / left)
             return Stopwatch(session, timed, Allowance(deadline, share), report).measure()
 

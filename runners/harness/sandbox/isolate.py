@@ -19,6 +19,7 @@ from pathlib import Path
 
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
+from runners.harness import builds
 from runners.harness.sandbox import kernel, landlock, seccomp, view
 from runners.harness.sandbox.layers import Layers
 
@@ -125,6 +126,7 @@ def _clean_environment(job: str) -> None:
         }
     )
     os.environ.update(kept)
+    os.environ.update(builds.environment(Path(job)))
     tempfile.tempdir = None  # what it remembers is another process's
 
 

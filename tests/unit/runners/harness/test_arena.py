@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.harness.arena import ALIGNMENT, DONE, GO, Arena, lay_out, reach, view
+from runners.harness.arena import ALIGNMENT, READY, Arena, lay_out, reach, view
 from runners.harness.values import leaves, restore, tensors
 
 ROOM = 1 << 22
