@@ -160,6 +160,8 @@ class Environment(Wire):
     """How inputs and outputs travelled: `shared-memory`, `vmm` or `pinned-host`."""
     clocks: dict[str, float] = Field(default_factory=dict)
     """Readings of the judge: clocks in MHz, temperature in C, power in W."""
+    slowed: dict[str, int] = Field(default_factory=dict)
+    """How many samples were thrown away because something slowed the GPU, by what did."""
 
 
 class Isolation(Wire):

@@ -117,4 +117,5 @@ def environment_of(request: EvaluationRequest, session: Session | None) -> Envir
     """The machine as it served this evaluation."""
     if session is None or not session.on_gpu:
         return host_environment()
-    return gpu_environment(request.gpu, session.transport)
+    found = gpu_environment(request.gpu, session.transport)
+    return found.model_copy(update={"slowed": dict(session.slowed)})

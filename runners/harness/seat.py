@@ -81,6 +81,10 @@ class Seat:
         order = self._packed(Order(operation=operation, value=plan.node))
         return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
 
+    def slowed_by(self) -> tuple[str, ...]:
+        """What slows the GPU at this moment, so that no time tells of the kernel."""
+        return ()
+
     def rehearse(self, call: Callable[[], Exchange]) -> None:
         """On a GPU: find out by untimed calls how timed ones may be made."""
 

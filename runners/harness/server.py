@@ -29,7 +29,7 @@ from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
 from runners.harness.process import adopt_orphans, keep_freed_memory
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import MachineError, Ruling
 from runners.harness.sandbox.tree import KILL_S, kill_beneath
 from runners.harness.sandbox.view import SHARED_JOB
 from runners.harness.template import Template, fork_template
@@ -133,7 +133,7 @@ def _serve_one(out: int, isolation: Isolation) -> int:
 
     try:
         evaluation = _judge(line, template, isolation, report)
-    except (ValidationError, StartError) as error:
+    except (ValidationError, StartError, MachineError) as error:
         _emit(out, b'{"error": %s}' % json.dumps(str(error)[:4000]).encode())
     else:
         _emit(out, b'{"evaluation": %s}' % evaluation.model_dump_json().encode())
@@ -147,7 +147,7 @@ def _answer_all(out: int, isolation: Isolation) -> int:
     request = sys.stdin.buffer.read(REQUEST_MAX)
     try:
         evaluation = _judge(request, template, isolation, lambda _: None)
-    except (ValidationError, StartError) as error:
+    except (ValidationError, StartError, MachineError) as error:
         sys.stderr.write(f"podium: no evaluation: {error}\n")
         return NO_EVALUATION
     finally:

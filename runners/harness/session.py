@@ -1,6 +1,7 @@
 """One evaluation's means: the request, the task's code, the template, and what is noted."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ class Session:
     transport: str = "shared-memory"
     log: bytearray = field(default_factory=bytearray)
     durations_s: dict[str, float] = field(default_factory=dict)
+    slowed: Counter[str] = field(default_factory=Counter)
 
     def tell(self, stage: Stage, done: int, total: int) -> None:
         """Report one step of progress."""

@@ -4,6 +4,7 @@ On the CPU nothing of a candidate runs outside a window: it is frozen while its 
 written, while its output is read, and while the calibration runs.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from runners.harness.correctness import planned, seed_of
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import MachineError, Ruling
 from runners.harness.seat import CORES, Seat
 from runners.harness.seating import Lineup, take_seat
 from runners.harness.session import Session
@@ -47,6 +48,10 @@ SAMPLES_LEAST = 3
 """How many samples a round has, however near its end is."""
 DISCARDS_MOST = 10
 """How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
+SLOWED_MOST = 100
+"""How many samples of an evaluation may be lost to a GPU that protects itself."""
+COOLING_S = 0.1
+"""The pause after each of them."""
 SPOILED_MOST = 3
 """How many calls of a round may fail to be as they were rehearsed on a GPU."""
 MARGIN = 1.3
@@ -197,6 +202,9 @@ class Stopwatch:
         if exchange.spoiled:
             self._spoil(seat, exchange, result)
             return
+        if reasons := seat.slowed_by():
+            self._cool_down(reasons, result)
+            return
         result.claimed = seat.ahead
         if copied is not None:
             result.copying.append(anchor.overhead(copied))
@@ -214,6 +222,14 @@ class Stopwatch:
         if result.spoiled > SPOILED_MOST:
             seat.demote(exchange)
             result.restart()
+
+    def _cool_down(self, reasons: tuple[str, ...], result: Round) -> None:
+        """Leave a call out during which the GPU protected itself, and wait a little."""
+        result.discarded += 1
+        self.session.slowed.update(reasons)
+        if self.session.slowed.total() > SLOWED_MOST:
+            raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
+        time.sleep(COOLING_S)
 
     def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
         """Both candidates' overhead in turns, while both are still trusted."""

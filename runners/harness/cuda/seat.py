@@ -15,6 +15,7 @@ from runners.harness.cuda.driver import DriverError, typed_view
 from runners.harness.cuda.gate import Crossing, Gate
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.pool import GRAIN
+from runners.harness.cuda.readings import first_gpu
 from runners.harness.cuda.vmm import DeviceBuffer
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
@@ -226,6 +227,10 @@ class DeviceSeat(Seat):
             return replaced(output, place)
         except (UnreadableError, KeyError):  # a type without a name has no size
             return None
+
+    @override
+    def slowed_by(self) -> tuple[str, ...]:
+        return first_gpu().slowed_by()
 
     @override
     def rehearse(self, call: Callable[[], Exchange]) -> None:
