@@ -21,6 +21,7 @@ from bot.frontends.cli.installation import OpenPodium, Requirement
 from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.notify import notify
 from bot.services.recover import recover
+from bot.services.time_references import time_references
 from bot.settings import RunnerChoice, Settings
 from bot.store import folders
 from bot.store.clock import SystemClock
@@ -125,15 +126,21 @@ class Installation:
     async def working(
         self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
     ) -> AsyncIterator[None]:
-        """The only judge of this data folder for as long as the caller stays."""
-        async with judging(self.data_dir), self._working(podium, runners, rounds):
+        """The only judge of this data folder; with other rounds it has no reference timed."""
+        usual = rounds is None
+        async with judging(self.data_dir), self._working(podium, runners, rounds, lasting=usual):
             yield
 
     @asynccontextmanager
     async def _working(
-        self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
+        self,
+        podium: OpenPodium,
+        runners: Sequence[Runner],
+        rounds: RoundPolicy | None = None,
+        *,
+        lasting: bool = False,
     ) -> AsyncIterator[None]:
-        """Dispatcher and reaper; RunnerError when a runner cannot say what it offers."""
+        """Dispatcher and upkeep; RunnerError when a runner cannot say what it offers."""
         stop = asyncio.Event()
         lease_s = self.settings.lease_s
         sixth_s = lease_s / 6
@@ -142,9 +149,11 @@ class Installation:
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
             group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
-            group.create_task(
-                notify(podium.store, podium.clock, stop, every_s=sixth_s), name="news"
-            )
+            news = notify(podium.store, podium.clock, stop, every_s=sixth_s)
+            group.create_task(news, name="news")
+            if lasting:
+                timing = time_references(podium.store, stop, every_s=sixth_s)
+                group.create_task(timing, name="references")
             asking = group.create_task(_ask(runners), name="asking")
             try:
                 yield

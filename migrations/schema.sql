@@ -63,16 +63,20 @@ create table submissions (
     mode         text not null check (mode in ('test', 'benchmark', 'profile', 'ranked')),
     gpus         text[] not null check (cardinality(gpus) >= 1),
     created_at   timestamptz not null,
+    judged_again boolean not null default false,
     foreign key (board, task_version) references task_versions (board, id)
 );
+comment on column submissions.judged_again is 'An admin asked for it, so no quota of its person counts it';
 create index submissions_of_person on submissions (person, id desc);
 
 create table pools (
     gpu         text primary key,
     max_running int check (max_running >= 0),
-    paused      boolean not null default false
+    paused      boolean not null default false,
+    notice      text
 );
 comment on table pools is 'One row per GPU type; claims lock it, which makes the limit exact';
+comment on column pools.notice is 'Why the pool is paused, for those who wait';
 
 create table present_turns (
     gpu      text not null references pools (gpu),
@@ -290,6 +294,13 @@ create table pause (
 );
 comment on table pause is 'Has its row while no submissions are taken';
 
+create table board_pauses (
+    board  bigint primary key references boards (id) on delete cascade,
+    notice text not null,
+    at     timestamptz not null
+);
+comment on table board_pauses is 'Boards that take no submissions for the time being';
+
 create table rate_limits (
     board    bigint references boards (id),
     mode     text check (mode in ('test', 'benchmark', 'profile', 'ranked')),
@@ -351,3 +362,41 @@ create table outbox (
 );
 comment on column outbox.key is 'What makes two news the same; kept a while after delivery, so that none is told twice';
 create index outbox_waiting on outbox (due, id) where done_at is null;
+
+create table releases (
+    id          bigint generated always as identity primary key,
+    door        text not null,
+    person      bigint not null references people (id),
+    zip         bytea not null,
+    wish        text not null,
+    place       text not null,
+    tries       int not null default 0,
+    owner       text,
+    lease_until timestamptz,
+    check ((owner is null) = (lease_until is null))
+);
+comment on table releases is 'Kept while a task''s own solutions run, so that a restart goes on with it';
+comment on column releases.wish is 'The door''s own words for the board that is wanted';
+comment on column releases.place is 'The door''s own words for where it tells of it and what is told already';
+comment on column releases.tries is 'How often a process has begun; one that takes its process with it is given up';
+
+create sequence house_submissions increment by -1;
+comment on sequence house_submissions is 'Numbers of the house''s own submissions: all below zero, so that people''s have no gaps';
+
+create table reference_times (
+    task_version  bigint not null references task_versions (id),
+    gpu           text not null,
+    submission    bigint unique references submissions (id),
+    time_ns       double precision check (time_ns > 0 and time_ns < 'infinity'),
+    half_width_ns double precision check (half_width_ns >= 0 and half_width_ns < 'infinity'),
+    machine       text,
+    at            timestamptz,
+    noted         boolean not null default false,
+    primary key (task_version, gpu),
+    check ((time_ns is null) = (half_width_ns is null)),
+    check ((time_ns is null) = (machine is null)),
+    check ((time_ns is null) = (at is null))
+);
+comment on table reference_times is 'Once per task version and GPU type; written by the statement that accepts the evaluation';
+comment on column reference_times.submission is 'The house''s own, whose job times it; null where the task has no reference';
+comment on column reference_times.noted is 'Whether the audit has it that the reference could not be timed';

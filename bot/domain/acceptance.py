@@ -65,10 +65,11 @@ def board_name(argument: str | None, heading: Heading) -> str:
 def check_open(board: Board, now: datetime) -> None:
     """UserError when the board's season is over at the aware time `now`."""
     if board.deadline is not None and not board.is_open(now):
+        when = show_deadline(board.deadline)
         raise UserError(
             "closed",
-            f"leaderboard {board.name!r} closed at {show_deadline(board.deadline)}; "
-            "it takes no more submissions",
+            f"leaderboard {board.name!r} closed at {when}; it takes no more submissions",
+            {f"at {when}": board.deadline},
         )
 
 

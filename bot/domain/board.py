@@ -34,9 +34,11 @@ class Board:
 
     def visible_to(self, viewer: Viewer) -> bool:
         """Whether the board exists for this viewer; for its creator it always does."""
-        if viewer.sees_all or viewer.person == self.creator:
-            return True
-        return self.access.admits(viewer.credentials)
+        return self.belongs_to(viewer) or self.access.admits(viewer.credentials)
+
+    def belongs_to(self, viewer: Viewer) -> bool:
+        """Whether the viewer may change the board and see all that concerns its task."""
+        return viewer.sees_all or viewer.person == self.creator
 
     def is_open(self, now: datetime) -> bool:
         """Whether the season still takes submissions at the aware time `now`."""

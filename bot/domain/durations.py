@@ -18,6 +18,11 @@ def show_time(time_ns: float, half_width_ns: float | None = None) -> str:
     return f"{value:.{decimals}f} {unit} ± {_round_up(half, decimals):.{decimals}f}"
 
 
+def show_factor(factor: float) -> str:
+    """How many times faster, with two significant digits at least, such as `3.2x` or `0.45x`."""
+    return f"{factor:.{min(_decimals(factor, 2), 3)}f}x"
+
+
 def common_unit(times_ns: Sequence[float]) -> tuple[float, str]:
     """Nanoseconds in the unit that suits the smallest of these times, and the unit's name."""
     return _unit(min(times_ns, default=1.0))

@@ -1,19 +1,24 @@
 """The families of errors that doors show; anything else is a bug."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 
 class UserError(Exception):
     """The person's doing; the message says what was wrong and what to do next.
 
-    `code` is a stable slug such as `unknown-board`, for programs.
+    `code` is a stable slug such as `unknown-board`, for programs. `moments` has the words of the
+    message that name a time, with that time, for doors which can show it in the reader's own zone.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(
+        self, code: str, message: str, moments: Mapping[str, datetime] | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.moments = {} if moments is None else dict(moments)
 
 
 class StoreError(Exception):
@@ -35,3 +40,12 @@ def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
     else:
         hint = f"there is no {kind} yet"
     return UserError(f"unknown-{kind}", f"no {kind} named {name!r}; {hint}")
+
+
+def board_moved(name: str) -> UserError:
+    """The refusal of a change whose board somebody else has changed since it was begun."""
+    return UserError(
+        "board-moved",
+        f"the task of leaderboard {name!r} was changed meanwhile; give the command again to see "
+        "what differs now",
+    )

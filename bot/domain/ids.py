@@ -10,3 +10,12 @@ JobId = NewType("JobId", int)
 EventId = NewType("EventId", int)
 TokenId = NewType("TokenId", int)
 NewsId = NewType("NewsId", int)
+ReleaseId = NewType("ReleaseId", int)
+
+
+def is_the_houses(submission: SubmissionId) -> bool:
+    """Whether it is one of the house's own, whose numbers are all below zero.
+
+    Such a one times a task's reference; nobody waits for it, and nobody is ranked by it.
+    """
+    return submission < 0

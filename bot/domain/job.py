@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_the_houses
 from bot.domain.submission import SubmissionState
 from runners.contract.task import Mode
 
@@ -28,6 +28,10 @@ FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLE
 
 PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 10}
 """Higher is claimed first, so that a quick test never waits behind a ranked backlog."""
+
+
+HOUSE_PRIORITY = 0
+"""Of the house's own jobs, which time references: everybody's go first."""
 
 
 MOST_ATTEMPTS = 12
@@ -57,6 +61,11 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+    @property
+    def of_the_house(self) -> bool:
+        """Whether it times a task's reference."""
+        return is_the_houses(self.submission)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,23 @@ class RateLimit:
 
     def refusal(self, counted: datetime, now: datetime) -> UserError:
         """The words for who has made `most` of them since `counted`, the oldest that counts."""
-        what = f"{self.mode} submissions" if self.mode else "submissions"
+        plain = "submission" if self.most == 1 else "submissions"
+        what = f"{self.mode} {plain}" if self.mode else plain
+        verb = "is" if self.most == 1 else "are"
         where = " to this leaderboard" if self.board else ""
-        lifts_s = (counted + self.window - now).total_seconds()
+        lifts_at = counted + self.window
+        when = f"in {show_span(max(1.0, (lifts_at - now).total_seconds()))}"
         return UserError(
             "rate-limit",
-            f"at most {self.most} {what}{where} are taken in {span(self.window)}; "
-            f"submit again in {show_span(max(1.0, lifts_s))}",
+            f"at most {self.most} {what}{where} {verb} taken in {span(self.window)}; "
+            f"submit again {when}",
+            {when: lifts_at},
         )
+
+
+def banned(reason: str) -> UserError:
+    """The words for who may not submit."""
+    return UserError("banned", f"you are banned from submitting: {reason}; ask an admin")
 
 
 def span(window: timedelta) -> str:

@@ -129,9 +129,23 @@ def loss_news(loss: Loss, change: Change, board: Board, addressee: str) -> News:
     return News(key, NewsKind.LOST_RANK, addressee, board.id, words)
 
 
+def deadline_words(deadline: datetime) -> str:
+    """A deadline as it stands in news, for doors which can show it in the reader's own zone."""
+    return f"at {show_deadline(deadline)}"
+
+
+def is_current(news: News, board: Board) -> bool:
+    """Whether the deadline that news tells of is still the board's; other news stays true."""
+    if news.kind is not NewsKind.DEADLINE:
+        return True
+    if board.deadline is None:
+        return False
+    return news.key == deadline_news(board, board.deadline, news.addressee).key
+
+
 def deadline_news(board: Board, deadline: datetime, addressee: str) -> News:
     """That a board is about to close; a deadline that is moved is told again."""
-    words = f"Leaderboard {board.name} closes at {show_deadline(deadline)}."
+    words = f"Leaderboard {board.name} closes {deadline_words(deadline)}."
     key = f"deadline {board.id} {deadline.timestamp():.0f} {addressee}"
     return News(key, NewsKind.DEADLINE, addressee, board.id, words)
 

@@ -5,6 +5,9 @@ from datetime import datetime
 
 from bot.domain.ids import PersonId
 
+HOUSE = "podium:house"
+"""The identity for which the house's own jobs run; no door has accounts of this kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Person:

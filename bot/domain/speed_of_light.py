@@ -22,9 +22,15 @@ class Peak:
 
 
 _TB, _TFLOPS = 1e12, 1e12
+
+# NVIDIA's data sheets of the T4, A10, L4, L40S, A100 (1758950-r4), H100, H200 and HGX B200, and
+# AMD's of the MI300X; dense FP32 vector rates. The sheet of HGX B200 gives 8 cards 600 TFLOPS;
+# of its memory NVIDIA says 8 TB/s at the most, and what is built reaches 7.7. An A10G has the
+# memory of an A10 and no fewer FP32 units.
 PEAKS = {
     "T4": Peak(0.320 * _TB, 8.1 * _TFLOPS),
     "L4": Peak(0.300 * _TB, 30.3 * _TFLOPS),
+    "A10": Peak(0.600 * _TB, 31.2 * _TFLOPS),
     "A10G": Peak(0.600 * _TB, 31.2 * _TFLOPS),
     "L40S": Peak(0.864 * _TB, 91.6 * _TFLOPS),
     "A100": Peak(1.555 * _TB, 19.5 * _TFLOPS),
@@ -34,7 +40,8 @@ PEAKS = {
     "B200": Peak(8.0 * _TB, 75.0 * _TFLOPS),
     "MI300X": Peak(5.3 * _TB, 163.4 * _TFLOPS),
 }
-"""By the GPU types' names; of a type with several models the fastest one."""
+"""By the GPU types' names as `runners.backends.local_process.gpus` makes them: the A100 is the one
+of 40 GB, and the H100 the SXM module, for `H100-PCIe` and `H100-NVL` are types of their own."""
 
 
 def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:

@@ -38,6 +38,8 @@ class NewSubmission:
     priority: int
     max_attempts: int = 3
     display: NewDisplay | None = None
+    judged_again: bool = False
+    """An admin asked for it: neither bans nor limits hold for it, and no limit counts it."""
 
 
 class SubmissionState(StrEnum):

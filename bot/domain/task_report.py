@@ -50,3 +50,18 @@ class TaskReport:
     def ok(self) -> bool:
         """Whether it was run, and nothing speaks against publishing it."""
         return self.dry_run and not self.errors
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStep:
+    """One run of a check as it stands: waiting, at a stage, or ended with its finding.
+
+    `name` is the solution's path or what is tried; `done` of `total` counts the stage's cases.
+    """
+
+    gpu: str
+    name: str
+    stage: str | None = None
+    done: int = 0
+    total: int = 0
+    finding: Finding | None = None

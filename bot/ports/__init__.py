@@ -18,6 +18,8 @@ from bot.ports.records import (
     StoredEvaluation,
     Submissions,
 )
+from bot.ports.references import References
+from bot.ports.releases import Releases
 from bot.ports.statistics import DayCount, Statistics
 from bot.ports.tokens import Tokens
 
@@ -38,7 +40,9 @@ __all__ = [
     "Outbox",
     "Outcome",
     "People",
+    "References",
     "Refusal",
+    "Releases",
     "Results",
     "Statistics",
     "Store",
@@ -68,9 +72,13 @@ class Store(Protocol):
     @property
     def results(self) -> Results: ...
     @property
+    def references(self) -> References: ...
+    @property
     def moderation(self) -> Moderation: ...
     @property
     def displays(self) -> Displays: ...
+    @property
+    def releases(self) -> Releases: ...
     @property
     def tokens(self) -> Tokens: ...
     @property

@@ -12,13 +12,19 @@ class Moderation(Protocol):
     """Bans, limits, exclusions, and whether submissions are taken at all."""
 
     async def ban(self, person: PersonId, reason: str) -> None:
-        """Keep a person from submitting; a new reason replaces the old one."""
+        """Keep a person from submitting; a new reason replaces the old one.
+
+        Whatever of the person's is stored once this is done was stored before.
+        """
 
     async def unban(self, person: PersonId) -> bool:
         """False when the person was not banned."""
 
     async def ban_of(self, person: PersonId) -> str | None:
         """Why the person may not submit."""
+
+    async def bans(self) -> dict[PersonId, str]:
+        """Why each banned person may not submit."""
 
     async def exclude(self, exclusion: Exclusion) -> None:
         """Take a submission off its board; a new reason replaces the old one."""
@@ -36,6 +42,24 @@ class Moderation(Protocol):
 
     async def pause_notice(self) -> str | None:
         """Why no submissions are taken; None while they are."""
+
+    async def pause_board(self, board: BoardId, notice: str) -> None:
+        """Take no submissions to one board until `resume_board`."""
+
+    async def resume_board(self, board: BoardId) -> bool:
+        """False when it was not paused."""
+
+    async def board_pauses(self) -> dict[BoardId, str]:
+        """The notice of each board that is paused."""
+
+    async def pause_pool(self, gpu: str, notice: str) -> None:
+        """Begin no more jobs of a GPU type until `resume_pool`; what runs goes on to its end."""
+
+    async def resume_pool(self, gpu: str) -> bool:
+        """False when it was not paused; the workers are told."""
+
+    async def pool_pauses(self) -> dict[str, str]:
+        """The notice of each GPU type that is paused."""
 
     async def open_room(self, house: str, room: str) -> None:
         """Take submissions in this room of a house, such as a channel of a guild."""

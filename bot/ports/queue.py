@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from bot.domain.ids import EventId, JobId, SubmissionId
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import Job, JobEvent
 from bot.domain.score import ScoreValue
 from runners.contract.evaluation import Evaluation
@@ -73,6 +73,9 @@ class Jobs(Protocol):
 
     async def request_cancel(self, submission: SubmissionId) -> int:
         """Cancel queued jobs at once and ask the workers of running ones; gives how many."""
+
+    async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
+        """A person's submissions of which some job is queued or runs."""
 
     async def reap(self) -> int:
         """Requeue, or fail after the last attempt, the jobs whose lease ran out; gives how many.

@@ -33,8 +33,17 @@ class Boards(Protocol):
     async def publish(self, board: NewBoard, task: TaskDefinition, digest: str) -> Board:
         """Store a board with version 1 of its task; UserError `board-exists` for a taken name."""
 
-    async def add_version(self, board: BoardId, task: TaskDefinition, digest: str) -> TaskVersion:
-        """Make the task the board's next version; the same digest gives the version there is."""
+    async def add_version(
+        self,
+        board: BoardId,
+        task: TaskDefinition,
+        digest: str,
+        onto: TaskVersionId | None = None,
+    ) -> TaskVersion:
+        """Make the task the board's next version; the same digest gives the version there is.
+
+        `onto` is the version that it must follow; UserError `board-moved` when another one came.
+        """
 
     async def configure(
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
@@ -70,7 +79,11 @@ class Submissions(Protocol):
     """Submissions and their sources."""
 
     async def add(self, submission: NewSubmission) -> Submission:
-        """Store submission, jobs and display in one transaction, and tell the workers."""
+        """Store submission, jobs and display in one transaction, and tell the workers.
+
+        UserError `banned` or `rate-limit`: one person's submissions wait for each other here, so
+        that of many at one moment no more are taken than the limits allow.
+        """
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
 
@@ -142,6 +155,9 @@ class Results(Protocol):
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         """How many seconds each of the newest evaluations took, whatever its mode and verdict."""
 
+    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+        """The same of the GPU type, whatever the task; only lately judged jobs are looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
@@ -161,5 +177,5 @@ class Audit(Protocol):
         self, actor: PersonId | None, action: str, subject: str, reason: str
     ) -> None: ...
 
-    async def rows(self, limit: int = 100) -> tuple[AuditRow, ...]:
-        """The newest rows first."""
+    async def rows(self, limit: int = 100, skip: int = 0) -> tuple[AuditRow, ...]:
+        """The newest rows first, without as many of them as are skipped."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from bot.domain.ids import BoardId
 from runners.contract.verdict import Verdict
 
 
@@ -22,6 +23,9 @@ class Statistics(Protocol):
 
     async def people(self) -> int:
         """How many accounts there are."""
+
+    async def participants(self) -> Mapping[BoardId, int]:
+        """How many people have submitted to each board; boards without any are absent."""
 
     async def days(self, since: datetime) -> tuple[DayCount, ...]:
         """The days since then on which something was submitted, oldest first."""

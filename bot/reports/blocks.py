@@ -49,10 +49,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a program printed, to be shown as it is."""
+    """What a program printed, to be shown as it is.
+
+    `syntax` is what it is written in, such as `diff`, for doors that show that in colours.
+    """
 
     title: str
     text: str
+    syntax: str = ""
 
 
 @dataclass(frozen=True, slots=True)

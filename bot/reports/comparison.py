@@ -1,13 +1,19 @@
 """The report of two submissions side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+from rich.cells import cell_len
 
 from bot.domain.durations import show_time
 from bot.domain.ranking import indistinguishable
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
-from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
+from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
+from bot.reports.lines import clean
+
+_WIDEST = 90
+"""Letters of the first column."""
 
 
 class Side(Protocol):
@@ -28,6 +34,10 @@ class Comparison(Protocol):
     def second(self) -> Side: ...
     @property
     def difference(self) -> str: ...
+    @property
+    def beside(self) -> Sequence[tuple[str, str, str]]: ...
+    @property
+    def too_long(self) -> bool: ...
 
 
 def comparison_report(comparison: Comparison) -> Report:
@@ -47,11 +57,26 @@ def comparison_report(comparison: Comparison) -> Report:
         blocks.append(Table("times", columns, rows))
     else:
         blocks.append(Text("neither has a ranked time", Tone.QUIET))
-    if comparison.difference:
-        blocks.append(Log("difference", comparison.difference))
+    if comparison.too_long:
+        blocks.append(Text("the sources are too long to be compared line by line", Tone.QUIET))
+    elif comparison.difference:
+        blocks.append(Log("difference", comparison.difference, "diff"))
+        blocks.append(Attachment("side-by-side.txt", _beside(comparison.beside).encode()))
     else:
         blocks.append(Text("the sources are the same", Tone.QUIET))
     return Report(f"{names[0]} and {names[1]}", tuple(blocks))
+
+
+def _beside(rows: Sequence[tuple[str, str, str]]) -> str:
+    """Both sources in two columns; a line that is longer than its column goes on as it is."""
+    cleaned = [
+        (clean(old).expandtabs(4), mark, clean(new).expandtabs(4)) for old, mark, new in rows
+    ]
+    width = min(_WIDEST, max(cell_len(old) for old, _, _ in cleaned))
+    lines = (
+        f"{old}{' ' * (width - cell_len(old))} {mark} {new}".rstrip() for old, mark, new in cleaned
+    )
+    return "\n".join(lines) + "\n"
 
 
 def _row(

@@ -1,21 +1,18 @@
 """A board's submissions and results as files for spreadsheets and programs."""
 
 import csv
-import gzip
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from bot.domain.board import Board
 from bot.domain.person import Person
+from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import Outcome
-from bot.reports.blocks import Attachment, Report, Text
-
-_LARGE = 8 << 20
-"""Larger files are compressed: doors refuse very large ones."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from bot.reports.blocks import Report, Text
+from bot.reports.spreadsheet import as_file, inert
 
 _Row = dict[str, str | int | float | bool | None]
 
@@ -33,6 +30,8 @@ class ExportedSubmission(Protocol):
     def outcomes(self) -> Sequence[Outcome]: ...
     @property
     def ranked_on(self) -> frozenset[str]: ...
+    @property
+    def references(self) -> Mapping[str, ScoreValue]: ...
 
 
 class Export(Protocol):
@@ -57,9 +56,9 @@ def export_report(export: Export) -> Report:
         "results": results,
     }
     files = (
-        _file(f"{board.name}-submissions.csv", _csv(_SUBMISSION, submissions)),
-        _file(f"{board.name}-results.csv", _csv(_RESULT, results)),
-        _file(f"{board.name}.json", json.dumps(whole, indent=1, allow_nan=False)),
+        as_file(f"{board.name}-submissions.csv", _csv(_SUBMISSION, submissions)),
+        as_file(f"{board.name}-results.csv", _csv(_RESULT, results)),
+        as_file(f"{board.name}.json", json.dumps(whole, indent=1, allow_nan=False)),
     )
     words = f"{len(submissions)} submissions, {len(results)} results; times in nanoseconds"
     return Report(f"Export of {board.name}", (Text(words), *files))
@@ -71,7 +70,7 @@ _SUBMISSION = (
 )  # fmt: skip
 _RESULT = (
     "submission", "identity", "person", "task_version", "gpu", "verdict", "time_ns",
-    "half_width_ns", "ranked",
+    "half_width_ns", "reference_ns", "ranked",
 )  # fmt: skip
 
 
@@ -93,7 +92,7 @@ def _submission(each: ExportedSubmission) -> _Row:
 
 def _results(each: ExportedSubmission) -> Iterator[_Row]:
     for outcome in each.outcomes:
-        score = outcome.score
+        score, reference = outcome.score, each.references.get(outcome.gpu)
         yield {
             "submission": each.submission.id,
             "identity": each.person.identity,
@@ -103,6 +102,7 @@ def _results(each: ExportedSubmission) -> Iterator[_Row]:
             "verdict": outcome.verdict.value,
             "time_ns": None if score is None else score.time_ns,
             "half_width_ns": None if score is None else score.half_width_ns,
+            "reference_ns": None if reference is None else reference.time_ns,
             "ranked": outcome.gpu in each.ranked_on,
         }
 
@@ -111,17 +111,5 @@ def _csv(columns: Sequence[str], rows: Iterable[_Row]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
-    writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: inert(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
-
-
-def _inert(value: object) -> object:
-    """The value, kept from being read as a formula: names and files come from anybody."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _file(name: str, text: str) -> Attachment:
-    data = text.encode()
-    if len(data) <= _LARGE:
-        return Attachment(name, data)
-    return Attachment(f"{name}.gz", gzip.compress(data, mtime=0))

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from bot.domain.board import Board
-from bot.domain.durations import common_unit, show_time
-from bot.domain.score import Score, Standing
+from bot.domain.durations import common_unit, show_factor, show_time
+from bot.domain.reference import speed_up
+from bot.domain.score import Score, ScoreValue, Standing
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.history import PastSubmission, history_table
 from bot.reports.placement import ordinal
@@ -23,6 +24,8 @@ class OwnStanding(Protocol):
     def entries(self) -> int: ...
     @property
     def scores(self) -> Sequence[Score]: ...
+    @property
+    def reference(self) -> ScoreValue | None: ...
 
 
 class PersonalBoard(Protocol):
@@ -41,21 +44,37 @@ _COLUMNS = (
     Column("place"),
     Column("best", numeric=True),
     Column("since first", numeric=True),
-    Column("attempts", numeric=True),
 )
+_VS_REFERENCE = Column("vs reference", numeric=True)
+_ATTEMPTS = Column("attempts", numeric=True)
 
 
 def personal_report(personal: PersonalBoard) -> Report:
     """Where the person stands on each GPU type, how that came, and what was submitted."""
     blocks: list[Block] = []
     if personal.standings:
-        rows = tuple(_row(each) for each in personal.standings)
-        blocks += [Table("your best", _COLUMNS, rows), _trend(personal)]
+        blocks += [_best(personal.standings), _trend(personal)]
     else:
         blocks.append(Text("you are not ranked yet", Tone.QUIET))
     if personal.past:
         blocks.append(history_table(personal.past))
     return Report(f"you on {personal.board.name}", tuple(blocks))
+
+
+def _best(standings: Sequence[OwnStanding]) -> Table:
+    """A row for each GPU type; what is gained on the reference where any of them knows its time."""
+    known = any(own.reference is not None for own in standings)
+    columns = (*_COLUMNS, *((_VS_REFERENCE,) if known else ()), _ATTEMPTS)
+    rows = (
+        (*_row(own), *((_gain(own),) if known else ()), str(own.standing.attempts))
+        for own in standings
+    )
+    return Table("your best", columns, tuple(rows))
+
+
+def _gain(own: OwnStanding) -> str:
+    best = own.standing.score.value
+    return "" if own.reference is None else show_factor(speed_up(own.reference, best))
 
 
 def _row(own: OwnStanding) -> tuple[str, ...]:
@@ -66,7 +85,6 @@ def _row(own: OwnStanding) -> tuple[str, ...]:
         f"{ordinal(own.standing.rank)} of {own.entries}",
         show_time(best.time_ns, best.half_width_ns),
         f"{gain:.2f}x",
-        str(own.standing.attempts),
     )
 
 

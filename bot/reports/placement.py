@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from bot.domain.durations import show_time
+from bot.domain.durations import show_factor, show_time
+from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue
 from bot.reports.blocks import Text, Tone
 
@@ -27,11 +28,15 @@ class Place(Protocol):
     def is_best(self) -> bool: ...
     @property
     def improved(self) -> bool: ...
+    @property
+    def reference(self) -> ScoreValue | None: ...
 
 
 def placement_line(place: Place) -> Text:
     """One GPU type in a few words, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
     time = show_time(place.value.time_ns, place.value.half_width_ns)
+    if place.reference is not None:
+        time += f" ({show_factor(speed_up(place.reference, place.value))} vs reference)"
     if not place.is_best:
         return Text(f"{time} on {place.gpu}; the person's best there is faster", Tone.QUIET)
     rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from bot.domain.board import Board
 from bot.domain.deadline import show_deadline
-from bot.domain.durations import show_time
+from bot.domain.durations import show_factor, show_time
+from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
 from bot.ports import Refusal
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
@@ -32,14 +33,19 @@ class Leaderboard(Protocol):
     def note(self) -> str: ...
     @property
     def speed_of_light_ns(self) -> float | None: ...
+    @property
+    def reference(self) -> ScoreValue | None: ...
+    @property
+    def reference_failure(self) -> str: ...
 
 
 _COLUMNS = (
     Column("rank", numeric=True),
     Column("who"),
     Column("time", numeric=True),
-    Column("vs first", numeric=True),
 )
+_VS_FIRST = Column("vs first", numeric=True)
+_VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of light", numeric=True),)
 _TRIES = (Column("attempts", numeric=True), Column("submission", numeric=True))
 _ABSENT_COLUMNS = (
@@ -112,6 +118,12 @@ def _on_board(leaderboard: Leaderboard) -> Iterator[Text]:
     if leaderboard.speed_of_light_ns is not None:
         least = show_time(leaderboard.speed_of_light_ns)
         yield Text(f"speed of light {least}: moving the data once at the memory's peak", Tone.QUIET)
+    if leaderboard.reference is not None:
+        taken = leaderboard.reference
+        yield Text(f"reference: {show_time(taken.time_ns, taken.half_width_ns)}", Tone.QUIET)
+    elif leaderboard.reference_failure:
+        why = _first_line(leaderboard.reference_failure)
+        yield Text(f"reference: no time, {why}; only you are told, as the creator", Tone.QUIET)
 
 
 def _standings_table(leaderboard: Leaderboard) -> Table:
@@ -123,7 +135,7 @@ def _standings_table(leaderboard: Leaderboard) -> Table:
             f"{entry.rank}=" if shared[entry.rank] > 1 else str(entry.rank),
             entry.score.person_name,
             show_time(entry.score.value.time_ns, entry.score.value.half_width_ns),
-            _slower(entries[0].score.value, entry.score.value),
+            _compared(leaderboard, entry.score.value),
             *(() if light_ns is None else (f"{light_ns / entry.score.value.time_ns:.0%}",)),
             str(entry.attempts),
             f"#{entry.score.submission}",
@@ -131,11 +143,15 @@ def _standings_table(leaderboard: Leaderboard) -> Table:
         for entry in entries
     )
     light = () if light_ns is None else _LIGHT
-    return Table("standings", (*_COLUMNS, *light, *_TRIES), rows)
+    compared = _VS_FIRST if leaderboard.reference is None else _VS_REFERENCE
+    return Table("standings", (*_COLUMNS, compared, *light, *_TRIES), rows)
 
 
-def _slower(first: ScoreValue, value: ScoreValue) -> str:
-    return f"{value.time_ns / first.time_ns:.2f}x"
+def _compared(leaderboard: Leaderboard, value: ScoreValue) -> str:
+    """How many times faster than the reference, or while its time is unknown slower than first."""
+    if leaderboard.reference is not None:
+        return show_factor(speed_up(leaderboard.reference, value))
+    return f"{value.time_ns / leaderboard.entries[0].score.value.time_ns:.2f}x"
 
 
 def _absent_table(leaderboard: Leaderboard) -> Table:

@@ -6,6 +6,7 @@ from typing import Protocol
 from bot.domain.board import Board
 from bot.domain.durations import show_span
 from bot.domain.job import Job, JobState
+from bot.domain.moderation import Exclusion
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.blocks import Block, Report, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS, evaluation_report
@@ -20,6 +21,8 @@ class Place(Protocol):
     def position(self) -> int: ...
     @property
     def estimate_s(self) -> float | None: ...
+    @property
+    def paused(self) -> str | None: ...
 
 
 class JobProgress(Protocol):
@@ -52,6 +55,8 @@ class SubmissionProgress(Protocol):
     def jobs(self) -> Sequence[JobProgress]: ...
     @property
     def state(self) -> SubmissionState: ...
+    @property
+    def exclusion(self) -> Exclusion | None: ...
 
 
 def status_report(progress: SubmissionProgress) -> Report:
@@ -59,6 +64,9 @@ def status_report(progress: SubmissionProgress) -> Report:
     submission = progress.submission
     title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
     blocks: list[Block] = []
+    if progress.exclusion is not None:
+        why = f": {progress.exclusion.reason}" if progress.exclusion.reason else ""
+        blocks.append(Text(f"{progress.exclusion.kind}, so it is not ranked{why}", Tone.BAD))
     for job in progress.jobs:
         if job.evaluation is None:
             blocks.append(job_line(job))
@@ -93,7 +101,9 @@ def _waiting(progress: JobProgress) -> str:
     words = "queued"
     if progress.place is not None:
         words += f", place {progress.place.position}"
-        if progress.place.estimate_s is not None:
+        if progress.place.paused is not None:
+            words += f"; {progress.job.gpu} is paused: {progress.place.paused}"
+        elif progress.place.estimate_s is not None:
             words += f", about {show_span(progress.place.estimate_s)}"
     if progress.job.error:
         words += (

@@ -2,17 +2,19 @@
 
 import asyncio
 import uuid
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 from bot.domain.degenerate import DEGENERATE, degenerate_source
 from bot.domain.requirements import missing, missing_for
 from bot.domain.solutions import Solution, solutions
 from bot.domain.task_bundle import TASK_FILE, TaskBundle
 from bot.domain.task_lint import lint
-from bot.domain.task_report import Finding, Level, TaskReport
+from bot.domain.task_report import CheckStep, Finding, Level, TaskReport
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
-from runners.contract.runner import Capabilities, Runner
+from runners.contract.runner import Capabilities, ProgressSink, Runner
 from runners.contract.task import Language, Mode, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 
@@ -20,6 +22,8 @@ ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough to meet each timed benchmark with fresh inputs; the times are not wanted."""
 
 _MESSAGE_MAX = 400
+
+Watch: TypeAlias = Callable[[CheckStep], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +35,46 @@ class _Bench:
     gpu: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One run, not begun yet; it is handed where to tell of its progress."""
+
+    name: str
+    run: Callable[[ProgressSink], Awaitable[Finding]]
+
+
+def unwatched(step: CheckStep) -> None:
+    """Nobody looks on; the findings come with the report."""
+
+
 async def check_on(
-    runners: Sequence[Runner], bundle: TaskBundle, task: TaskDefinition, gpus: Sequence[str]
+    runners: Sequence[Runner],
+    bundle: TaskBundle,
+    task: TaskDefinition,
+    gpus: Sequence[str],
+    *,
+    watch: Watch = unwatched,
 ) -> tuple[TaskReport, ...]:
-    """A report for each GPU type, made by that runner which lacks least for the task on it."""
+    """A report for each GPU type, made by that runner which lacks least for the task on it.
+
+    `watch` is told of each run at the beginning, as it moves, and when it has its finding.
+    """
     offers = [await runner.capabilities() for runner in runners]
     reports = []
     for gpu in gpus:
         lacks = [len(missing(offer, task, gpu)) for offer in offers]
         nearest = runners[lacks.index(min(lacks))]
-        reports.append(await check_task(nearest, bundle, task, gpu))
+        reports.append(await check_task(nearest, bundle, task, gpu, watch=watch))
     return tuple(reports)
 
 
 async def check_task(
-    runner: Runner, bundle: TaskBundle, task: TaskDefinition, gpu: str
+    runner: Runner,
+    bundle: TaskBundle,
+    task: TaskDefinition,
+    gpu: str,
+    *,
+    watch: Watch = unwatched,
 ) -> TaskReport:
     """Lint the task and run what it ships; RunnerError when the runner fails."""
     shipped = solutions(bundle)
@@ -56,50 +85,66 @@ async def check_task(
         obstacle = f"missing {', '.join(lacks)}; check it beside a runner that has it"
         return TaskReport(task.name, gpu, static, obstacle)
     bench = _Bench(runner, task, gpu)
-    executed = await _together(tuple(_steps(bench, shipped, capabilities)))
+    executed = await _together(gpu, tuple(_steps(bench, shipped, capabilities)), watch)
     return TaskReport(task.name, gpu, (*static, *executed))
 
 
-def _steps(
-    bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities
-) -> Iterator[Coroutine[None, None, Finding]]:
+def _steps(bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities) -> Iterator[_Step]:
     """Every run of the check, not begun yet."""
     for solution in shipped:
-        yield _check_solution(bench, solution, missing_for(has, solution, bench.gpu))
+        lacks = missing_for(has, solution, bench.gpu)
+        yield _Step(solution.name, partial(_check_solution, bench, solution, lacks))
     for file in sorted(set(bench.task.templates.values())):
-        yield _check_template(bench, file)
+        yield _Step(file, partial(_check_template, bench, file))
     right = (each for each in shipped if each.expect is Verdict.PASSED)
     usable = next((each for each in right if not missing_for(has, each, bench.gpu)), None)
     if usable is not None:
         yield from _steps_with(bench, usable)
 
 
-def _steps_with(bench: _Bench, right: Solution) -> Iterator[Coroutine[None, None, Finding]]:
+def _steps_with(bench: _Bench, right: Solution) -> Iterator[_Step]:
     """The runs that need a right solution to begin with."""
     task = bench.task
     if task.timed(Mode.RANKED) != task.benchmarks:
-        yield _check_benchmarks(bench, right)
+        name = f"{right.name}, every benchmark"
+        yield _Step(name, partial(_check_benchmarks, bench, right))
     if task.lang is Language.PYTHON and task.format is TaskFormat.KERNEL:
-        yield from (_check_degenerate(bench, right, answer) for answer in DEGENERATE)
+        for answer in DEGENERATE:
+            name = f"an answer of {answer}"
+            yield _Step(name, partial(_check_degenerate, bench, right, answer))
 
 
-async def _together(steps: tuple[Coroutine[None, None, Finding], ...]) -> tuple[Finding, ...]:
+async def _together(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[Finding, ...]:
     """Run every step at once, for the runner knows its own slots; the first error stops all."""
+    for step in steps:
+        watch(CheckStep(gpu, step.name))
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(step) for step in steps]
+            tasks = [group.create_task(_watched(gpu, step, watch)) for step in steps]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from errors
     return tuple(task.result() for task in tasks)
 
 
-async def _check_solution(bench: _Bench, solution: Solution, lacks: tuple[str, ...]) -> Finding:
+async def _watched(gpu: str, step: _Step, watch: Watch) -> Finding:
+    def moved(progress: Progress) -> None:
+        stage = progress.stage.value
+        watch(CheckStep(gpu, step.name, stage, progress.done, progress.total))
+
+    finding = await step.run(moved)
+    watch(CheckStep(gpu, step.name, finding=finding))
+    return finding
+
+
+async def _check_solution(
+    bench: _Bench, solution: Solution, lacks: tuple[str, ...], tell: ProgressSink
+) -> Finding:
     if lacks:
         words = f"skipped: it needs {', '.join(lacks)}, not to be had on {bench.gpu} here"
         return Finding(
             Level.INFO, solution.name, f"{words}; a check beside a runner with it runs it"
         )
-    evaluation = await _evaluate(bench, solution.source, Mode.RANKED)
+    evaluation = await _evaluate(bench, solution.source, Mode.RANKED, tell)
     if evaluation.verdict is solution.expect:
         return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
     return Finding(
@@ -109,8 +154,8 @@ async def _check_solution(bench: _Bench, solution: Solution, lacks: tuple[str, .
     )
 
 
-async def _check_template(bench: _Bench, file: str) -> Finding:
-    evaluation = await _evaluate(bench, bench.task.files[file], Mode.TEST)
+async def _check_template(bench: _Bench, file: str, tell: ProgressSink) -> Finding:
+    evaluation = await _evaluate(bench, bench.task.files[file], Mode.TEST, tell)
     if evaluation.verdict is Verdict.PASSED:
         return Finding(Level.INFO, file, "the template runs and passes")
     if evaluation.verdict is Verdict.WRONG_ANSWER:
@@ -118,9 +163,9 @@ async def _check_template(bench: _Bench, file: str) -> Finding:
     return Finding(Level.ERROR, file, f"the template does not run: {_spell(evaluation)}")
 
 
-async def _check_benchmarks(bench: _Bench, solution: Solution) -> Finding:
+async def _check_benchmarks(bench: _Bench, solution: Solution, tell: ProgressSink) -> Finding:
     """Run the benchmarks that score nothing too: people meet them in benchmark mode."""
-    evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK)
+    evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK, tell)
     if evaluation.verdict is Verdict.PASSED:
         return Finding(
             Level.INFO, solution.name, "passes every benchmark, also those not ranked by"
@@ -129,9 +174,11 @@ async def _check_benchmarks(bench: _Bench, solution: Solution) -> Finding:
     return Finding(Level.ERROR, solution.name, words)
 
 
-async def _check_degenerate(bench: _Bench, solution: Solution, answer: str) -> Finding:
+async def _check_degenerate(
+    bench: _Bench, solution: Solution, answer: str, tell: ProgressSink
+) -> Finding:
     source = degenerate_source(solution.source, answer)
-    evaluation = await _evaluate(bench, source, Mode.TEST)
+    evaluation = await _evaluate(bench, source, Mode.TEST, tell)
     if evaluation.verdict is Verdict.WRONG_ANSWER:
         return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is refused")
     if evaluation.verdict is Verdict.PASSED:
@@ -143,7 +190,7 @@ async def _check_degenerate(bench: _Bench, solution: Solution, answer: str) -> F
     return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {_spell(evaluation)}")
 
 
-async def _evaluate(bench: _Bench, source: str, mode: Mode) -> Evaluation:
+async def _evaluate(bench: _Bench, source: str, mode: Mode, tell: ProgressSink) -> Evaluation:
     request = EvaluationRequest(
         request_id=f"check-{uuid.uuid4().hex}",
         task=bench.task,
@@ -154,14 +201,10 @@ async def _evaluate(bench: _Bench, source: str, mode: Mode) -> Evaluation:
     )
     call = await bench.runner.start(request)
     try:
-        return await bench.runner.wait(call, _ignore)
+        return await bench.runner.wait(call, tell)
     except asyncio.CancelledError:
         await bench.runner.cancel(call)
         raise
-
-
-def _ignore(progress: Progress) -> None:
-    """Steps of a check are not shown; its findings are."""
 
 
 def _spell(evaluation: Evaluation) -> str:

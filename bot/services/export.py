@@ -1,11 +1,13 @@
 """Hands out everything that was submitted to a board, with how it ended; not the sources."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.person import Person
+from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import Outcome, Store
 from bot.services.lookup import find_board
@@ -21,6 +23,8 @@ class ExportedSubmission:
     outcomes: tuple[Outcome, ...]
     ranked_on: frozenset[str]
     """The GPU types on which its score counts: neither withdrawn nor disqualified."""
+    references: Mapping[str, ScoreValue]
+    """The times of its task version's own reference by GPU type, where they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ async def export(store: Store, viewer: Viewer, board_name: str) -> Export:
     versions = {each.id: each.number for each in await store.boards.versions(board.id)}
     people = await _people(store, {each.person for each in submissions})
     counted = await _counted(store, submissions)
+    references = await _references(store, submissions)
     outcomes: dict[SubmissionId, list[Outcome]] = {each.id: [] for each in submissions}
     for outcome in await store.results.outcomes([each.id for each in submissions]):
         outcomes[outcome.submission].append(outcome)
@@ -48,6 +53,11 @@ async def export(store: Store, viewer: Viewer, board_name: str) -> Export:
             version=versions[each.task_version],
             outcomes=tuple(outcomes[each.id]),
             ranked_on=frozenset(gpu for gpu in each.gpus if (each.id, gpu) in counted),
+            references={
+                gpu: references[each.task_version, gpu]
+                for gpu in each.gpus
+                if (each.task_version, gpu) in references
+            },
         )
         for each in submissions
     )
@@ -64,11 +74,24 @@ async def _counted(
     store: Store, submissions: tuple[Submission, ...]
 ) -> set[tuple[SubmissionId, str]]:
     """Submission and GPU type of every score that standings are made of."""
-    boards: set[tuple[TaskVersionId, str]] = {
-        (each.task_version, gpu) for each in submissions for gpu in each.gpus
-    }
     return {
         (score.submission, gpu)
-        for version, gpu in sorted(boards)
+        for version, gpu in _leaderboards(submissions)
         for score in await store.results.scores(version, gpu)
     }
+
+
+async def _references(
+    store: Store, submissions: tuple[Submission, ...]
+) -> dict[tuple[TaskVersionId, str], ScoreValue]:
+    """The known times of the references of every leaderboard that was submitted to."""
+    found = {each: await store.references.of(*each) for each in _leaderboards(submissions)}
+    return {
+        each: reference.value
+        for each, reference in found.items()
+        if reference is not None and reference.value is not None
+    }
+
+
+def _leaderboards(submissions: tuple[Submission, ...]) -> list[tuple[TaskVersionId, str]]:
+    return sorted({(each.task_version, gpu) for each in submissions for gpu in each.gpus})

@@ -3,7 +3,7 @@
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.ids import BoardId, SubmissionId
+from bot.domain.ids import BoardId, SubmissionId, is_the_houses
 from bot.domain.submission import Submission
 from bot.ports import Store
 from runners.contract.task import TaskDefinition
@@ -37,7 +37,7 @@ async def seen_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
 async def own_board(store: Store, viewer: Viewer, name: str) -> Board:
     """A board that the viewer may change: its creator, or an admin."""
     board = await find_board(store, viewer, name)
-    if board.creator != viewer.person and not viewer.sees_all:
+    if not board.belongs_to(viewer):
         raise UserError("not-yours", f"leaderboard {name!r} belongs to somebody else")
     return board
 
@@ -60,11 +60,16 @@ async def find_submission(store: Store, submission_id: SubmissionId) -> Submissi
 
 
 async def seen_submission(store: Store, viewer: Viewer, submission_id: SubmissionId) -> Submission:
-    """One's own submission, or anybody's to a board that the viewer sees; else there is none."""
+    """One's own submission, or anybody's to a board that the viewer sees; else there is none.
+
+    What the house has judged of a task is for the board's creator: its log may quote hidden files.
+    """
     submission = await find_submission(store, submission_id)
     if submission.person != viewer.person:
         board = await store.boards.get(submission.board)
         if board is None or not board.visible_to(viewer):
+            raise _unknown(submission_id)
+        if is_the_houses(submission.id) and not board.belongs_to(viewer):
             raise _unknown(submission_id)
     return submission
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from bot.domain.access import Viewer
-from bot.domain.errors import UserError
+from bot.domain.board import Board
+from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
+from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, span
 from bot.ports import Store
 from bot.services.lookup import find_submission, own_submission
 from runners.contract.task import Mode
@@ -19,11 +20,18 @@ class Deed:
     reason: str
 
 
-async def ban(store: Store, deed: Deed, identity: str) -> None:
-    """Keep a person from submitting; UserError when nobody has this identity."""
+async def ban(store: Store, deed: Deed, identity: str) -> int:
+    """Keep a person from submitting, and stop what is unfinished; gives how many that were.
+
+    UserError when nobody has this identity.
+    """
     person = await _person(store, identity)
     await store.moderation.ban(person, deed.reason)
     await store.audit.record(deed.actor, "ban", f"person {identity}", deed.reason)
+    unfinished = await store.jobs.unfinished_of(person)
+    for submission in unfinished:
+        await store.jobs.request_cancel(submission)
+    return len(unfinished)
 
 
 async def unban(store: Store, deed: Deed, identity: str) -> None:
@@ -68,21 +76,62 @@ async def resume(store: Store, deed: Deed) -> None:
     await store.audit.record(deed.actor, "resume", "submissions", deed.reason)
 
 
+async def pause_board(store: Store, deed: Deed, board: Board) -> None:
+    """Take no more submissions to one board; what is stored is judged on."""
+    await store.moderation.pause_board(board.id, deed.reason)
+    await store.audit.record(deed.actor, "pause", f"board {board.name}", deed.reason)
+
+
+async def resume_board(store: Store, deed: Deed, board: Board) -> None:
+    """Take submissions to this board again."""
+    if not await store.moderation.resume_board(board.id):
+        raise UserError("not-paused", f"leaderboard {board.name!r} is not paused")
+    await store.audit.record(deed.actor, "resume", f"board {board.name}", deed.reason)
+
+
+async def pause_gpu(store: Store, deed: Deed, gpu: str) -> str:
+    """Begin no more jobs of a GPU type, which wait in the queue; gives its name as it is spelled.
+
+    UserError for a GPU type that no board runs on.
+    """
+    known = {name for board in await store.boards.all() for name in board.gpus}
+    found = next((name for name in sorted(known) if name.casefold() == gpu.casefold()), None)
+    if found is None:
+        raise unknown_name("gpu", gpu, known)
+    await store.moderation.pause_pool(found, deed.reason)
+    await store.audit.record(deed.actor, "pause", f"gpu {found}", deed.reason)
+    return found
+
+
+async def resume_gpu(store: Store, deed: Deed, gpu: str) -> str:
+    """Begin jobs of this GPU type again; gives its name as it is spelled."""
+    paused = await store.moderation.pool_pauses()
+    found = next((name for name in paused if name.casefold() == gpu.casefold()), None)
+    if found is None or not await store.moderation.resume_pool(found):
+        raise UserError("not-paused", f"GPU type {gpu!r} is not paused")
+    await store.audit.record(deed.actor, "resume", f"gpu {found}", deed.reason)
+    return found
+
+
 async def set_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
     """Limit everyone's submissions of one board and mode, or of all."""
     await store.moderation.set_limit(limit)
-    await store.audit.record(deed.actor, "limit", _covered(limit.board, limit.mode), deed.reason)
+    covered = await _covered(store, limit.board, limit.mode)
+    subject = f"{limit.most} in {span(limit.window)}, {covered}"
+    await store.audit.record(deed.actor, "limit", subject, deed.reason)
 
 
 async def drop_limit(store: Store, deed: Deed, board: BoardId | None, mode: Mode | None) -> None:
     """End the limit of just this board and mode."""
     if not await store.moderation.drop_limit(board, mode):
         raise UserError("no-limit", "there is no such limit")
-    await store.audit.record(deed.actor, "unlimit", _covered(board, mode), deed.reason)
+    await store.audit.record(deed.actor, "unlimit", await _covered(store, board, mode), deed.reason)
 
 
-def _covered(board: BoardId | None, mode: Mode | None) -> str:
-    return f"{f'board {board}' if board else 'every board'}, {mode or 'every mode'}"
+async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> str:
+    found = None if board is None else await store.boards.get(board)
+    where = "every board" if found is None else f"board {found.name}"
+    return f"{where}, {mode or 'every mode'}"
 
 
 async def _exclude(store: Store, deed: Deed, submission: SubmissionId, kind: ExclusionKind) -> None:

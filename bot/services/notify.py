@@ -16,6 +16,7 @@ from bot.domain.news import (
     change_by,
     closes_soon,
     deadline_news,
+    is_current,
     loss_news,
     record_news,
 )
@@ -108,6 +109,8 @@ async def still_wanted(store: Store, clock: Clock, news: News, credentials: froz
     """
     board = await store.boards.get(news.board)
     if board is None or news.kind not in await store.listeners.kinds(news.addressee):
+        return False
+    if not is_current(news, board):
         return False
     if news.kind is NewsKind.DEADLINE and not board.is_open(clock.now()):
         return False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.ranking import rank
-from bot.domain.score import Score, Standing
+from bot.domain.score import Score, ScoreValue, Standing
 from bot.ports import Store
 from bot.services.history import HistoryEntry, history
 from bot.services.lookup import find_board
@@ -21,6 +21,8 @@ class OwnStanding:
     standing: Standing
     entries: int
     scores: tuple[Score, ...]
+    reference: ScoreValue | None = None
+    """The time of the task's own reference there, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +50,6 @@ async def _own(store: Store, viewer: Viewer, board: Board, gpu: str) -> OwnStand
         return None
     own = [each for each in scores if each.person == viewer.person]
     own.sort(key=lambda each: (each.submitted_at, each.submission))
-    return OwnStanding(gpu, standing, len(entries), tuple(own))
+    reference = await store.references.of(board.task_version, gpu)
+    known = None if reference is None else reference.value
+    return OwnStanding(gpu, standing, len(entries), tuple(own), known)

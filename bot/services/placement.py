@@ -1,6 +1,6 @@
 """Tells what place a finished ranked submission has won on each GPU type."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.ids import SubmissionId
 from bot.domain.ranking import rank
@@ -22,6 +22,8 @@ class Placement:
     """Whether this is the person's fastest submission."""
     improved: bool
     """Whether the person had a slower score before."""
+    reference: ScoreValue | None = None
+    """The time of the task's own reference there, where it is known."""
 
 
 async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placement, ...]:
@@ -32,7 +34,9 @@ async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placeme
         scores = await store.results.scores(submission.task_version, gpu)
         own = next((each for each in scores if each.submission == submission_id), None)
         if own is not None:
-            found.append(_placement(own, scores))
+            reference = await store.references.of(submission.task_version, gpu)
+            known = None if reference is None else reference.value
+            found.append(replace(_placement(own, scores), reference=known))
     return tuple(found)
 
 

@@ -8,13 +8,15 @@ from enum import StrEnum
 
 from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard
-from bot.domain.errors import UserError
-from bot.domain.ids import PersonId
+from bot.domain.errors import UserError, board_moved
+from bot.domain.ids import PersonId, TaskVersionId
 from bot.domain.requirements import has_device
 from bot.domain.task_file import digest
 from bot.ports import Clock, Store
 from runners.contract.task import GPU_NAME, TaskDefinition
 
+NO_BOARD = TaskVersionId(0)
+"""In place of a version: there must be no board of the name."""
 _BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """One word that a heading can name, and no number, which would be taken for a submission's."""
 
@@ -37,6 +39,8 @@ class PublishRequest:
     """An admin may change a board that is somebody else's."""
     access: Access | None = None
     """Who may see the board; None leaves it as it is, and a new one public."""
+    onto: TaskVersionId | None = None
+    """The task version that the board must still have, NO_BOARD for a new one; None: any."""
 
     @property
     def board_name(self) -> str:
@@ -92,7 +96,23 @@ async def vet(store: Store, clock: Clock, request: PublishRequest) -> Board | No
             "not-yours",
             f"leaderboard {board.name!r} belongs to somebody else; choose another name",
         )
+    _require_base(request, board)
     return board
+
+
+def _require_base(request: PublishRequest, board: Board | None) -> None:
+    """What was shown to the person before they agreed must still be so."""
+    if request.onto is None:
+        return
+    if board is None and request.onto != NO_BOARD:
+        raise UserError("board-gone", f"leaderboard {request.board_name!r} was deleted meanwhile")
+    if board is not None and request.onto == NO_BOARD:
+        raise UserError(
+            "board-exists",
+            f"there is a leaderboard {board.name!r} already; update it, or choose another name",
+        )
+    if board is not None and request.onto != board.task_version:
+        raise board_moved(board.name)
 
 
 async def is_new(store: Store, request: PublishRequest) -> bool:
@@ -152,7 +172,9 @@ async def _create(store: Store, request: PublishRequest) -> Published:
 async def _update(store: Store, request: PublishRequest, board: Board) -> Published:
     gpus = gpus_of(request, board)
     deadline = None if request.endless else request.deadline or board.deadline
-    version = await store.boards.add_version(board.id, request.task, digest(request.task))
+    version = await store.boards.add_version(
+        board.id, request.task, digest(request.task), request.onto
+    )
     if (gpus, deadline) != (board.gpus, board.deadline):
         await store.boards.configure(board.id, gpus, deadline)
     if request.access is not None and request.access != board.access:
@@ -169,3 +191,17 @@ async def _update(store: Store, request: PublishRequest, board: Board) -> Publis
 def _outside(board: Board) -> tuple[object, ...]:
     """What is told of a board beside its task."""
     return board.gpus, board.deadline, board.access
+
+
+async def published_already(store: Store, request: PublishRequest) -> Published | None:
+    """What a publishing that was cut off has done: the board, where it has just this task now.
+
+    Only for a request with `onto` whose publishing had begun; anybody else must be refused.
+    """
+    board = await store.boards.find(request.board_name)
+    version = None if board is None else await store.boards.version(board.task_version)
+    if board is None or version is None or version.digest != digest(request.task):
+        return None
+    new = request.onto == NO_BOARD
+    change = Change.CREATED if new else Change.NEW_VERSION
+    return Published(board, version.number, change, version.definition.version_note)

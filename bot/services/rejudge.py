@@ -2,7 +2,7 @@
 
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.domain.ids import SubmissionId, TaskVersionId
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import PRIORITIES
 from bot.domain.ranking import rank
 from bot.domain.submission import NewSubmission, Submission
@@ -15,6 +15,9 @@ from runners.contract.task import Mode
 async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Submission:
     """A new submission of the same source for the same person, whatever the deadline."""
     earlier = await find_submission(store, submission_id)
+    if is_the_houses(submission_id):
+        words = f"submission {submission_id} times a task's reference; nobody is ranked by it"
+        raise UserError("not-a-persons", words)
     board = await store.boards.get(earlier.board)
     if board is None:
         raise LookupError(f"board {earlier.board} of submission {submission_id} is not there")
@@ -31,6 +34,7 @@ async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Subm
             mode=earlier.mode,
             gpus=gpus,
             priority=PRIORITIES[Mode.RANKED],
+            judged_again=True,
         )
     )
     subject = f"submission {submission_id} as {again.id}"
@@ -39,11 +43,31 @@ async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Subm
 
 
 async def rejudge_standings(store: Store, deed: Deed, board: Board, version: TaskVersionId) -> int:
-    """Judge everyone's best submission to an earlier version by the present one; gives how many."""
-    best: dict[SubmissionId, None] = {}
+    """Judge everyone's best submission to an earlier version by the present one; gives how many.
+
+    What was submitted to the present version already, by whomever, is not judged a second time.
+    """
+    present = board.task_version
+    there = {
+        (each.person, each.source_hash)
+        for each in await store.submissions.to(board.id)
+        if each.task_version == present and each.mode is Mode.RANKED
+    }
+    found = [each for each in await best_of(store, board, version) if _key(each) not in there]
+    for submission in found:
+        await rejudge(store, deed, submission.id)
+    return len(found)
+
+
+async def best_of(store: Store, board: Board, version: TaskVersionId) -> tuple[Submission, ...]:
+    """Everyone's best submission to a task version on each of the board's GPU types, each once."""
+    best: dict[SubmissionId, Submission] = {}
     for gpu in board.gpus:
         for standing in rank(await store.results.scores(version, gpu)):
-            best[standing.score.submission] = None
-    for submission in best:
-        await rejudge(store, deed, submission)
-    return len(best)
+            number = standing.score.submission
+            best[number] = await find_submission(store, number)
+    return tuple(best.values())
+
+
+def _key(submission: Submission) -> tuple[PersonId, str]:
+    return submission.person, submission.source_hash

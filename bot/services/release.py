@@ -1,15 +1,23 @@
 """Puts several tasks on their boards together, each proven by a dry run first: all or none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_report import TaskReport
 from bot.ports import Clock, Store
-from bot.services.check_task import check_on
+from bot.services.check_task import Watch, check_on, unwatched
 from bot.services.publish import Published, PublishRequest, gpus_of, is_new, publish, vet
 from runners.contract.runner import Runner
+
+
+class UnsoundTaskError(UserError):
+    """The check of a task found errors; all of them are in the report."""
+
+    def __init__(self, report: TaskReport, message: str) -> None:
+        super().__init__("unsound-task", message)
+        self.report = report
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +38,15 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """Where tasks are published and proven; `tell` is told what takes a while."""
+    """Where tasks are published and proven; `tell` hears what is begun, `watch` each step."""
 
     store: Store
     clock: Clock
     runners: Sequence[Runner]
     tell: Callable[[str], None]
+    watch: Watch = unwatched
+    sound: Callable[[PublishRequest], Awaitable[None]] | None = None
+    """Awaited when a task has proven sound, just before it is stored."""
 
     async def release(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
@@ -50,6 +61,8 @@ class Releasing:
         proofs = [() if unchecked else await self._prove(draft) for draft in whole]
         released = []
         for draft, reports in zip(whole, proofs, strict=True):
+            if self.sound is not None:
+                await self.sound(draft.request)
             published = await publish(self.store, self.clock, draft.request)
             released.append(Released(published, reports))
             if unchecked:
@@ -72,7 +85,7 @@ class Releasing:
             return ()
         gpus = gpus_of(request, await self.store.boards.find(request.board_name))
         self.tell(f"running the solutions of {request.board_name} on {', '.join(gpus)}")
-        reports = await check_on(self.runners, draft.bundle, request.task, gpus)
+        reports = await check_on(self.runners, draft.bundle, request.task, gpus, watch=self.watch)
         for report in reports:
             _require_sound(report, request.board_name)
         _require_run(reports, request.board_name)
@@ -88,8 +101,8 @@ def _require_sound(report: TaskReport, name: str) -> None:
     if report.errors:
         first, *others = report.errors
         more = f" (and {len(others)} more)" if others else ""
-        raise UserError(
-            "unsound-task",
+        raise UnsoundTaskError(
+            report,
             f"{name} on {report.gpu}: {first.file}: {first.message}{more}; nothing was published",
         )
 
@@ -100,5 +113,5 @@ def _require_run(reports: Sequence[TaskReport], name: str) -> None:
         raise UserError(
             "not-dry-run",
             f"{name}: its solutions could not be run: {reports[0].obstacle}, or open the "
-            "leaderboard unchecked; nothing was published",
+            "leaderboard unchecked (podium task publish --unchecked); nothing was published",
         )

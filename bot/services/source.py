@@ -28,15 +28,18 @@ async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: Subm
         if board is None:
             raise LookupError(f"board {submission.board} of submission {submission_id} is gone")
         if not board.access.shows_sources(is_open=board.is_open(clock.now())):
-            raise UserError("hidden-source", _hidden(submission_id, board))
+            raise _hidden(submission_id, board)
     text = await store.submissions.source(submission_id)
     return Source(submission_id, submission.file_name, text)
 
 
-def _hidden(submission: SubmissionId, board: Board) -> str:
+def _hidden(submission: SubmissionId, board: Board) -> UserError:
     theirs = f"submission {submission} is somebody else's"
     if board.access.source is SourceVisibility.NEVER:
-        return f"{theirs}, and its board shows nobody's source to others"
+        words = f"{theirs}, and its board shows nobody's source to others"
+        return UserError("hidden-source", words)
     if board.deadline is None:
-        return f"{theirs}, and its board never closes"
-    return f"{theirs}; its source can be seen after {show_deadline(board.deadline)}"
+        return UserError("hidden-source", f"{theirs}, and its board never closes")
+    when = f"after {show_deadline(board.deadline)}"
+    words = f"{theirs}; its source can be seen {when}"
+    return UserError("hidden-source", words, {when: board.deadline})

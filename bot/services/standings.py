@@ -8,7 +8,7 @@ from bot.domain.disclosure import PUBLIC_STAGES, disclosed
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import PersonId
 from bot.domain.ranking import rank
-from bot.domain.score import Standing
+from bot.domain.score import ScoreValue, Standing
 from bot.domain.speed_of_light import speed_of_light
 from bot.ports import Refusal, Store
 from bot.services.lookup import find_board
@@ -20,7 +20,8 @@ class BoardStandings:
 
     `refused` has, for each person without a score here, the latest ranked run that did not pass;
     `note` is what the version's author says about it, `speed_of_light_ns` the time that the card's
-    memory allows at the least, where that is known.
+    memory allows at the least and `reference` the one of the task's own reference, where they are
+    known. `reference_failure` tells the board's creator why there is no time of the reference.
     """
 
     board: Board
@@ -30,6 +31,8 @@ class BoardStandings:
     refused: tuple[Refusal, ...]
     note: str = ""
     speed_of_light_ns: float | None = None
+    reference: ScoreValue | None = None
+    reference_failure: str = ""
 
 
 async def standings(
@@ -44,7 +47,10 @@ async def standings(
     board = await find_board(store, viewer, board_name)
     gpus = board.gpus if gpu is None else (_spelled(gpu, board),)
     task_version = await _version(store, board, version)
-    return tuple([await _standings(store, board, task_version, each) for each in gpus])
+    found = [await _standings(store, board, task_version, each) for each in gpus]
+    if not board.belongs_to(viewer):
+        found = [replace(each, reference_failure="") for each in found]
+    return tuple(found)
 
 
 def _spelled(gpu: str, board: Board) -> str:
@@ -73,7 +79,18 @@ async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str)
     refused = await _refused(store, version, gpu, ranked)
     task = version.definition
     light = speed_of_light(task, gpu)
-    return BoardStandings(board, version.number, gpu, entries, refused, task.version_note, light)
+    reference = await store.references.of(version.id, gpu)
+    return BoardStandings(
+        board=board,
+        version=version.number,
+        gpu=gpu,
+        entries=entries,
+        refused=refused,
+        note=task.version_note,
+        speed_of_light_ns=light,
+        reference=None if reference is None else reference.value,
+        reference_failure="" if reference is None else reference.failure,
+    )
 
 
 async def _refused(

@@ -11,6 +11,7 @@ from bot.domain.disclosure import disclosed
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, submission_state
+from bot.domain.moderation import Exclusion
 from bot.domain.submission import Submission, SubmissionState
 from bot.ports import Store, StoredEvaluation, Topic
 from bot.services.lookup import find_submission
@@ -18,7 +19,9 @@ from runners.contract.evaluation import Evaluation
 from runners.contract.verdict import Stage
 
 _SAMPLE = 5
-"""How many recent evaluations an estimate is made from."""
+"""How many recent evaluations of the task say how long one takes."""
+_POOL_SAMPLE = 20
+"""How many recent ones of the GPU type say how soon a slot gets free."""
 _RETRY_S = 0.5
 """Between tries to read from a database that is away."""
 _STAGES = frozenset(str(stage) for stage in Stage)
@@ -30,6 +33,8 @@ class QueuePlace:
 
     position: int
     estimate_s: float | None
+    paused: str | None = None
+    """Why no jobs of this GPU type begin at the moment; None while they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ class SubmissionStatus:
     submission: Submission
     board: Board
     jobs: tuple[JobStatus, ...]
+    exclusion: Exclusion | None = None
+    """Why it is not ranked whatever its result is."""
 
     @property
     def state(self) -> SubmissionState:
@@ -84,7 +91,8 @@ async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
         )
         for job in found
     ]
-    return SubmissionStatus(submission, board, tuple(jobs))
+    exclusion = await store.moderation.exclusion_of(submission_id)
+    return SubmissionStatus(submission, board, tuple(jobs), exclusion)
 
 
 async def _job_status(
@@ -109,18 +117,25 @@ async def _job_status(
 async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePlace:
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
-    durations = await store.results.durations(version, job.gpu, _SAMPLE)
-    return QueuePlace(position, waiting_time(durations, position, running))
+    own = await store.results.durations(version, job.gpu, _SAMPLE)
+    of_pool = await store.results.pool_durations(job.gpu, _POOL_SAMPLE)
+    estimate_s = waiting_time(own, of_pool, position, running)
+    paused = (await store.moderation.pool_pauses()).get(job.gpu)
+    return QueuePlace(position, estimate_s, paused)
 
 
-def waiting_time(durations_s: Sequence[float], position: int, slots: int) -> float | None:
+def waiting_time(
+    own_s: Sequence[float], pool_s: Sequence[float], position: int, slots: int
+) -> float | None:
     """Seconds until the job at this place ends, or None when nothing is known.
 
-    While jobs wait, the number that run is the number of slots that there are.
+    It begins when as many jobs have ended as its place says; of those that run, the next one is
+    half-way through its share of the time. While jobs wait, as many run as there are slots.
     """
-    if not durations_s or slots < 1:
+    if not pool_s or slots < 1:
         return None
-    return statistics.median(durations_s) * position / slots
+    begins_s = statistics.fmean(pool_s) * (position - 0.5) / slots
+    return begins_s + statistics.median(own_s or pool_s)
 
 
 async def watch(

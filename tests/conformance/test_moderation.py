@@ -2,6 +2,9 @@
 
 from datetime import timedelta
 
+import pytest
+
+from bot.domain.errors import UserError
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.score import ScoreValue
 from runners.contract.task import Mode
@@ -18,6 +21,7 @@ async def test_a_ban_has_a_reason_until_it_is_lifted(scene: Scene) -> None:
     await moderation.ban(scene.ada.id, "forged times")
     await moderation.ban(scene.ada.id, "forged times, twice")
     assert await moderation.ban_of(scene.ada.id) == "forged times, twice"
+    assert await moderation.bans() == {scene.ada.id: "forged times, twice"}
     assert await moderation.unban(scene.ada.id)
     assert await moderation.ban_of(scene.ada.id) is None
 
@@ -109,3 +113,83 @@ async def test_rooms_are_kept_per_house(scene: Scene) -> None:
     assert await moderation.close_room("discord:1", "10")
     assert not await moderation.close_room("discord:1", "30")
     assert await moderation.rooms("discord:1") == ("20",)
+
+
+async def test_a_limit_and_a_ban_hold_in_the_moment_in_which_a_submission_is_stored(
+    scene: Scene, clock: ManualClock
+) -> None:
+    await scene.store.moderation.set_limit(RateLimit(1, HOUR, scene.board.id))
+    await scene.submit()
+    with pytest.raises(UserError, match="at most 1 submission to this leaderboard") as refusal:
+        await scene.submit()
+    assert refusal.value.moments == {"in 60 min": clock.now() + HOUR}
+    clock.advance(3601)
+    await scene.store.moderation.ban(scene.ada.id, "forged times")
+    with pytest.raises(UserError, match="banned from submitting: forged times"):
+        await scene.submit()
+    assert len(await scene.store.submissions.history(scene.ada.id)) == 1
+
+
+async def test_what_is_judged_again_is_kept_out_by_nothing_and_counts_for_nothing(
+    scene: Scene,
+) -> None:
+    await scene.store.moderation.set_limit(RateLimit(1, HOUR))
+    for _ in range(3):
+        await scene.submit(judged_again=True)
+    await scene.submit()
+    await scene.store.moderation.ban(scene.ada.id, "forged times")
+    await scene.submit(judged_again=True)
+    assert len(await scene.store.submissions.history(scene.ada.id)) == 5
+
+
+async def test_a_board_is_paused_by_itself(scene: Scene) -> None:
+    moderation, board = scene.store.moderation, scene.board.id
+    assert not await moderation.resume_board(board)
+    await moderation.pause_board(board, "a new task")
+    await moderation.pause_board(board, "a new task, until noon")
+    assert await moderation.board_pauses() == {board: "a new task, until noon"}
+    assert await moderation.pause_notice() is None
+    assert await moderation.resume_board(board)
+    assert await moderation.board_pauses() == {}
+    await moderation.pause_board(board, "a new task")
+    assert await scene.store.boards.delete(board)
+    assert await moderation.board_pauses() == {}
+
+
+async def test_a_paused_pool_keeps_its_jobs_and_its_limit(scene: Scene) -> None:
+    moderation = scene.store.moderation
+    await scene.store.jobs.limit("CPU", 1)
+    for _ in range(2):
+        await scene.submit()
+    assert not await moderation.resume_pool("CPU")
+    await moderation.pause_pool("CPU", "a new driver")
+    assert await moderation.pool_pauses() == {"CPU": "a new driver"}
+    assert await scene.claim(2) == ()
+    assert await moderation.resume_pool("CPU")
+    assert await moderation.pool_pauses() == {}
+    assert len(await scene.claim(2)) == 1
+    await moderation.pause_pool("H100", "it never had a job")
+    assert await moderation.pool_pauses() == {"H100": "it never had a job"}
+
+
+async def test_the_unfinished_submissions_of_a_person_are_found(scene: Scene) -> None:
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    done, running, queued = [await scene.submit() for _ in range(3)]
+    await scene.submit(person=bob)
+    first = await scene.claim_one()
+    await scene.store.jobs.accept(first.id, first.fence, make_evaluation(), None)
+    assert first.submission == done.id
+    await scene.claim(2)
+    assert await scene.store.jobs.unfinished_of(scene.ada.id) == (running.id, queued.id)
+
+
+async def test_the_record_is_read_in_pages_newest_first(scene: Scene) -> None:
+    for number in range(5):
+        await scene.store.audit.record(scene.ada.id, "limit", f"{number}", "")
+
+    async def subjects(limit: int, skip: int) -> list[str]:
+        return [row.subject for row in await scene.store.audit.rows(limit, skip)]
+
+    assert await subjects(2, 0) == ["4", "3"]
+    assert await subjects(2, 4) == ["0"]
+    assert await subjects(2, 9) == []

@@ -21,8 +21,10 @@ async def test_days_people_and_verdicts_are_counted(scene: Scene, clock: ManualC
     await scene.submit(bob)
     first, last = since.date(), clock.now().date()
     assert await counts.people() == 2
-    assert await counts.days(since) == (DayCount(first, 3, 2), DayCount(last, 1, 1))
+    await scene.submit(await store.people.ensure("local:eve", "Eve"), judged_again=True)
+    assert await counts.participants() == {scene.board.id: 2}
+    assert await counts.days(since) == (DayCount(first, 3, 2), DayCount(last, 2, 2))
     assert await counts.verdicts(since) == {Verdict.PASSED: 1, Verdict.CRASHED: 2}
     later = since + timedelta(days=1)
-    assert await counts.days(later) == (DayCount(last, 1, 1),)
+    assert await counts.days(later) == (DayCount(last, 2, 2),)
     assert await counts.verdicts(later) == {}

@@ -436,6 +436,8 @@ async def test_durations_are_of_the_newest_evaluations_of_one_version_and_gpu_ty
     assert await durations(version, "T4", 2) == ()
     newer = await scene.store.boards.add_version(scene.board.id, make_task(description="x"), "d2")
     assert await durations(newer.id, "CPU", 2) == ()
+    assert await scene.store.results.pool_durations("CPU", 2) == (3.0, 2.0)
+    assert await scene.store.results.pool_durations("T4", 2) == ()
 
 
 async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene) -> None:

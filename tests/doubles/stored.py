@@ -103,7 +103,9 @@ class Scene:
         person: Person | None = None,
         gpus: tuple[str, ...] = ("CPU",),
         mode: Mode = Mode.RANKED,
+        *,
         source: str = "def custom_kernel(data): ...",
+        judged_again: bool = False,
     ) -> Submission:
         """Store a submission with one job per GPU."""
         new = NewSubmission(
@@ -115,6 +117,7 @@ class Scene:
             mode=mode,
             gpus=gpus,
             priority=PRIORITIES[mode],
+            judged_again=judged_again,
         )
         return await self.store.submissions.add(new)
 

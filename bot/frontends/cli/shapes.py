@@ -2,7 +2,8 @@
 
 import json
 
-from bot.domain.score import Standing
+from bot.domain.reference import speed_up
+from bot.domain.score import ScoreValue, Standing
 from bot.domain.scoring import score
 from bot.domain.task_report import TaskReport
 from bot.ports import Refusal
@@ -62,17 +63,27 @@ def standings_json(leaderboard: BoardStandings) -> Json:
         "version_note": leaderboard.note,
         "deadline": None if deadline is None else deadline.isoformat(),
         "speed_of_light_ns": leaderboard.speed_of_light_ns,
-        "entries": [_entry_json(entry) for entry in leaderboard.entries],
+        "reference": _reference_json(leaderboard.reference),
+        "reference_failure": leaderboard.reference_failure,
+        "entries": [_entry_json(entry, leaderboard.reference) for entry in leaderboard.entries],
         "absent": [_absent_json(refusal) for refusal in leaderboard.refused],
     }
 
 
-def _entry_json(entry: Standing) -> Json:
+def _reference_json(value: ScoreValue | None) -> Json | None:
+    """The time of the task's own reference, null while it is unknown."""
+    if value is None:
+        return None
+    return {"time_ns": value.time_ns, "half_width_ns": value.half_width_ns}
+
+
+def _entry_json(entry: Standing, reference: ScoreValue | None) -> Json:
     return {
         "rank": entry.rank,
         "person": entry.score.person_name,
         "time_ns": entry.score.value.time_ns,
         "half_width_ns": entry.score.value.half_width_ns,
+        "vs_reference": None if reference is None else speed_up(reference, entry.score.value),
         "attempts": entry.attempts,
         "submission": entry.score.submission,
         "submitted_at": entry.score.submitted_at.isoformat(),

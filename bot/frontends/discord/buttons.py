@@ -44,7 +44,7 @@ class BoardDeed(StrEnum):
     TEMPLATE = "template"
     """Give a file to begin with."""
     REJUDGE = "rejudge"
-    """Judge everyone's best submission to the version before by the present one."""
+    """Judge everyone's best submission to that version by the present one."""
 
 
 _LABELS = {
@@ -162,12 +162,17 @@ async def _rejudge(answer: Answer, viewer: Viewer, board: Board, version: int) -
     store = door_of(answer.interaction).store
     await own_board(store, viewer, board.name)
     versions = await store.boards.versions(board.id)
-    before = next((each for each in versions if each.number == version - 1), None)
-    if before is None:
-        raise UserError("no-version", f"there is no version before {version}")
-    deed = Deed(viewer.person, f"task version {version}")
-    count = await rejudge_standings(store, deed, board, before.id)
-    await answer.say(f"{count} submissions are judged again.")
+    earlier = next((each for each in versions if each.number == version), None)
+    if earlier is None or earlier.id == board.task_version:
+        raise UserError("no-version", f"the board is judged by task version {version} now")
+    present = next(each.number for each in versions if each.id == board.task_version)
+    deed = Deed(viewer.person, f"task version {present}")
+    count = await rejudge_standings(store, deed, board, earlier.id)
+    if not count:
+        raise UserError("judged", "everyone's best submission is there already; nothing is judged")
+    words = "1 submission is" if count == 1 else f"{count} submissions are"
+    words += f" judged by task version {present}; the standings fill as results come."
+    await answer.say(words)
 
 
 def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:

@@ -4,11 +4,12 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import discord
 import structlog
 from discord import app_commands
+from discord.backoff import ExponentialBackoff
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from typing_extensions import override
@@ -19,10 +20,15 @@ from bot.frontends.discord.buttons import BoardButton, SubmissionButton
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.failures import gives_way, words_for
 from bot.frontends.discord.guilds import prepare
+from bot.frontends.discord.leafing import LeafButton
 from bot.frontends.discord.pages import GpuMenu, PageButton
+from bot.frontends.discord.requests import govern
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
+
+LONGEST_WAIT_S = 30.0
+"""A rate limit that lasts longer is an error, after which somebody else's message is sent first."""
 
 
 class Tree(app_commands.CommandTree["PodiumClient"]):
@@ -53,14 +59,19 @@ class PodiumClient(discord.Client):
     def __init__(self, door: Door, trusted_guilds: frozenset[int] = frozenset()) -> None:
         # Guilds alone: commands bring their own member, message and attachment with them.
         intents = discord.Intents(guilds=True)
-        super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none())
+        super().__init__(
+            intents=intents,
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_ratelimit_timeout=LONGEST_WAIT_S,
+        )
+        govern(self)
         self.door = door
         self.trusted_guilds = trusted_guilds
         self.tree = Tree(self)
 
     @override
     async def setup_hook(self) -> None:
-        self.add_dynamic_items(SubmissionButton, BoardButton, PageButton, GpuMenu)
+        self.add_dynamic_items(SubmissionButton, BoardButton, PageButton, GpuMenu, LeafButton)
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
         await self._publish_commands()
@@ -77,13 +88,17 @@ class PodiumClient(discord.Client):
         """Tell Discord of the commands, unless it knows just these."""
         commands_here: Sequence[Any] = self.tree.get_commands()
         wanted: list[dict[str, Any]] = [each.to_dict(self.tree) for each in commands_here]
-        known: Sequence[Any] = await self.tree.fetch_commands()
-        if _outline(wanted) != _outline([command.to_dict() for command in known]):
+        # As Discord gives them: discord.py 2.7's own class loses the context of servers.
+        known: list[Any] = await self.http.get_global_commands(self.application_id or 0)
+        if _outline(wanted) != _outline(known):
             await self.tree.sync()
             _log.info("commands were published", action="sync", commands=len(wanted))
 
 
-_KEPT = ("name", "description", "type", "options", "choices", "required", "autocomplete")
+_KEPT = (
+    "name", "description", "type", "options", "choices", "required", "autocomplete", "contexts",
+    "min_value", "max_value", "min_length", "max_length",
+)  # fmt: skip
 
 
 def _outline(described: list[dict[str, Any]]) -> str:
@@ -107,6 +122,17 @@ def point_at(settings: DoorSettings) -> None:
         Route.BASE = settings.api_base
     if settings.gateway_url:
         DiscordWebSocket.DEFAULT_GATEWAY = URL(settings.gateway_url)
+
+
+class _Backoff(ExponentialBackoff[Literal[False]]):
+    """discord.py would wait up to 17 minutes between two tries to reach the gateway."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._max = 5  # a random wait below 2 ** 5 seconds
+
+
+discord.client.ExponentialBackoff = _Backoff  # type: ignore[attr-defined,assignment]
 
 
 @asynccontextmanager

@@ -27,7 +27,7 @@ async def run_again(answer: Answer, submission: SubmissionId, mode: Mode | None 
     request = rerun.RerunRequest(viewer, submission, mode, display_here(answer.interaction))
     again = await rerun.rerun(door.store, door.clock, request)
     words = f"Submission #{submission} runs again as #{again.id}."
-    await answer.say(f"{words} {stored_words(again)}")
+    await answer.say(f"{words} {stored_words(answer.interaction, again)}")
 
 
 async def rank_again(answer: Answer, submission: SubmissionId) -> None:

@@ -34,9 +34,17 @@ def sheets(report: Report) -> tuple[Sheet, ...]:
     files: list[Attachment] = []
     for number, block in enumerate(report.blocks, start=1):
         text, file = _drawn(block, number)
+        if number > 1 and _begins_anew(report.blocks[number - 2], block):
+            text = f"\n{text}"
         parts += [text] if text else []
         files += [] if file is None else [file]
     return tuple(_packed(parts, files))
+
+
+def _begins_anew(before: Block, block: Block) -> bool:
+    """Whether a verdict follows the small print of another GPU type's, and wants some air."""
+    small_print = isinstance(before, Text) and before.tone is Tone.QUIET
+    return small_print and isinstance(block, Text) and block.tone in {Tone.GOOD, Tone.BAD}
 
 
 def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
@@ -46,8 +54,8 @@ def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
         case Table() | Chart():
             table = as_table(block) if isinstance(block, Chart) else block
             return _block(table.title, "\n".join(table_lines(table)), number, most=_TABLE)
-        case Log(title, text):
-            return _block(title, text, number)
+        case Log(title, text, syntax):
+            return _block(title, text, number, syntax=syntax)
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
         case Attachment(name, about=about):
@@ -66,12 +74,12 @@ def _paragraph(text: str, tone: Tone, number: int) -> tuple[str, Attachment | No
 
 
 def _block(
-    title: str, text: str, number: int, *, most: int = _BLOCK
+    title: str, text: str, number: int, *, most: int = _BLOCK, syntax: str = ""
 ) -> tuple[str, Attachment | None]:
     inside = unfenced(text)
     if len(inside) <= most:
-        return f"{line(title)}\n{fenced(text)}", None
-    name = f"{number}-{_slug(title)}.txt"
+        return f"{line(title)}\n{fenced(text, syntax)}", None
+    name = f"{number}-{_slug(title)}.{syntax or 'txt'}"
     data = clean(text).encode()[:FILE_BYTES]
     return f"{line(title)}: see {name}", Attachment(name, data)
 

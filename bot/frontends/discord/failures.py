@@ -8,7 +8,7 @@ import structlog
 from discord import app_commands
 
 from bot.domain.errors import StoreError, UserError
-from bot.frontends.discord.words import plain
+from bot.frontends.discord.words import plain, timed
 from runners.contract.runner import RunnerError
 
 _log = structlog.get_logger(__name__)
@@ -36,8 +36,8 @@ def words_for(error: BaseException) -> str | None:
             return None
         case UserError(code="wrong-channel", message=message):
             return message  # our own words, with channels that can be clicked
-        case UserError(message=message):
-            return plain(message)
+        case UserError(message=message, moments=moments):
+            return timed(message, moments)
         case app_commands.CheckFailure():
             return plain(str(leaf))
         case _:
@@ -59,7 +59,7 @@ def is_passing(error: BaseException) -> bool:
     """Whether Discord is away or overloaded, so that another try is worth it."""
     if isinstance(error, discord.HTTPException):
         return error.status >= 500 or error.status == 429
-    return isinstance(error, aiohttp.ClientError | TimeoutError | OSError)
+    return isinstance(error, discord.RateLimited | aiohttp.ClientError | TimeoutError | OSError)
 
 
 def _cause(error: BaseException) -> BaseException:

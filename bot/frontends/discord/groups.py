@@ -16,6 +16,11 @@ _DESCRIPTIONS = {
 }
 
 
+_OF_SERVERS = frozenset({"admin"})
+"""Groups that a person's roles decide about, so that they are of no use in direct messages."""
+_ON_SERVERS = app_commands.AppCommandContext(guild=True)
+
+
 def group(tree: Tree, name: str) -> app_commands.Group:
     """The group of this name, made when it is first asked for; a space leads into a subgroup."""
     parent_name, _, own_name = name.rpartition(" ")
@@ -23,7 +28,12 @@ def group(tree: Tree, name: str) -> app_commands.Group:
     found = (parent or tree).get_command(own_name)
     if isinstance(found, app_commands.Group):
         return found
-    made = app_commands.Group(name=own_name, description=_DESCRIPTIONS[name], parent=parent)
+    made = app_commands.Group(
+        name=own_name,
+        description=_DESCRIPTIONS[name],
+        parent=parent,
+        allowed_contexts=_ON_SERVERS if name in _OF_SERVERS else None,
+    )
     if parent is None:
         tree.add_command(made)
     return made

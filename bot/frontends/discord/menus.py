@@ -1,4 +1,4 @@
-"""Menus of GPU types, of which there may be more than one menu takes."""
+"""Questions that are answered within minutes: GPU types, of which there may be many, and a yes."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
@@ -16,27 +16,51 @@ MENU_S = 840.0
 Then: TypeAlias = Callable[[Answer, tuple[str, ...]], Awaitable[None]]
 
 
-class GpuMenus(discord.ui.View):
-    """As many menus as the GPU types need, 25 in each, and a button to go on."""
+class Question(discord.ui.View):
+    """A button that goes on once, with what is chosen by then."""
 
-    def __init__(self, gpus: Sequence[str], then: Then, *, label: str = "Submit") -> None:
+    def __init__(self, then: Then, label: str) -> None:
         super().__init__(timeout=MENU_S)
         self.then = then
-        self.menus = [GpuMenu(part) for part in in_menus(gpus)]
-        for menu in self.menus:
-            self.add_item(menu)
         self.add_item(Go(label))
+
+    def chosen(self) -> tuple[str, ...]:
+        """What is chosen by now; UserError when that is not enough."""
+        return ()
 
     async def go_on(self, interaction: discord.Interaction[Any]) -> None:
         """Go on with what is chosen by now, once."""
         async with answering(interaction) as answer:
-            chosen = tuple(gpu for menu in self.menus for gpu in menu.values)
-            if not chosen:
-                raise UserError("choose-gpu", "choose at least one GPU type, then press the button")
+            chosen = self.chosen()
             if self.is_finished():
-                raise UserError("answered", "this menu was used already; give the command again")
+                raise UserError("answered", "this was answered already; give the command again")
             self.stop()
             await self.then(answer, chosen)
+
+
+class GpuMenus(Question):
+    """As many menus as the GPU types need, 25 in each, and a button to go on."""
+
+    def __init__(self, gpus: Sequence[str], then: Then, *, label: str = "Submit") -> None:
+        super().__init__(then, label)
+        self.menus = [GpuMenu(part) for part in in_menus(gpus)]
+        for menu in self.menus:
+            self.add_item(menu)
+        self.left_out = tuple(gpus[sum(len(menu.options) for menu in self.menus) :])
+        """GPU types for which a message has no room; they can be named as an option."""
+
+    @override
+    def chosen(self) -> tuple[str, ...]:
+        found = tuple(gpu for menu in self.menus for gpu in menu.values)
+        if not found:
+            raise UserError("choose-gpu", "choose at least one GPU type, then press the button")
+        return found
+
+    def asking(self, words: str) -> str:
+        """The question, and how those GPU types are reached for which there is no room."""
+        if not self.left_out:
+            return words
+        return f"{words} ({len(self.left_out)} more can be named by the option `gpus`)"
 
 
 class GpuMenu(discord.ui.Select["GpuMenus"]):
@@ -56,14 +80,14 @@ class GpuMenu(discord.ui.Select["GpuMenus"]):
         await interaction.response.defer()
 
 
-class Go(discord.ui.Button["GpuMenus"]):
-    """Goes on with the chosen GPU types."""
+class Go(discord.ui.Button["Question"]):
+    """Goes on with what is chosen."""
 
     def __init__(self, label: str) -> None:
-        super().__init__(label=label, style=discord.ButtonStyle.primary)
+        super().__init__(label=label, style=discord.ButtonStyle.primary, row=4)
 
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        """Hand over to the menus."""
+        """Hand over to the question."""
         if self.view is not None:
             await self.view.go_on(interaction)

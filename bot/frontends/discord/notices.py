@@ -16,10 +16,10 @@ import discord
 import structlog
 
 from bot.domain.errors import StoreError
-from bot.domain.news import Letter, NewsKind
+from bot.domain.news import Letter, News, NewsKind, deadline_words
 from bot.frontends.discord import viewers
 from bot.frontends.discord.door import DOOR, Door
-from bot.frontends.discord.words import MOST, plain
+from bot.frontends.discord.words import MOST, plain, timed
 from bot.services.notify import still_wanted
 
 _log = structlog.get_logger(__name__)
@@ -101,10 +101,17 @@ class Notices:
             self.door.store, self.door.clock, news, reader.credentials
         ):
             return "not wanted any more, or not for this addressee"
-        text = plain(news.text)[:MOST]
+        text = (await self._words(news))[:MOST]
         if not letter.doubtful or not await self._stands_there(reader.channel, text):
             await reader.channel.send(text, nonce=f"news-{letter.id}")
         return None
+
+    async def _words(self, news: News) -> str:
+        """The news, with a deadline in each reader's own time zone."""
+        board = await self.door.store.boards.get(news.board)
+        if news.kind is not NewsKind.DEADLINE or board is None or board.deadline is None:
+            return plain(news.text)
+        return timed(news.text, {deadline_words(board.deadline): board.deadline})
 
     async def _reader(self, letter: Letter) -> _Reader | None:
         kind, _, number = letter.news.addressee.partition(":")

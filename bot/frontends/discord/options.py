@@ -67,6 +67,23 @@ async def own_submissions(
     ]
 
 
+async def own_tokens(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[int]]:
+    """The person's tokens whose number begins as typed."""
+    door = door_of(interaction)
+    try:
+        person = await door.person(interaction.user)
+        found = await door.store.tokens.of(person.id)
+    except StoreError:
+        return []
+    fitting = [each for each in found if str(each.id).startswith(current)]
+    return [
+        app_commands.Choice(name=f"{each.id}: {each.label}"[:_LONGEST], value=each.id)
+        for each in fitting[:MOST_CHOICES]
+    ]
+
+
 def choices(names: list[str]) -> list[app_commands.Choice[str]]:
     """As many suggestions as Discord takes; names too long for one can still be typed."""
     fitting = [name for name in names if 1 <= len(name) <= _LONGEST]

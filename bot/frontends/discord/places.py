@@ -19,6 +19,10 @@ class Place(BaseModel):
     in_guild: bool
     thread: int | None = None
     """The private thread of the submission; in direct messages there is none."""
+    direct: int | None = None
+    """The person's direct messages, where the channel takes no private thread or has lost it."""
+    unseen: bool = False
+    """Whether Discord takes neither, so that the person has to ask for the report."""
     live: int | None = None
     """The message that moves with the submission."""
     reported: int = 0
@@ -27,6 +31,11 @@ class Place(BaseModel):
     """The public line of a ranked submission."""
     opened: bool = False
     """Whether the public line has its thread."""
+
+    @property
+    def private(self) -> int:
+        """Where the person alone reads of the submission."""
+        return self.direct or self.thread or self.channel
 
 
 def display_here(interaction: discord.Interaction[Any]) -> NewDisplay:

@@ -5,17 +5,22 @@ matplotlib takes a second to load: only `illustrating` imports this, when a char
 
 import math
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import BytesIO
+from itertools import groupby
 from threading import Lock
 from typing import TypeAlias
 
 import matplotlib as mpl
+from anyascii import anyascii
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -30,6 +35,8 @@ _COLOURS = (
 )  # fmt: skip
 """Okabe and Ito's colours, which the colour-blind can tell apart, the light ones darkened."""
 _MARKERS = "osD^vP*X"
+_LINES = ("-", "--", ":")
+"""The ninth series has the first one's colour, and another line."""
 _WIDE = 8.0
 """Values that differ by more than this factor are drawn on a logarithmic axis."""
 _FEW_DECADES = 1000.0
@@ -38,10 +45,12 @@ _NARROW = 0.1
 """An axis shows at least this part of a value to both sides."""
 _MARGIN = 0.12
 """Inches around the drawing, which Discord would else show flush with the picture's edge."""
-_SHORT = 0.25
+_SHORT = 1 / 96
 """Days that the axis of times reaches to both sides of its middle, at the least."""
 _TITLE, _NAME, _PLACE = 64, 24, 16
 """Letters of a title's line, of a name in a legend, of a name along the axis."""
+_COLUMNS = 4
+"""Of a legend, at the most."""
 _LEVEL = 5
 """More names along the axis than this are written aslant."""
 _INTERVALS = 60
@@ -55,6 +64,7 @@ def png(chart: Chart) -> bytes:
     with _drawing:
         layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
         figure = Figure(figsize=(8, 4.5), dpi=150, facecolor=_PAPER, layout=layout)
+        FigureCanvasAgg(figure)  # by which widths can be measured before anything is drawn
         _draw(chart, figure)
         file = BytesIO()
         figure.savefig(file, format="png")
@@ -77,11 +87,20 @@ def _draw(chart: Chart, figure: Figure) -> None:
     axes.set_ylabel(shown(chart.y), color=_INK)
     _furnish(axes)
     if len(drawn) > 1:
-        names = [shown(series.name) for series in drawn]
+        _name_lines(lines, [shown(series.name) for series in drawn], figure)
+
+
+def _name_lines(lines: Sequence[Line2D], names: Sequence[str], figure: Figure) -> None:
+    """A legend in as many columns as there is room for."""
+    room = figure.bbox.width - 2 * _MARGIN * figure.dpi
+    for columns in range(min(len(lines), _COLUMNS), 0, -1):
         legend = figure.legend(
-            lines, names, loc="outside lower center", ncols=min(len(drawn), 4), labelcolor=_INK
+            lines, names, loc="outside lower center", ncols=columns, labelcolor=_INK
         )
         legend.set_frame_on(False)
+        if legend.get_window_extent().width <= room or columns == 1:
+            return
+        legend.remove()
 
 
 def _name_days(days: Sequence[datetime | str], axes: Axes) -> None:
@@ -114,7 +133,7 @@ def _line(series: Series, axes: Axes, number: int, names: Sequence[str]) -> Line
     (line,) = axes.plot(
         x,
         y,
-        linestyle="-" if series.stroke is Stroke.LINE else "none",
+        linestyle=_LINES[number // len(_COLOURS) % 3] if series.stroke is Stroke.LINE else "none",
         linewidth=1.6,
         color=colour,
         marker="o" if series.stroke is Stroke.DOTS else _MARKERS[number % len(_MARKERS)],
@@ -171,8 +190,21 @@ def _furnish(axes: Axes) -> None:
 
 
 def shown(text: str, most: int = _NAME) -> str:
-    """Anybody's words on one line, without what the font has no picture for."""
+    """Anybody's words on one line; in Latin letters what the font cannot draw, or draws mirrored.
+
+    matplotlib's own font is the only one that is sure to be there: it has no Chinese, Japanese or
+    Korean writing and no emoji. The tables beneath a picture have every name as it is written.
+    """
     font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
-    flat = one_line(text)
-    drawable = "".join(letter if font.get_char_index(ord(letter)) else "?" for letter in flat)
+    drawable = "".join(
+        run if plain else anyascii(run)
+        for plain, letters in groupby(one_line(text), lambda each: _is_plain(each, font))
+        for run in ("".join(letters),)
+    )
     return drawable if len(drawable) <= most else f"{drawable[: most - 1]}…"
+
+
+def _is_plain(letter: str, font: FT2Font) -> bool:
+    """Whether a letter has a picture, and is written from left to right."""
+    mirrored = unicodedata.bidirectional(letter) in {"R", "AL", "AN"}
+    return bool(font.get_char_index(ord(letter))) and not mirrored

@@ -1,108 +1,107 @@
-"""Makes and changes boards through this door: the zip, the GPU types, the dry run, the news."""
+"""Takes a task zip in: reads it, shows what it holds or changes, asks, and stores the release."""
 
 import asyncio
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import PurePath
 
 import discord
 
-from bot.domain.access import Access
-from bot.domain.archive import read_zip
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId
+from bot.domain.release import NewRelease
+from bot.domain.requirements import has_device
+from bot.domain.solutions import solutions
 from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import read_task
+from bot.domain.task_file import ParsedTask
+from bot.domain.task_lint import lint
+from bot.frontends.discord.announcing import season
 from bot.frontends.discord.answers import Answer
-from bot.frontends.discord.buttons import board_buttons
-from bot.frontends.discord.door import Door, door_of
-from bot.frontends.discord.menus import GpuMenus
-from bot.frontends.discord.viewers import of_room
-from bot.frontends.discord.words import MOST, line, plain
+from bot.frontends.discord.door import DOOR, Door, door_of
+from bot.frontends.discord.menus import GpuMenus, Question
+from bot.frontends.discord.wishes import WISH, Stand, Wish, read
 from bot.reports.blocks import Block, Report, Text, Tone
-from bot.services.publish import Change, PublishRequest, gpus_of, publish
-from bot.services.release import Draft, Released, Releasing
+from bot.reports.task_change import change_report
+from bot.services.publish import NO_BOARD, Change, PublishRequest, gpus_of, publish, vet
 from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Verdict
 
 ZIP_BYTES = 10 << 20
-_INTRODUCTION = 1200
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What a person wants of a board, whatever its task is."""
-
-    person: PersonId
-    name: str
-    gpus: tuple[str, ...]
-    deadline: datetime | None
-    endless: bool = False
-    as_admin: bool = False
-    access: Access | None = None
-
-    def request(self, task: TaskDefinition) -> PublishRequest:
-        """The wish with its task."""
-        return PublishRequest(
-            person=self.person,
-            task=task,
-            name=self.name,
-            gpus=self.gpus,
-            deadline=self.deadline,
-            endless=self.endless,
-            as_admin=self.as_admin,
-            access=self.access,
-        )
+AGREED = "Check and publish"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A wish with the task that was read for it."""
+    """A wish with the zip that came for it, and the task that was read in it."""
 
-    bundle: TaskBundle
-    request: PublishRequest
+    wish: Wish
+    zip: bytes
+    task: TaskDefinition
+
+    @property
+    def request(self) -> PublishRequest:
+        """What is to be published."""
+        return self.wish.request(self.task)
 
 
-async def read_zip_of(attachment: discord.Attachment) -> TaskBundle:
-    """The files of a task; UserError before anything too large is fetched."""
+async def plan_for(attachment: discord.Attachment, wish: Wish, answer: Answer) -> Plan:
+    """The task of a zip, shown as it was read; UserError with file and line when it is not one."""
     if attachment.size > ZIP_BYTES:
         raise UserError(
             "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are taken"
         )
     data = await attachment.read()
-    return await asyncio.to_thread(read_zip, data, name=PurePath(attachment.filename).stem)
+    wish = replace(wish, zip_name=PurePath(attachment.filename).stem)
+    bundle, parsed = await asyncio.to_thread(read, data, wish)
+    await answer.show(_found(bundle, parsed))
+    return Plan(wish, data, parsed.task)
 
 
-async def plan(bundle: TaskBundle, wish: Wish, answer: Answer) -> Plan:
-    """The task of the bundle, shown as it was read."""
-    parsed = await asyncio.to_thread(read_task, bundle)
-    task = parsed.task
-    found = (
-        f"{len(task.tests)} tests, {len(task.benchmarks)} benchmarks, {len(task.files)} files, "
-        f"ranked by {task.ranking_by}"
+def _found(bundle: TaskBundle, parsed: ParsedTask) -> Report:
+    """What the zip holds, and what could be better about it."""
+    task, shipped = parsed.task, solutions(bundle)
+    right = sum(each.expect is Verdict.PASSED for each in shipped)
+    counts = (
+        _counted(len(task.tests), "test"),
+        _counted(len(task.benchmarks), "benchmark"),
+        _counted(len(task.files), "file"),
+        f"{right} right and {_counted(len(shipped) - right, 'wrong solution')}",
     )
-    blocks: list[Block] = [Text(found)]
-    blocks += [Text(warning, Tone.QUIET) for warning in parsed.warnings]
-    await answer.show(Report(f"Task {task.name}", tuple(blocks)))
-    return Plan(bundle, wish.request(task))
+    blocks: list[Block] = [Text(f"{', '.join(counts)}; ranked by {task.ranking_by}")]
+    remarks = (each.message for each in lint(task, shipped))
+    blocks += [Text(f"warning: {words}") for words in (*parsed.warnings, *remarks)]
+    return Report(f"Task {task.name}", tuple(blocks))
 
 
-async def choose_gpus(plan: Plan, answer: Answer) -> None:
-    """Release on the GPU types that are known, or ask for them."""
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+async def create(plan: Plan, answer: Answer) -> None:
+    """Hand in a new board for the GPU types that are named, or ask for them first."""
     door = door_of(answer.interaction)
-    board = await door.store.boards.find(plan.request.board_name)
-    if board is not None or plan.request.gpus:
-        await release(plan, answer)
+    plan = replace(plan, wish=replace(plan.wish, onto=NO_BOARD))
+    if plan.wish.gpus:
+        await hand_in(plan, answer)
         return
-    gpus = sorted(await _offered(door) | set(gpus_of(plan.request, None)))
+    offered = await _offered(door) | set(plan.task.gpus)
+    gpus = sorted(gpu for gpu in offered if has_device(plan.task, gpu))
     if not gpus:
-        raise UserError("no-gpu", "no worker lives, and the task names no GPU types; start one")
+        raise UserError(
+            "no-gpu",
+            f"no worker lives that has a GPU type for this task (device {plan.task.device}), and "
+            "task.yml names none; start a worker, or name GPU types by the option gpus",
+        )
+    await vet(door.store, door.clock, replace(plan, wish=_on(plan.wish, gpus)).request)
 
     async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
-        await release(replace(plan, request=replace(plan.request, gpus=chosen)), answer)
+        await hand_in(replace(plan, wish=_on(plan.wish, chosen)), answer)
 
-    menus = GpuMenus(gpus, go_on, label="Check and publish")
-    await answer.say("Choose the board's GPU types:", menus)
+    menus = GpuMenus(gpus, go_on, label=AGREED)
+    await answer.say(menus.asking("Choose the board's GPU types:"), menus)
+
+
+def _on(wish: Wish, gpus: tuple[str, ...] | list[str]) -> Wish:
+    return replace(wish, gpus=tuple(gpus))
 
 
 async def _offered(door: Door) -> set[str]:
@@ -114,75 +113,62 @@ async def _offered(door: Door) -> set[str]:
     }
 
 
-async def release(plan: Plan, answer: Answer) -> None:
-    """Run the task's own solutions, publish, and tell the channel of a new board."""
+async def update(plan: Plan, board: Board, answer: Answer) -> None:
+    """Show what the next version changes; hand it in when the person agrees."""
     door = door_of(answer.interaction)
-    telling: list[asyncio.Task[None]] = []
+    plan = replace(plan, wish=replace(plan.wish, onto=board.task_version))
+    await vet(door.store, door.clock, plan.request)
+    report = await asyncio.to_thread(_change, board, await _present(door, board), plan)
+    await answer.show(report)
+    if len(report.blocks) == 1 and isinstance(report.blocks[0], Text):
+        await reconfigure(board, plan.wish, answer)  # who may see it can differ nevertheless
+        return
 
-    def tell(words: str) -> None:
-        telling.append(asyncio.create_task(answer.say(line(words))))
+    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+        del chosen
+        await hand_in(plan, answer)
 
-    releasing = Releasing(door.store, door.clock, door.runners, tell)
-    try:
-        (released,) = await releasing.release([Draft(plan.bundle, plan.request)])
-    finally:
-        await asyncio.gather(*telling, return_exceptions=True)
-    await _show(door, released, answer)
+    words = "New submissions are judged by the new version; old scores stay with theirs."
+    await answer.say(f"{words} Nothing is changed yet.", Question(go_on, AGREED))
 
 
-async def reconfigure(board: Board, wish: Wish, answer: Answer) -> None:
-    """Change a board's deadline, or who may see it, alone."""
-    door = door_of(answer.interaction)
+def _change(board: Board, before: TaskDefinition, plan: Plan) -> Report:
+    wish = plan.wish
+    deadline = None if wish.endless else wish.deadline or board.deadline
+    gpus = gpus_of(plan.request, board)
+    return change_report(board, before, plan.task, gpus=gpus, deadline=deadline)
+
+
+async def _present(door: Door, board: Board) -> TaskDefinition:
     version = await door.store.boards.version(board.task_version)
     if version is None:
         raise LookupError(f"board {board.name} has no task version {board.task_version}")
-    published = await publish(door.store, door.clock, wish.request(version.definition))
-    await _show(door, Released(published, ()), answer)
+    return version.definition
 
 
-async def _show(door: Door, released: Released, answer: Answer) -> None:
-    published = released.published
+async def hand_in(plan: Plan, answer: Answer) -> None:
+    """Store what is to be proven; from here on it survives this process and this interaction."""
+    door = door_of(answer.interaction)
+    await vet(door.store, door.clock, plan.request)
+    stand = Stand.here(answer.interaction)
+    wish = WISH.dump_json(plan.wish).decode()
+    new = NewRelease(DOOR, plan.wish.person, plan.zip, wish, stand.model_dump_json())
+    await door.store.releases.add(new)
+    await answer.say(
+        "The task's own solutions run now; nothing is published unless they end as they must. "
+        "A private thread follows them live and has the outcome; where I can make none, I write "
+        "to you directly."
+    )
+
+
+async def reconfigure(board: Board, wish: Wish, answer: Answer) -> None:
+    """Change a board's deadline, its GPU types, or who may see it, alone."""
+    door = door_of(answer.interaction)
+    task = await _present(door, board)
+    published = await publish(door.store, door.clock, replace(wish, onto=None).request(task))
     board = published.board
-    words = f"{board.name} on {', '.join(board.gpus)}: {published.change}"
-    blocks: list[Block] = [Text(f"{words}, task version {published.version}", Tone.GOOD)]
-    blocks += [
-        Text(f"not run on {report.gpu}: {report.obstacle}", Tone.QUIET)
-        for report in released.reports
-        if not report.dry_run
-    ]
-    await answer.show(Report(f"Leaderboard {board.name}", tuple(blocks)))
+    changed = published.change is not Change.UNCHANGED
+    words = "changed" if changed else "everything was so already"
+    text = Text(f"{board.name} on {', '.join(board.gpus)}: {words}", Tone.GOOD)
+    await answer.show(Report(f"Leaderboard {board.name}", (text,)))
     await answer.say(season(board.deadline))
-    if published.change is Change.CREATED:
-        await _announce(door, board, answer)
-    elif published.change is Change.NEW_VERSION:
-        question = "Judge everyone's best submission by the new version, too?"
-        await answer.say(question, board_buttons(board, published.version, rejudge=True))
-
-
-async def _announce(door: Door, board: Board, answer: Answer) -> None:
-    """Tell the channel; where that is not allowed the board is made nevertheless."""
-    channel = answer.interaction.channel
-    client, room = answer.interaction.client, answer.interaction.channel_id or 0
-    if not board.access.admits(of_room(client, room)):
-        await answer.say("Not everyone here may see this board, so nobody was told of it.")
-        return
-    version = await door.store.boards.version(board.task_version)
-    if version is None or not isinstance(channel, discord.abc.Messageable):
-        return
-    about = plain(version.definition.description.strip())
-    if len(about) > _INTRODUCTION:
-        about = f"{about[:_INTRODUCTION]}… (`/leaderboard task` has the rest)"
-    head = f"**New leaderboard: {line(board.name)}** on {line(', '.join(board.gpus))}"
-    text = f"{head}\n{season(board.deadline)}\n{about}"
-    try:
-        await channel.send(text[:MOST], view=board_buttons(board, 1, rejudge=False))
-    except discord.Forbidden:
-        await answer.say("I may not write in this channel, so nobody was told of the board.")
-
-
-def season(deadline: datetime | None) -> str:
-    """Until when a board is open, in the reader's own time zone."""
-    if deadline is None:
-        return "It has no deadline."
-    at = int(deadline.timestamp())
-    return f"It closes <t:{at}:F> (<t:{at}:R>)."

@@ -11,12 +11,14 @@ from bot.domain.errors import SetupError
 from bot.frontends.discord.client import PodiumClient, connected
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.notices import delivering
+from bot.frontends.discord.proving import proving
 from bot.frontends.discord.showing.showing import showing
 
 _log = structlog.get_logger(__name__)
 
 AGAIN_S = 5.0
-MOST_S = 120.0
+MOST_S = 30.0
+"""The longest wait between two logins."""
 
 
 async def serve(door: Door, settings: DoorSettings, stop: asyncio.Event) -> None:
@@ -48,7 +50,7 @@ async def _session(client: PodiumClient, door: Door, stop: asyncio.Event) -> Non
     line = asyncio.create_task(client.connect(reconnect=True), name="gateway")
     stopping = asyncio.create_task(stop.wait(), name="stopping")
     try:
-        async with showing(client, door), delivering(client, door):
+        async with showing(client, door), delivering(client, door), proving(client, door):
             await asyncio.wait({line, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         stopping.cancel()

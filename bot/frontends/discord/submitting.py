@@ -14,7 +14,9 @@ from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.guilds import require_room
 from bot.frontends.discord.menus import GpuMenus
 from bot.frontends.discord.places import display_here
+from bot.frontends.discord.rooms import takes_threads
 from bot.frontends.discord.viewers import viewer_of
+from bot.frontends.discord.words import plain
 from bot.services.lookup import find_board
 from bot.services.submit import submit
 from runners.contract.task import Mode
@@ -53,7 +55,7 @@ async def take_in(answer: Answer, upload: Upload) -> None:
             raise
         await _ask_for_gpus(door, answer, upload)
         return
-    await answer.say(stored_words(stored))
+    await answer.say(stored_words(answer.interaction, stored))
 
 
 async def _store(door: Door, interaction: discord.Interaction[Any], upload: Upload) -> Submission:
@@ -69,12 +71,17 @@ async def _store(door: Door, interaction: discord.Interaction[Any], upload: Uplo
     return await submit(door.store, door.clock, request)
 
 
-def stored_words(submission: Submission) -> str:
+def stored_words(interaction: discord.Interaction[Any], submission: Submission) -> str:
     """What is said at once; everything else comes with the submission's own messages."""
     gpus = ", ".join(submission.gpus)
+    stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
+    if interaction.guild_id is None:
+        return f"{stored} This conversation follows it live."
+    if takes_threads(interaction.app_permissions):
+        return f"{stored} A private thread follows it live."
     return (
-        f"Submission #{submission.id} is stored: {submission.mode} on {gpus}. "
-        "Its thread, or this conversation, follows it live."
+        f"{stored} I may not open a private thread here, so I follow it in your direct messages; "
+        f"`/submission show id:{submission.id}` has the report as well."
     )
 
 
@@ -86,4 +93,5 @@ async def _ask_for_gpus(door: Door, answer: Answer, upload: Upload) -> None:
     async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
         await take_in(answer, replace(upload, gpus=chosen))
 
-    await answer.say("Choose the GPU types to run on:", GpuMenus(board.gpus, go_on))
+    menus = GpuMenus(board.gpus, go_on)
+    await answer.say(menus.asking("Choose the GPU types to run on:"), menus)

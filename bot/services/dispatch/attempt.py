@@ -10,6 +10,7 @@ import structlog
 
 from bot.domain.errors import StoreError
 from bot.domain.job import Job
+from bot.domain.reference import as_candidate
 from bot.domain.scoring import score
 from bot.ports import Store
 from bot.services.dispatch.config import DispatchConfig
@@ -92,14 +93,16 @@ class Attempt:
         version = await self._store.boards.version(submission.task_version)
         if version is None:
             raise LookupError(f"task version {submission.task_version} of a job is not there")
+        task = version.definition
+        own = self.job.of_the_house
         return EvaluationRequest(
             request_id=f"job-{self.job.id}",
-            task=version.definition,
+            task=as_candidate(task) if own else task,
             source=await self._store.submissions.source(submission.id),
             mode=self.job.mode,
             gpu=self.job.gpu,
             nonce=secrets.token_hex(16) if self.job.mode is Mode.RANKED else None,
-            rounds=self._config.rounds,
+            rounds=None if own else self._config.rounds,
             limits=self._config.limits,
         )
 
@@ -156,7 +159,7 @@ class Attempt:
         match self._stop:
             case Stop.CANCELLED:
                 await self._insist(lambda: self._store.jobs.end_cancelled(job.id, job.fence))
-            case Stop.DRAINED if not self.started:
+            case Stop.DRAINED if not self.started or self.job.of_the_house:
                 await self._give_back()
             case Stop.DRAINED:
                 await self._lose("the worker was stopped")

@@ -41,5 +41,5 @@ class DispatchConfig:
     progress_s: float = 0.25
     """Between progress events of one job within one stage."""
     rounds: RoundPolicy | None = None
-    """Other rounds than those of the mode."""
+    """Other rounds than those of the mode; the house's own jobs have those of the mode always."""
     limits: Limits = field(default_factory=Limits)

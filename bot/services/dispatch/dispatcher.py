@@ -177,9 +177,12 @@ class Dispatcher:
                     await self._pool.doubtful.wait()
 
     async def _drain(self, patience_s: float) -> None:
-        """Let running work end by itself for a while, then stop it; start nothing more."""
+        """Let running work end by itself for a while, then stop it; start nothing more.
+
+        For the house's own work nobody waits: it begins anew elsewhere, or later.
+        """
         for attempt in self._held.values():
-            if not attempt.started:
+            if not attempt.started or attempt.job.of_the_house:
                 attempt.stop(Stop.DRAINED)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=patience_s)

@@ -17,5 +17,5 @@ class MemoryAudit:
         texts = storable(action), storable(subject), storable(reason)
         self._tables.audit.append(AuditRow(actor, *texts, now))
 
-    async def rows(self, limit: int = 100) -> tuple[AuditRow, ...]:
-        return tuple(reversed(self._tables.audit))[:limit]
+    async def rows(self, limit: int = 100, skip: int = 0) -> tuple[AuditRow, ...]:
+        return tuple(reversed(self._tables.audit))[skip : skip + limit]

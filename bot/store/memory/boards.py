@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
 from bot.store.memory.tables import Tables
 from bot.store.refusals import board_exists
@@ -37,8 +37,16 @@ class MemoryBoards:
         )
         return stored
 
-    async def add_version(self, board: BoardId, task: TaskDefinition, digest: str) -> TaskVersion:
+    async def add_version(
+        self,
+        board: BoardId,
+        task: TaskDefinition,
+        digest: str,
+        onto: TaskVersionId | None = None,
+    ) -> TaskVersion:
         stored = self._existing(board)
+        if onto is not None and stored.task_version != onto:
+            raise board_moved(stored.name)
         versions = await self.versions(board)
         version = next((known for known in versions if known.digest == digest), None)
         if version is None:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain.errors import StoreError
-from bot.domain.ids import EventId, JobId, SubmissionId
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, place_in_line
+from bot.domain.reference import machine_of
 from bot.domain.score import ScoreValue
 from bot.ports import Beat, Claim, StoredEvaluation
 from bot.store.memory.tables import Pool, Tables
@@ -63,11 +64,20 @@ class MemoryJobs:
             return False
         now = self._tables.clock.now()
         self._tables.evaluations[job] = StoredEvaluation(job, held.gpu, evaluation, now)
-        if score is not None:
+        if score is not None and held.of_the_house:
+            self._time_reference(held, evaluation, score)
+        elif score is not None:
             self._tables.scores[job] = score
             self._tables.untold.append(job)
         self._tables.put(after_success(held, now))
         return True
+
+    def _time_reference(self, job: Job, evaluation: Evaluation, value: ScoreValue) -> None:
+        machine, now = machine_of(evaluation.environment), self._tables.clock.now()
+        for key, row in self._tables.references.items():
+            if row.submission == job.submission:
+                timed = replace(row, value=value, machine=storable(machine), at=now)
+                self._tables.references[key] = timed
 
     async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
         held = self._tables.held(job, fence)
@@ -106,6 +116,15 @@ class MemoryJobs:
             else:
                 self._tables.put(replace(job, cancel_requested=True))
         return len(affected)
+
+    async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
+        found = self._tables.jobs.values()
+        unfinished = {
+            job.submission
+            for job in found
+            if job.person == person and job.state not in FINAL_STATES
+        }
+        return tuple(sorted(unfinished))
 
     async def reap(self) -> int:
         now = self._tables.clock.now()

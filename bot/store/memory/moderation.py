@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, RateLimit
-from bot.store.memory.tables import Tables
+from bot.store.memory.tables import Pool, Tables
 from bot.store.text import storable
 from runners.contract.task import Mode
 
@@ -15,18 +15,20 @@ class MemoryModeration:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._bans: dict[PersonId, str] = {}
         self._notice: str | None = None
         self._rooms: set[tuple[str, str]] = set()
 
     async def ban(self, person: PersonId, reason: str) -> None:
-        self._bans[person] = storable(reason)
+        self._tables.bans[person] = storable(reason)
 
     async def unban(self, person: PersonId) -> bool:
-        return self._bans.pop(person, None) is not None
+        return self._tables.bans.pop(person, None) is not None
 
     async def ban_of(self, person: PersonId) -> str | None:
-        return self._bans.get(person)
+        return self._tables.bans.get(person)
+
+    async def bans(self) -> dict[PersonId, str]:
+        return dict(self._tables.bans)
 
     async def exclude(self, exclusion: Exclusion) -> None:
         kept = replace(exclusion, reason=storable(exclusion.reason))
@@ -47,6 +49,31 @@ class MemoryModeration:
 
     async def pause_notice(self) -> str | None:
         return self._notice
+
+    async def pause_board(self, board: BoardId, notice: str) -> None:
+        self._tables.board_pauses[board] = storable(notice)
+
+    async def resume_board(self, board: BoardId) -> bool:
+        return self._tables.board_pauses.pop(board, None) is not None
+
+    async def board_pauses(self) -> dict[BoardId, str]:
+        return dict(self._tables.board_pauses)
+
+    async def pause_pool(self, gpu: str, notice: str) -> None:
+        pool = self._tables.pools.get(gpu, Pool())
+        self._tables.pools[gpu] = replace(pool, paused=True, notice=storable(notice))
+
+    async def resume_pool(self, gpu: str) -> bool:
+        pool = self._tables.pools.get(gpu, Pool())
+        if not pool.paused:
+            return False
+        self._tables.pools[gpu] = replace(pool, paused=False, notice="")
+        self._tables.announce(gpu)
+        return True
+
+    async def pool_pauses(self) -> dict[str, str]:
+        pools = sorted(self._tables.pools.items())
+        return {gpu: pool.notice for gpu, pool in pools if pool.paused}
 
     async def open_room(self, house: str, room: str) -> None:
         self._rooms.add((house, room))
@@ -75,22 +102,4 @@ class MemoryModeration:
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
     ) -> tuple[RateLimit, datetime] | None:
-        reached = [
-            (limit, counted)
-            for limit in self._tables.limits.values()
-            if limit.board in {None, board} and limit.mode in {None, mode}
-            if (counted := self._counted(limit, person, now)) is not None
-        ]
-        return max(reached, key=lambda each: each[1] + each[0].window, default=None)
-
-    def _counted(self, limit: RateLimit, person: PersonId, now: datetime) -> datetime | None:
-        """When the submission was made that would have to leave the window for one more."""
-        made = sorted(
-            one.created_at
-            for one in self._tables.submissions.values()
-            if one.person == person
-            and limit.board in {None, one.board}
-            and limit.mode in {None, one.mode}
-            and one.created_at > now - limit.window
-        )
-        return made[-limit.most] if len(made) >= limit.most else None
+        return self._tables.limited_by(person, board, mode, now)

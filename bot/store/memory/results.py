@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.domain.ids import SubmissionId, TaskVersionId
+from bot.domain.ids import SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.score import Score
 from bot.ports import Outcome, Refusal, StoredEvaluation
 from bot.store.memory.tables import Tables
@@ -59,7 +59,8 @@ class MemoryResults:
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
             refused = stored.evaluation.verdict is not Verdict.PASSED
             here = submission.task_version == version and stored.gpu == gpu
-            if refused and here and submission.mode is Mode.RANKED:
+            own = is_the_houses(submission.id)
+            if refused and here and submission.mode is Mode.RANKED and not own:
                 found.append(
                     Refusal(
                         submission=submission.id,
@@ -80,9 +81,20 @@ class MemoryResults:
         found = [
             stored
             for stored in self._tables.evaluations.values()
-            if stored.gpu == gpu and self._version_of(stored) == version
+            if stored.gpu == gpu
+            and self._version_of(stored) == version
+            and not self._tables.jobs[stored.job].of_the_house
         ]
         newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
+        return tuple(stored.evaluation.wall_s for stored in newest[:limit])
+
+    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+        found = [
+            stored
+            for stored in self._tables.evaluations.values()
+            if stored.gpu == gpu and not self._tables.jobs[stored.job].of_the_house
+        ]
+        newest = sorted(found, key=lambda stored: stored.job, reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
 
     def _version_of(self, stored: StoredEvaluation) -> TaskVersionId:

@@ -3,7 +3,8 @@
 from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
 
-from bot.domain.ids import PersonId
+from bot.domain.ids import BoardId, PersonId, is_the_houses
+from bot.domain.person import HOUSE
 from bot.ports import DayCount
 from bot.store.memory.tables import Tables
 from runners.contract.verdict import Verdict
@@ -16,15 +17,24 @@ class MemoryStatistics:
         self._tables = tables
 
     async def people(self) -> int:
-        return len(self._tables.people)
+        return sum(each.identity != HOUSE for each in self._tables.people.values())
+
+    async def participants(self) -> dict[BoardId, int]:
+        made = self._tables.submissions.values()
+        own = {
+            (each.board, each.person) for each in made if each.id not in self._tables.judged_again
+        }
+        return dict(Counter(board for board, _ in own))
 
     async def days(self, since: datetime) -> tuple[DayCount, ...]:
         found: dict[date, list[PersonId]] = defaultdict(list)
         for each in self._tables.submissions.values():
-            if each.created_at >= since:
+            if each.created_at >= since and not is_the_houses(each.id):
                 found[each.created_at.astimezone(UTC).date()].append(each.person)
         return tuple(DayCount(day, len(who), len(set(who))) for day, who in sorted(found.items()))
 
     async def verdicts(self, since: datetime) -> dict[Verdict, int]:
-        stored = self._tables.evaluations.values()
+        jobs = self._tables.jobs
+        everything = self._tables.evaluations.values()
+        stored = [each for each in everything if not jobs[each.job].of_the_house]
         return dict(Counter(each.evaluation.verdict for each in stored if each.at >= since))

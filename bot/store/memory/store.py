@@ -8,6 +8,8 @@ from bot.store.memory.jobs import MemoryJobs
 from bot.store.memory.moderation import MemoryModeration
 from bot.store.memory.news import MemoryListeners, MemoryOutbox
 from bot.store.memory.people import MemoryPeople
+from bot.store.memory.references import MemoryReferences
+from bot.store.memory.releases import MemoryReleases
 from bot.store.memory.results import MemoryResults
 from bot.store.memory.statistics import MemoryStatistics
 from bot.store.memory.submissions import MemorySubmissions
@@ -28,9 +30,11 @@ class MemoryStore:
         self.jobs = MemoryJobs(tables)
         self.workers = MemoryWorkers(clock)
         self.results = MemoryResults(tables)
+        self.references = MemoryReferences(tables, self.submissions)
         self.moderation = MemoryModeration(tables)
         self.tokens = MemoryTokens(tables)
         self.displays = MemoryDisplays(tables)
+        self.releases = MemoryReleases(clock)
         self.statistics = MemoryStatistics(tables)
         self.listeners = MemoryListeners()
         self.outbox = MemoryOutbox(tables)

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from bot.domain.errors import StoreError
-from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId
+from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, is_the_houses
 from bot.domain.job import Job, JobState, submission_state
+from bot.domain.moderation import banned
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
 from bot.store.memory.tables import Pool, Shown, Tables
 from bot.store.sources import source_hash
@@ -18,10 +19,15 @@ class MemorySubmissions:
         self._tables = tables
 
     async def add(self, submission: NewSubmission) -> Submission:
+        self._admit(submission)
+        return self.put(submission, SubmissionId(self._tables.next_id()))
+
+    def put(self, submission: NewSubmission, number: SubmissionId) -> Submission:
+        """Store it under this number, with its jobs."""
         digest = source_hash(submission.source)
         self._tables.sources.setdefault(digest, submission.source)
         stored = Submission(
-            id=SubmissionId(self._tables.next_id()),
+            id=number,
             person=submission.person,
             board=submission.board,
             task_version=submission.task_version,
@@ -33,6 +39,8 @@ class MemorySubmissions:
             created_at=self._tables.clock.now(),
         )
         self._tables.submissions[stored.id] = stored
+        if submission.judged_again:
+            self._tables.judged_again.add(stored.id)
         if submission.display is not None:
             shown = Shown(submission.display.door, storable(submission.display.place))
             self._tables.displays[stored.id] = shown
@@ -41,12 +49,29 @@ class MemorySubmissions:
             self._tables.put(self._new_job(submission, stored, gpu))
         return stored
 
+    def _admit(self, new: NewSubmission) -> None:
+        """UserError for what a ban or a limit keeps out."""
+        if new.judged_again:
+            return
+        reason = self._tables.bans.get(new.person)
+        if reason is not None:
+            raise banned(reason)
+        now = self._tables.clock.now()
+        reached = self._tables.limited_by(new.person, new.board, new.mode, now)
+        if reached is not None:
+            limit, counted = reached
+            raise limit.refusal(counted, now)
+
     async def get(self, submission: SubmissionId) -> Submission | None:
         stored = self._tables.submissions.get(submission)
         return None if stored is None else self._current(stored)
 
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
-        found = (one for one in self._tables.submissions.values() if one.board == board)
+        found = (
+            one
+            for one in self._tables.submissions.values()
+            if one.board == board and not is_the_houses(one.id)
+        )
         return tuple(self._current(one) for one in sorted(found, key=lambda one: one.id))
 
     async def source(self, submission: SubmissionId) -> str:

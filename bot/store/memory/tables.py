@@ -33,6 +33,7 @@ class Pool:
 
     max_running: int | None = None
     paused: bool = False
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,17 @@ class Posted:
     refusal: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TimedReference:
+    """The reference of one task version on one GPU type."""
+
+    submission: SubmissionId | None = None
+    value: ScoreValue | None = None
+    machine: str = ""
+    at: datetime | None = None
+    noted: bool = False
+
+
 @dataclass(slots=True)
 class Tables:
     """What Postgres keeps in its tables."""
@@ -77,7 +89,11 @@ class Tables:
     events: list[JobEvent] = field(default_factory=list)
     evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
     scores: dict[JobId, ScoreValue] = field(default_factory=dict)
+    references: dict[tuple[TaskVersionId, str], TimedReference] = field(default_factory=dict)
     exclusions: dict[SubmissionId, Exclusion] = field(default_factory=dict)
+    bans: dict[PersonId, str] = field(default_factory=dict)
+    board_pauses: dict[BoardId, str] = field(default_factory=dict)
+    judged_again: set[SubmissionId] = field(default_factory=set)
     limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
     untold: list[JobId] = field(default_factory=list)
@@ -99,11 +115,38 @@ class Tables:
             _drop(of_submission, doomed)
         self.events = [event for event in self.events if event.submission not in doomed]
         versions = [each.id for each in self.versions.values() if each.board == board]
+        _drop(self.references, [key for key in self.references if key[0] in versions])
         _drop(self.versions, versions)
         self.untold = [job for job in self.untold if job in self.scores]
         _drop(self.outbox, [key for key, row in self.outbox.items() if row.news.board == board])
+        self.board_pauses.pop(board, None)
         _drop(self.limits, [key for key in self.limits if key[0] == board])
         del self.boards[board]
+
+    def limited_by(
+        self, person: PersonId, board: BoardId, mode: Mode, now: datetime
+    ) -> tuple[RateLimit, datetime] | None:
+        """The limit that the person has reached and that lifts last, and what counts for it."""
+        reached = [
+            (limit, counted)
+            for limit in self.limits.values()
+            if limit.board in {None, board} and limit.mode in {None, mode}
+            if (counted := self._counted(limit, person, now)) is not None
+        ]
+        return max(reached, key=lambda each: each[1] + each[0].window, default=None)
+
+    def _counted(self, limit: RateLimit, person: PersonId, now: datetime) -> datetime | None:
+        """When the submission was made that would have to leave the window for one more."""
+        made = sorted(
+            one.created_at
+            for one in self.submissions.values()
+            if one.person == person
+            and one.id not in self.judged_again
+            and limit.board in {None, one.board}
+            and limit.mode in {None, one.mode}
+            and one.created_at > now - limit.window
+        )
+        return made[-limit.most] if len(made) >= limit.most else None
 
     def jobs_of(self, submission: SubmissionId) -> tuple[Job, ...]:
         """A submission's jobs, by GPU."""

@@ -15,8 +15,8 @@ class PostgresAudit:
     async def record(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
         await self._database.rows("audit.record", actor, action, subject, reason, self._clock.now())
 
-    async def rows(self, limit: int = 100) -> tuple[AuditRow, ...]:
-        found = await self._database.rows("audit.rows", limit)
+    async def rows(self, limit: int = 100, skip: int = 0) -> tuple[AuditRow, ...]:
+        found = await self._database.rows("audit.rows", limit, skip)
         return tuple(
             AuditRow(
                 actor=None if row["actor"] is None else PersonId(row["actor"]),

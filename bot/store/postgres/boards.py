@@ -7,7 +7,7 @@ import asyncpg
 
 from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
 from bot.ports import Clock
 from bot.store.postgres import rows
@@ -64,10 +64,19 @@ class PostgresBoards:
             _, stored = await self._use(connection, BoardId(added), task, digest)
         return rows.board(stored)
 
-    async def add_version(self, board: BoardId, task: TaskDefinition, digest: str) -> TaskVersion:
+    async def add_version(
+        self,
+        board: BoardId,
+        task: TaskDefinition,
+        digest: str,
+        onto: TaskVersionId | None = None,
+    ) -> TaskVersion:
         async with self._database.transaction() as connection:
-            if await connection.fetchval(query("boards.lock"), board) is None:
+            locked = await connection.fetchrow(query("boards.lock"), board)
+            if locked is None:
                 raise _unknown(board)
+            if onto is not None and locked["task_version"] != onto:
+                raise board_moved(locked["name"])
             version, _ = await self._use(connection, board, task, digest)
         return rows.task_version(version)
 
@@ -96,6 +105,7 @@ class PostgresBoards:
             if await connection.fetchval(query("boards.lock_whole"), board) is None:
                 return False
             doomed = [row["id"] for row in await connection.fetch(query("boards.doomed"), board)]
+            await connection.execute(query("boards.drop_references"), board)
             for name in _OF_SUBMISSIONS:
                 await connection.execute(query(name), doomed)
             for name in _OF_BOARD:

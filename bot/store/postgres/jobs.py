@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.domain.errors import StoreError
-from bot.domain.ids import EventId, JobId, SubmissionId
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import Job, JobEvent, JobState
+from bot.domain.reference import machine_of
 from bot.domain.score import ScoreValue
 from bot.ports import Beat, Claim, Clock
 from bot.store.postgres import rows
@@ -90,6 +91,7 @@ class PostgresJobs:
             None if score is None else score.time_ns,
             None if score is None else score.half_width_ns,
             self._clock.now(),
+            machine_of(evaluation.environment),
         )
         return row is not None
 
@@ -128,6 +130,10 @@ class PostgresJobs:
             await _move(connection, queued, now)
             await connection.execute(query("jobs.ask_to_stop"), running)
         return len(jobs)
+
+    async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
+        found = await self._database.rows("jobs.unfinished_of", person)
+        return tuple(SubmissionId(row["submission"]) for row in found)
 
     async def reap(self) -> int:
         reaped = 0

@@ -1,14 +1,20 @@
 """Bans, exclusions, limits and the pause, in Postgres."""
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from asyncpg import Record
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
+from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, banned
+from bot.domain.submission import NewSubmission
 from bot.ports import Clock
 from bot.store.postgres.database import Database
+from bot.store.queries import query
 from runners.contract.task import Mode
+
+if TYPE_CHECKING:
+    from bot.store.postgres.database import Connection
 
 
 class PostgresModeration:
@@ -19,7 +25,10 @@ class PostgresModeration:
         self._clock = clock
 
     async def ban(self, person: PersonId, reason: str) -> None:
-        await self._database.rows("moderation.ban", person, reason, self._clock.now())
+        async with self._database.transaction() as connection:
+            await connection.execute(query("moderation.take_turn"), person)
+            now = self._clock.now()
+            await connection.execute(query("moderation.ban"), person, reason, now)
 
     async def unban(self, person: PersonId) -> bool:
         return await self._database.row("moderation.unban", person) is not None
@@ -27,6 +36,10 @@ class PostgresModeration:
     async def ban_of(self, person: PersonId) -> str | None:
         row = await self._database.row("moderation.ban_of", person)
         return None if row is None else str(row["reason"])
+
+    async def bans(self) -> dict[PersonId, str]:
+        found = await self._database.rows("moderation.bans")
+        return {PersonId(row["person"]): row["reason"] for row in found}
 
     async def exclude(self, exclusion: Exclusion) -> None:
         kind, reason = exclusion.kind.value, exclusion.reason
@@ -51,6 +64,26 @@ class PostgresModeration:
     async def pause_notice(self) -> str | None:
         row = await self._database.row("moderation.pause_notice")
         return None if row is None else str(row["notice"])
+
+    async def pause_board(self, board: BoardId, notice: str) -> None:
+        await self._database.rows("moderation.pause_board", board, notice, self._clock.now())
+
+    async def resume_board(self, board: BoardId) -> bool:
+        return await self._database.row("moderation.resume_board", board) is not None
+
+    async def board_pauses(self) -> dict[BoardId, str]:
+        found = await self._database.rows("moderation.board_pauses")
+        return {BoardId(row["board"]): row["notice"] for row in found}
+
+    async def pause_pool(self, gpu: str, notice: str) -> None:
+        await self._database.rows("moderation.pause_pool", gpu, notice)
+
+    async def resume_pool(self, gpu: str) -> bool:
+        return await self._database.row("moderation.resume_pool", gpu) is not None
+
+    async def pool_pauses(self) -> dict[str, str]:
+        found = await self._database.rows("moderation.pool_pauses")
+        return {row["gpu"]: row["notice"] for row in found}
 
     async def open_room(self, house: str, room: str) -> None:
         await self._database.rows("moderation.open_room", house, room)
@@ -80,8 +113,32 @@ class PostgresModeration:
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
     ) -> tuple[RateLimit, datetime] | None:
-        row = await self._database.row("moderation.limited_by", person, board, mode.value, now)
-        return None if row is None else (_limit(row), row["counted_at"])
+        async with self._database.connection() as connection:
+            return await _limited_by(connection, (person, board, mode, now))
+
+
+async def admit(connection: "Connection", new: NewSubmission, now: datetime) -> None:
+    """UserError for what a ban or a limit keeps out; the person's turn lasts for the transaction.
+
+    The count is a statement of its own, so that it sees what the turn before this one committed.
+    """
+    await connection.execute(query("moderation.take_turn"), new.person)
+    ban = await connection.fetchrow(query("moderation.ban_of"), new.person)
+    if ban is not None:
+        raise banned(ban["reason"])
+    reached = await _limited_by(connection, (new.person, new.board, new.mode, now))
+    if reached is not None:
+        limit, counted = reached
+        raise limit.refusal(counted, now)
+
+
+async def _limited_by(
+    connection: "Connection", wish: tuple[PersonId, BoardId, Mode, datetime]
+) -> tuple[RateLimit, datetime] | None:
+    """The limit that the person has reached and that lifts last, and what counts for it."""
+    person, board, mode, now = wish
+    row = await connection.fetchrow(query("moderation.limited_by"), person, board, mode.value, now)
+    return None if row is None else (_limit(row), row["counted_at"])
 
 
 def _limit(row: Record) -> RateLimit:

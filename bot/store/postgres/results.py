@@ -77,3 +77,7 @@ class PostgresResults:
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         found = await self._database.rows("results.durations", version, gpu, limit)
         return tuple(row["wall_s"] for row in found)
+
+    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+        found = await self._database.rows("results.pool_durations", gpu, limit)
+        return tuple(row["wall_s"] for row in found)

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from bot.domain.ids import BoardId
+from bot.domain.person import HOUSE
 from bot.ports import DayCount
 from bot.store.postgres.database import Database
 from runners.contract.verdict import Verdict
@@ -14,8 +16,12 @@ class PostgresStatistics:
         self._database = database
 
     async def people(self) -> int:
-        row = await self._database.row("statistics.people")
+        row = await self._database.row("statistics.people", HOUSE)
         return 0 if row is None else int(row["count"])
+
+    async def participants(self) -> dict[BoardId, int]:
+        found = await self._database.rows("statistics.participants")
+        return {BoardId(row["board"]): row["people"] for row in found}
 
     async def days(self, since: datetime) -> tuple[DayCount, ...]:
         found = await self._database.rows("statistics.days", since)

@@ -13,6 +13,8 @@ from bot.store.postgres.moderation import PostgresModeration
 from bot.store.postgres.news import PostgresListeners, PostgresOutbox
 from bot.store.postgres.notices import listening
 from bot.store.postgres.people import PostgresPeople
+from bot.store.postgres.references import PostgresReferences
+from bot.store.postgres.releases import PostgresReleases
 from bot.store.postgres.results import PostgresResults
 from bot.store.postgres.statistics import PostgresStatistics
 from bot.store.postgres.submissions import PostgresSubmissions
@@ -31,9 +33,11 @@ class PostgresStore:
         self.jobs = PostgresJobs(database, clock)
         self.workers = PostgresWorkers(database, clock)
         self.results = PostgresResults(database)
+        self.references = PostgresReferences(database, clock)
         self.moderation = PostgresModeration(database, clock)
         self.tokens = PostgresTokens(database, clock)
         self.displays = PostgresDisplays(database, clock)
+        self.releases = PostgresReleases(database, clock)
         self.statistics = PostgresStatistics(database)
         self.listeners = PostgresListeners(database)
         self.outbox = PostgresOutbox(database, clock)

@@ -1,11 +1,15 @@
 """Submissions and their sources in Postgres."""
 
+from datetime import datetime
+
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Clock
 from bot.store.postgres import rows
 from bot.store.postgres.database import Database
+from bot.store.postgres.moderation import admit
+from bot.store.queries import query
 from bot.store.sources import source_bytes, source_hash, source_text
 
 
@@ -17,22 +21,11 @@ class PostgresSubmissions:
         self._clock = clock
 
     async def add(self, submission: NewSubmission) -> Submission:
-        row = await self._database.row(
-            "submissions.add",
-            submission.person,
-            submission.board,
-            submission.task_version,
-            submission.file_name,
-            source_hash(submission.source),
-            source_bytes(submission.source),
-            submission.mode.value,
-            submission.gpus,
-            submission.priority,
-            submission.max_attempts,
-            self._clock.now(),
-            None if submission.display is None else submission.display.door,
-            None if submission.display is None else submission.display.place,
-        )
+        now = self._clock.now()
+        async with self._database.transaction() as connection:
+            if not submission.judged_again:
+                await admit(connection, submission, now)
+            row = await connection.fetchrow(query("submissions.add"), *_values(submission, now))
         if row is None:
             raise StoreError("the submission could not be stored")
         return rows.submission(row)
@@ -60,3 +53,22 @@ class PostgresSubmissions:
     ) -> tuple[Submission, ...]:
         found = await self._database.rows("submissions.history", person, board, before, limit)
         return tuple(rows.submission(row) for row in found)
+
+
+def _values(new: NewSubmission, now: datetime) -> tuple[object, ...]:
+    return (
+        new.person,
+        new.board,
+        new.task_version,
+        new.file_name,
+        source_hash(new.source),
+        source_bytes(new.source),
+        new.mode.value,
+        new.gpus,
+        new.priority,
+        new.max_attempts,
+        now,
+        None if new.display is None else new.display.door,
+        None if new.display is None else new.display.place,
+        new.judged_again,
+    )

@@ -6,7 +6,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 returning id
 
 -- name: lock
-select id from boards where id = $1 for no key update
+select name, task_version from boards where id = $1 for no key update
 
 -- name: add_version
 insert into task_versions (board, number, digest, definition, created_at)
@@ -80,6 +80,9 @@ delete from displays where submission = any ($1::bigint[])
 
 -- name: drop_exclusions
 delete from exclusions where submission = any ($1::bigint[])
+
+-- name: drop_references
+delete from reference_times using task_versions where id = task_version and board = $1
 
 -- name: drop_submissions
 delete from submissions where id = any ($1::bigint[])

@@ -60,14 +60,20 @@ evaluated as (
     select ended.id, submission, task_version, gpu, $3, $4, $5, $6, $7, $10
     from ended join submissions on submissions.id = submission
 ),
+timed as (
+    update reference_times set time_ns = $8, half_width_ns = $9, machine = $11, at = $10
+    from ended where reference_times.submission = ended.submission and $8::float8 is not null
+    returning reference_times.submission
+),
 scored as (
     insert into scores (job, submission, task_version, gpu, time_ns, half_width_ns)
     select ended.id, submission, task_version, gpu, $8, $9
     from ended join submissions on submissions.id = submission
-    where $8::float8 is not null
+    where $8::float8 is not null and not exists (select from timed)
 ),
 untold as (
-    insert into untold (job) select id from ended where $8::float8 is not null
+    insert into untold (job)
+    select id from ended where $8::float8 is not null and not exists (select from timed)
 )
 select id from ended
 
@@ -79,6 +85,10 @@ select * from jobs where id = $1 and fence = $2 and state = 'running' for no key
 -- name: lock_unfinished
 select * from jobs where submission = $1 and state in ('queued', 'running')
 order by id for no key update
+
+-- name: unfinished_of
+select distinct submission from jobs where person = $1 and state in ('queued', 'running')
+order by submission
 
 -- name: lock_expired
 select * from jobs where state = 'running' and lease_until < $1

@@ -1,3 +1,7 @@
+-- name: take_turn
+-- One decision about a person's submissions at a time; what follows sees what the one before did.
+select id from people where id = $1 for no key update
+
 -- name: ban
 insert into bans (person, reason, at) values ($1, $2, $3)
 on conflict (person) do update set reason = excluded.reason, at = excluded.at
@@ -7,6 +11,9 @@ delete from bans where person = $1 returning person
 
 -- name: ban_of
 select reason from bans where person = $1
+
+-- name: bans
+select person, reason from bans order by at desc, person
 
 -- name: exclude
 insert into exclusions (submission, kind, reason, at) values ($1, $2, $3, $4)
@@ -29,6 +36,27 @@ delete from pause returning notice
 -- name: pause_notice
 select notice from pause
 
+-- name: pause_board
+insert into board_pauses (board, notice, at) values ($1, $2, $3)
+on conflict (board) do update set notice = excluded.notice, at = excluded.at
+
+-- name: resume_board
+delete from board_pauses where board = $1 returning notice
+
+-- name: board_pauses
+select board, notice from board_pauses
+
+-- name: pause_pool
+insert into pools (gpu, paused, notice) values ($1, true, $2)
+on conflict (gpu) do update set paused = true, notice = excluded.notice
+
+-- name: resume_pool
+update pools set paused = false, notice = null where gpu = $1 and paused
+returning pg_notify('podium_ready', gpu)
+
+-- name: pool_pauses
+select gpu, coalesce(notice, '') as notice from pools where paused order by gpu collate "C"
+
 -- name: set_limit
 insert into rate_limits (board, mode, most, window_s) values ($1, $2, $3, $4)
 on conflict (board, mode) do update set most = excluded.most, window_s = excluded.window_s
@@ -47,7 +75,7 @@ select limits.*, counted.created_at as counted_at
 from rate_limits as limits
 cross join lateral (
     select created_at from submissions
-    where person = $1
+    where person = $1 and not judged_again
         and (limits.board is null or submissions.board = limits.board)
         and (limits.mode is null or submissions.mode = limits.mode)
         and created_at > $4::timestamptz - make_interval(secs => limits.window_s)

@@ -25,10 +25,18 @@ select * from (
     join evaluations on evaluations.submission = submissions.id
     join people on people.id = person
     where submissions.task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
+        and submissions.id > 0
     order by person, submissions.id desc
 ) as newest
 order by submission desc
 
+-- name: pool_durations
+-- The newest jobs by the primary key, so that a GPU type which is seldom used costs no more.
+select wall_s from (
+    select job, gpu, wall_s from evaluations where submission > 0 order by job desc limit 1000
+) as newest
+where gpu = $1 order by job desc limit $2
+
 -- name: durations
-select wall_s from evaluations where task_version = $1 and gpu = $2
+select wall_s from evaluations where task_version = $1 and gpu = $2 and submission > 0
 order by at desc, job desc limit $3

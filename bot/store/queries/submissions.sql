@@ -6,8 +6,10 @@ pool as (
     insert into pools (gpu) select unnest($8::text[]) on conflict do nothing
 ),
 added as (
-    insert into submissions (person, board, task_version, file_name, source, mode, gpus, created_at)
-    values ($1, $2, $3, $4, $5, $7, $8, $11)
+    insert into submissions (
+        person, board, task_version, file_name, source, mode, gpus, created_at, judged_again
+    )
+    values ($1, $2, $3, $4, $5, $7, $8, $11, $14)
     returning *
 ),
 queued as (
@@ -39,4 +41,4 @@ order by id desc limit $4
 
 -- name: to
 select *, array(select state from jobs where submission = submissions.id) as states
-from submissions where board = $1 order by id
+from submissions where board = $1 and id > 0 order by id

@@ -28,6 +28,7 @@ join jobs on jobs.submission = submissions.id
 join task_versions on task_versions.id = submissions.task_version
 left join evaluations on evaluations.job = jobs.id
 left join scores on scores.job = jobs.id
+where submissions.id > 0
 order by jobs.id
 """
 ACCEPTED_AT = "select at from evaluations order by at"

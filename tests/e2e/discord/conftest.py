@@ -1,6 +1,6 @@
 """One running Podium that the tests of a module share."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
@@ -15,7 +15,8 @@ async def shared_scene() -> AsyncIterator[Scene]:
 
 
 @pytest.fixture
-def stage(shared_scene: Scene) -> Scene:
-    """The shared scene, with nothing in its books."""
+def stage(shared_scene: Scene) -> Iterator[Scene]:
+    """The shared scene, with nothing in its books; whatever a test says, they stay clean."""
     shared_scene.server.forget()
-    return shared_scene
+    yield shared_scene
+    shared_scene.server.assert_clean()

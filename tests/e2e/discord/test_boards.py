@@ -14,6 +14,7 @@ from tests.e2e.discord.scene import Scene, scene
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
 VECTORADD = ROOT / "tasks" / "examples" / "vectoradd"
+NEXT = (VECTORADD / "task.yml").read_text().replace("Add two vectors", "Add both vectors")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -45,7 +46,12 @@ async def test_a_zip_becomes_a_board_that_everyone_hears_of(stage: Scene) -> Non
     asked = await stage.carol.sees("Choose the board's GPU types", stage.submissions)
     await stage.carol.select(asked.select("CPU"), ["CPU"])
     pressed = await stage.carol.click(asked, "Check and publish")
-    await stage.carol.sees("adding on CPU: created, task version 1", within=100)
+    thread = await stage.carol.sees_thread("Check 1: adding", within=30)
+    live = await stage.carol.sees("Checking the task of adding", thread)
+    await stage.carol.sees("adding on CPU is published", thread, within=100)
+    assert "15 of 15 runs have ended" in live.text
+    assert "solutions/wrong/bfloat16.py: wrong\\_answer, as expected" in live.text
+    assert not stage.bob.can_see(thread)
     news = await stage.bob.sees("New leaderboard: adding", stage.submissions, within=10)
     assert "<t:4073562000:F>" in news.text
     template = await stage.bob.click(news, "Template")
@@ -57,19 +63,51 @@ async def test_a_zip_becomes_a_board_that_everyone_hears_of(stage: Scene) -> Non
     stage.server.assert_clean()
 
 
+async def test_a_participant_stands_on_the_new_board(stage: Scene) -> None:
+    source = (VECTORADD / "solutions" / "correct" / "torch_add.py").read_text()
+    script = File("add.py", source.replace("vectoradd", "adding").encode())
+    run = await stage.bob.slash(
+        "leaderboard submit ranked", script=script, leaderboard_name="adding"
+    )
+    await run.final()
+    await stage.bob.sees("1st of 1 on CPU", stage.submissions, within=110)
+    stage.server.assert_clean()
+
+
 async def test_the_second_version_is_told_apart_and_can_be_judged_again(stage: Scene) -> None:
-    text = (VECTORADD / "task.yml").read_text().replace("Add two vectors", "Add both vectors")
     run = await stage.carol.slash(
-        "leaderboard update", leaderboard_name="adding", task_zip=zipped(**{"task.yml": text})
+        "leaderboard update", leaderboard_name="adding", task_zip=zipped(**{"task.yml": NEXT})
     )
     assert "Task" in (await run.final()).text
-    question = await stage.carol.sees("by the new version", within=100)
+    change = await stage.carol.sees("What changes on adding", stage.submissions)
+    assert "+description: Add both vectors" in change.text
+    agreed = await stage.carol.sees("Nothing is changed yet", stage.submissions)
+    await stage.carol.click(agreed, "Check and publish")
+    question = await stage.carol.sees("(1) by the new version", within=100)
     answer = await stage.carol.click(question, "Judge again")
-    assert "0 submissions are judged again" in (await answer.final()).text
+    assert "1 submission is judged by task version 2" in (await answer.final()).text
+    twice = await stage.carol.click(question, "Judge again")
+    assert "nothing is judged" in (await twice.final()).text
+    stage.server.assert_clean()
+
+
+async def test_an_announcement_works_after_a_restart_and_settings_change_alone(
+    stage: Scene,
+) -> None:
+    await stage.bot.stop()
+    await stage.bot.start(within=60)
+    news = await stage.bob.sees("New leaderboard: adding", stage.submissions)
+    template = await stage.bob.click(news, "Template")
+    assert (await template.final()).files
     endless = await stage.carol.slash(
         "leaderboard update", leaderboard_name="adding", deadline="none"
     )
-    assert "configured" in (await endless.final()).text
+    assert "adding on CPU: changed" in (await endless.final()).text
+    same = await stage.carol.slash(
+        "leaderboard update", leaderboard_name="adding", task_zip=zipped(**{"task.yml": NEXT})
+    )
+    await same.final()
+    await stage.carol.sees("everything was so already", stage.submissions)
     stage.server.assert_clean()
 
 
@@ -105,7 +143,8 @@ async def test_a_board_goes_only_when_its_name_is_typed(stage: Scene) -> None:
     assert "nothing was deleted" in (await wrong.final()).text
     asked = await stage.carol.slash("leaderboard delete", leaderboard_name="adding")
     gone = await stage.carol.modal(asked, {"The board's exact name": "adding", "Why": "over"})
-    file = (await gone.final()).files[0]
+    assert "It is gone." in (await gone.final()).text
+    file = stage.carol.dms[-1].files[0]
     with zipfile.ZipFile(io.BytesIO(file.data)) as kept:
         assert "task/1/reference.py" in kept.namelist()
     listed = await stage.bob.slash("leaderboard list")
@@ -113,3 +152,11 @@ async def test_a_board_goes_only_when_its_name_is_typed(stage: Scene) -> None:
     other = await stage.bob.slash("leaderboard delete", leaderboard_name="identity")
     assert "belongs to somebody else" in other.message.text
     stage.server.assert_clean()
+
+
+async def test_who_takes_no_direct_messages_gets_the_sources_in_the_answer(stage: Scene) -> None:
+    stage.carol.dms_open = False
+    asked = await stage.carol.slash("leaderboard delete", leaderboard_name="identity")
+    gone = await stage.carol.modal(asked, {"The board's exact name": "identity"})
+    assert (await gone.final()).files
+    await stage.carol.sees("save it, for Discord forgets it", stage.submissions)

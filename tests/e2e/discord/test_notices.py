@@ -65,16 +65,28 @@ async def test_who_takes_the_wish_back_hears_no_more(stage: Scene) -> None:
     stage.server.assert_clean()
 
 
-async def test_a_deadline_is_told_a_day_ahead_and_once(stage: Scene) -> None:
+async def _closes(stage: Scene, hours: int) -> str:
+    """The board's deadline is moved; gives the words by which it is told of."""
+    soon = (datetime.now(UTC) + timedelta(hours=hours)).replace(second=0, microsecond=0)
+    update = {"leaderboard_name": "identity", "deadline": f"{soon:%Y-%m-%d %H:%M}"}
+    await _said(stage.carol, "leaderboard update", **update)
+    shown = f"<t:{int(soon.timestamp())}:F> (<t:{int(soon.timestamp())}:R>)"
+    return f"Leaderboard identity closes {shown}."
+
+
+async def test_a_deadline_is_told_a_day_ahead_and_once_and_again_when_it_moves(
+    stage: Scene,
+) -> None:
     await _said(stage.alice, "profile notices", deadline=True)
-    soon = datetime.now(UTC) + timedelta(hours=3)
-    written = f"{soon:%Y-%m-%d %H:%M}"
-    update = {"leaderboard_name": "identity", "deadline": written}
-    assert "configured" in await _said(stage.carol, "leaderboard update", **update)
-    words = f"Leaderboard identity closes at {written} UTC"
-    await stage.alice.sees(words, stage.alice.dm, within=NEWS_S)
+    first = await _closes(stage, 3)
+    await stage.alice.sees(first, stage.alice.dm, within=NEWS_S)
+    await stage.bot.stop(signal.SIGKILL)
+    await stage.bot.start(60)
+    moved = await _closes(stage, 5)
+    await stage.alice.sees(moved, stage.alice.dm, within=NEWS_S)
+    await _closes(stage, 500)
     await _ranked(stage, stage.bob, 60)
-    assert len(_news(stage.alice, stage.alice.dm, words)) == 1
+    assert len(_news(stage.alice, stage.alice.dm, "Leaderboard identity closes")) == 2
     stage.server.assert_clean()
 
 
@@ -96,6 +108,7 @@ async def test_a_person_without_direct_messages_is_given_up(stage: Scene) -> Non
     finally:
         stage.alice.dms_open = True
     stage.server.assert_clean(allowing=(CLOSED_DMS,))
+    stage.server.forget()
 
 
 async def test_news_outlives_a_discord_that_is_away(stage: Scene) -> None:

@@ -27,7 +27,8 @@ async def shared_scene() -> AsyncIterator[Scene]:
 async def _said(
     who: Person, command: str, where: Channel | None = None, /, **options: Value
 ) -> str:
-    given = {"leaderboard_name": "identity"} | options
+    named: dict[str, Value] = {"leaderboard_name": "identity"}
+    given = options if command.startswith("profile") else named | options
     return (await (await who.slash(command, where, **given)).final()).text
 
 
@@ -102,6 +103,26 @@ async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_
     told = await _said(stage.carol, "leaderboard uninvite", who=team)
     assert "none of these was invited" in told
     stage.server.assert_clean(allowing=(UNKNOWN_MEMBER,))
+    stage.server.forget()
+    stage.server.forget()
+
+
+async def test_who_lost_access_hears_no_more_news_of_the_board(stage: Scene) -> None:
+    for who in (stage.alice, stage.carol):
+        await _said(who, "profile notices", record=True)
+    await _said(stage.carol, "leaderboard invite", who=stage.alice, who2=stage.carol)
+
+    async def record(time_us: int) -> None:
+        await (await stage.submit(stage.bob, f"time_us={time_us}", name="r.py")).final()
+        await stage.carol.sees(f"Bob needs {time_us}.00", stage.carol.dm, within=30)
+
+    await record(9)
+    await stage.alice.sees("Bob needs 9.00", stage.alice.dm, within=30)
+    await _said(stage.carol, "leaderboard uninvite", who=stage.alice)
+    await record(8)
+    await record(7)
+    assert not any("Bob needs 8.00" in each.text for each in stage.alice.dms)
+    stage.server.assert_clean()
 
 
 async def test_a_board_for_members_is_hidden_on_other_servers(stage: Scene) -> None:

@@ -70,6 +70,16 @@ async def test_the_first_page_has_the_best_and_the_seasons_plot(stage: Scene) ->
     stage.server.assert_clean()
 
 
+async def test_each_time_is_compared_with_the_reference(stage: Scene) -> None:
+    page = await shown(stage, stage.alice)
+    assert "reference: 1.000 us" in page.text
+    heading, first = (each for each in page.text.splitlines() if "vs ref" in each or " P0 " in each)
+    assert heading.split()[:5] == ["rank", "who", "time", "vs", "reference"]
+    assert "10.00 us" in first
+    assert "0.10x" in first
+    stage.server.assert_clean()
+
+
 async def test_buttons_turn_the_pages_and_keep_the_plot(stage: Scene) -> None:
     page = await shown(stage, stage.alice)
     await stage.alice.click(page, "Next")

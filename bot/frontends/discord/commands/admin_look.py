@@ -5,13 +5,15 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from bot.domain.ids import PersonId
 from bot.frontends.discord.answers import answering
-from bot.frontends.discord.door import Door, door_of
+from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.leafing import Book, leaf
 from bot.frontends.discord.roles import ADMIN, require
+from bot.reports.audit import audit_report
 from bot.reports.blocks import Column, Report, Table
 from bot.reports.stats import stats_report
+from bot.services.audit import whole_audit
 from bot.services.stats import stats as count
 
 
@@ -23,34 +25,16 @@ async def setup(tree: Tree) -> None:
     parent.add_command(runners)
 
 
-@app_commands.command(description="Who did what, when and why")
-@app_commands.describe(rows="How many of the newest")
-async def audit(
-    interaction: discord.Interaction[Any], rows: app_commands.Range[int, 1, 1000] = 20
-) -> None:
-    """The newest first; many rows come as a file."""
+@app_commands.command(description="Who did what, when and why: the newest first, in pages")
+@app_commands.describe(as_file="The whole record as a file instead")
+async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False) -> None:
+    """The record, which nobody can change."""
     async with answering(interaction) as answer:
         require(interaction, ADMIN)
-        door = door_of(interaction)
-        columns = (Column("when"), Column("who"), Column("what"), Column("of"), Column("why"))
-        lines = tuple(
-            [
-                (
-                    f"{row.at:%Y-%m-%d %H:%M}",
-                    await _name(door, row.actor),
-                    row.action,
-                    row.subject,
-                    row.reason,
-                )
-                for row in await door.store.audit.rows(rows)
-            ]
-        )
-        await answer.show(Report("Audit", (Table("newest first", columns, lines),)))
-
-
-async def _name(door: Door, person: PersonId | None) -> str:
-    found = None if person is None else await door.store.people.get(person)
-    return "Podium" if found is None else found.name
+        if as_file:
+            await answer.show(audit_report(await whole_audit(door_of(interaction).store)))
+        else:
+            await answer.say(*await leaf(interaction, Book.AUDIT))
 
 
 @app_commands.command(description="People, submissions a day, verdicts, and the queue")

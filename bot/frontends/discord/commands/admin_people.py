@@ -23,16 +23,20 @@ async def setup(tree: Tree) -> None:
     parent.add_command(unban)
 
 
-@app_commands.command(description="Keep a person from submitting")
+@app_commands.command(description="Keep a person from submitting, and stop what is unfinished")
 @app_commands.describe(who="The person", reason="Shown to the person")
 async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
-    """What the person has submitted stays as it is."""
+    """What is unfinished is stopped; what has a result keeps it and its rank."""
     async with answering(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = door_of(interaction)
         await door.person(who)  # may never have submitted, and is banned nevertheless
-        await ban_person(door.store, deed, f"{DOOR}:{who.id}")
-        await answer.say(f"{line(who.name)} may not submit any more.")
+        stopped = await ban_person(door.store, deed, f"{DOOR}:{who.id}")
+        words = f"{line(who.name)} may not submit any more."
+        if stopped:
+            noun = "submission was" if stopped == 1 else "submissions were"
+            words += f" {stopped} unfinished {noun} stopped."
+        await answer.say(words)
 
 
 @app_commands.command(description="Let a person submit again")

@@ -15,7 +15,8 @@ from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.roles import ADMIN, CREATOR, require
 from bot.frontends.discord.viewers import member, viewer_of
-from bot.services.lookup import find_board
+from bot.frontends.discord.wishes import Wish
+from bot.services.lookup import own_board
 
 
 async def setup(tree: Tree) -> None:
@@ -68,15 +69,14 @@ async def create(  # noqa: PLR0913  an argument for each option
         if await door.store.boards.find(leaderboard_name) is not None:
             raise UserError("board-exists", f"there is a board {leaderboard_name!r}; update it")
         person = await door.person(interaction.user)
-        wish = releasing.Wish(
+        wish = Wish(
             person.id,
             leaderboard_name,
             options.gpu_names(gpus),
             None if deadline is None else parse_deadline(deadline),
             access=_access(interaction, Access(), _Change(visibility, members_only, sources)),
         )
-        bundle = await releasing.read_zip_of(task_zip)
-        await releasing.choose_gpus(await releasing.plan(bundle, wish, answer), answer)
+        await releasing.create(await releasing.plan_for(task_zip, wish, answer), answer)
 
 
 def _access(interaction: discord.Interaction[Any], present: Access, change: _Change) -> Access:
@@ -97,15 +97,17 @@ def _access(interaction: discord.Interaction[Any], present: Access, change: _Cha
     leaderboard_name="The board",
     deadline="YYYY-MM-DD[ HH:MM][ zone], or 'none' to take it away",
     task_zip="A zip with the task's next version",
+    gpus="All its GPU types from now on, separated by commas",
     **_OF_ACCESS,
 )
-@app_commands.autocomplete(leaderboard_name=options.boards)
+@app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
 async def update(  # noqa: PLR0913  an argument for each option
     interaction: discord.Interaction[Any],
     *,
     leaderboard_name: str,
     deadline: str | None = None,
     task_zip: discord.Attachment | None = None,
+    gpus: str | None = None,
     visibility: Visibility | None = None,
     members_only: bool | None = None,
     sources: SourceVisibility | None = None,
@@ -114,15 +116,15 @@ async def update(  # noqa: PLR0913  an argument for each option
     async with answering(interaction) as answer:
         require(interaction, CREATOR, ADMIN)
         change = _Change(visibility, members_only, sources)
-        if deadline is None and task_zip is None and change == _Change():
-            raise UserError("nothing", "name what is to be changed")
+        if (deadline, task_zip, gpus, change) == (None, None, None, _Change()):
+            raise UserError("nothing", "name what is to be changed, such as deadline or task_zip")
         viewer = await viewer_of(interaction)
-        board = await find_board(door_of(interaction).store, viewer, leaderboard_name)
+        board = await own_board(door_of(interaction).store, viewer, leaderboard_name)
         endless = deadline is not None and deadline.strip().lower() == "none"
-        wish = releasing.Wish(
+        wish = Wish(
             viewer.person,
             board.name,
-            (),
+            options.gpu_names(gpus),
             None if deadline is None or endless else parse_deadline(deadline),
             endless=endless,
             as_admin=viewer.sees_all,
@@ -131,5 +133,5 @@ async def update(  # noqa: PLR0913  an argument for each option
         if task_zip is None:
             await releasing.reconfigure(board, wish, answer)
             return
-        bundle = await releasing.read_zip_of(task_zip)
-        await releasing.release(await releasing.plan(bundle, wish, answer), answer)
+        plan = await releasing.plan_for(task_zip, wish, answer)
+        await releasing.update(plan, board, answer)

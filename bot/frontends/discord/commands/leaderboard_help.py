@@ -1,12 +1,15 @@
-"""`/leaderboard help`: what to do first."""
+"""`/leaderboard help`: what to do first, and every command."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import discord
 from discord import app_commands
 
 from bot.frontends.discord.answers import answering
+from bot.frontends.discord.draw import Sheet
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.words import MOST
 
 _HELP = """\
 **From nothing to a ranked kernel**
@@ -21,8 +24,8 @@ A file may name its board and GPU types itself, in the comments at its top:
 #!PODIUM gpus H100 L4
 ```
 `/profile notices` tells you of deadlines, lost ranks and records; nothing unless you ask.
-`/submission show`, `source` and `cancel` take the number of a submission. Times are medians with a
-95 % interval; lower is better, and times that cannot be told apart share a rank."""
+Times are medians with a 95 % interval; lower is better, and times that cannot be told apart share \
+a rank. Every command, with what it does, is below."""
 
 
 async def setup(tree: Tree) -> None:
@@ -30,8 +33,38 @@ async def setup(tree: Tree) -> None:
     group(tree, "leaderboard").add_command(show_help)
 
 
-@app_commands.command(name="help", description="What to do first, with an example")
+@app_commands.command(name="help", description="What to do first, and every command")
 async def show_help(interaction: discord.Interaction[Any]) -> None:
-    """The first steps."""
+    """The first steps, then the list."""
     async with answering(interaction) as answer:
-        await answer.say(_HELP)
+        found = getattr(interaction.client, "tree", None)
+        lines = [] if found is None else list(every_command(found))
+        await answer.show_all([Sheet(_HELP), *(Sheet(text) for text in packed(lines))])
+
+
+def every_command(tree: Tree) -> Iterator[str]:
+    """A line for each command and then for each menu, as a person finds it."""
+    for each in sorted(tree.walk_commands(), key=lambda one: one.qualified_name):
+        if isinstance(each, app_commands.Command):
+            yield f"`/{each.qualified_name}` {each.description}"
+    for kind, words in _MENUS.items():
+        for menu in tree.get_commands(type=kind):
+            yield f"{words} > Apps > `{menu.name}`"
+
+
+_MENUS = {
+    discord.AppCommandType.message: "Right click on a message",
+    discord.AppCommandType.user: "Right click on a person",
+}
+
+
+def packed(lines: list[str]) -> Iterator[str]:
+    """The lines in as few messages as they need."""
+    text = ""
+    for line in lines:
+        if text and len(text) + len(line) + 1 > MOST:
+            yield text
+            text = ""
+        text = f"{text}\n{line}" if text else line
+    if text:
+        yield text

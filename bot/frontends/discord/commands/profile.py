@@ -6,6 +6,7 @@ import discord
 from discord import app_commands
 
 from bot.domain.ids import TokenId
+from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
@@ -57,6 +58,7 @@ async def tokens(interaction: discord.Interaction[Any]) -> None:
 @app_commands.command(description="End one of your tokens")
 @app_commands.describe(number="Its number, from /profile tokens")
 @app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.own_tokens)
 async def revoke(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, 2**53]
 ) -> None:

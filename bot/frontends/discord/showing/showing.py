@@ -21,6 +21,7 @@ from bot.domain.ids import SubmissionId
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.failures import is_passing
 from bot.frontends.discord.showing.pace import Pace
+from bot.frontends.discord.showing.patience import LONGEST_S, Patience, pause_s
 from bot.frontends.discord.showing.steps import OthersError, Reached, Show, Steps
 from bot.ports import Topic
 
@@ -29,10 +30,16 @@ _log = structlog.get_logger(__name__)
 LEASE = timedelta(seconds=30)
 BEAT_S = 10.0
 """How often leases are prolonged, and everything held is looked at in case a hint was lost."""
+QUEUE_S = 2.0
+"""Between two looks at the places of those who wait, at least."""
+_LOOK_S = 0.02
+"""More of that for each who waits, so that a long queue does not keep the store busy."""
+CLAIM_S = 0.2
+"""Between two looks for new submissions, however many hints there are."""
 AT_ONCE = 8
 """Submissions that are drawn at the same time."""
-PATIENCE_S = 60.0
-"""The longest wait between two tries to show the same submission."""
+_TICK_S = 0.01
+"""By which a timer may be early."""
 
 
 @dataclass(slots=True)
@@ -40,6 +47,10 @@ class _Held:
     show: Show
     failures: int = 0
     busy: bool = False
+    moved: bool = False
+    """Whether something moved while it was drawn."""
+    not_before: float = 0.0
+    """By the event loop's clock: hints do not shorten the wait after a failure."""
 
 
 @dataclass(slots=True)
@@ -52,6 +63,11 @@ class Showing:
     held: dict[SubmissionId, _Held] = field(default_factory=dict)
     due: asyncio.Queue[SubmissionId] = field(default_factory=asyncio.Queue)
     waiting: set[SubmissionId] = field(default_factory=set)
+    unknown: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when something moved that this process does not hold."""
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when anything moved, whoever's it is."""
+    patience: Patience = field(default_factory=Patience)
 
     async def run(self) -> None:
         """Show until cancelled, whatever else happens."""
@@ -60,12 +76,14 @@ class Showing:
                 await self._run()
             except Exception as error:  # noqa: BLE001 - a bug with one must not end the showing
                 _log.error("showing failed", action="incident", exc_info=error)
-                await _pause(BEAT_S)
+                await asyncio.sleep(BEAT_S)
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hear(), name="hear")
             group.create_task(self._keep(), name="keep")
+            group.create_task(self._claim_what_is_new(), name="claim")
+            group.create_task(self._follow_the_queue(), name="queue")
             for number in range(AT_ONCE):
                 group.create_task(self._draw_what_is_due(), name=f"draw-{number}")
 
@@ -80,97 +98,153 @@ class Showing:
                 async with self.door.store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
                     async for notice in notices:
                         if notice is not None:
-                            await self._heard(SubmissionId(int(notice.payload)))
+                            self._heard(SubmissionId(int(notice.payload)))
             except StoreError as error:
                 _log.warning("the store is away", action="showing_waits", error=str(error))
-                await _pause(1.0)
+                await asyncio.sleep(1.0)
 
-    async def _heard(self, submission: SubmissionId) -> None:
+    def _heard(self, submission: SubmissionId) -> None:
+        self.moved.set()
         if submission in self.held:
             self._mark(submission)
         else:
+            self.unknown.set()
+
+    async def _claim_what_is_new(self) -> None:
+        while True:
+            await self.unknown.wait()
+            self.unknown.clear()
             await self._claim()
+            await asyncio.sleep(CLAIM_S)
+
+    async def _follow_the_queue(self) -> None:
+        """Whoever begins or ends moves the place of those behind, who are told nothing of it."""
+        while True:
+            await self.moved.wait()
+            self.moved.clear()
+            waiting = [number for number, held in self.held.items() if held.show.queued]
+            for submission in waiting:
+                self._mark(submission)
+            await asyncio.sleep(max(QUEUE_S, _LOOK_S * len(waiting)))
 
     async def _keep(self) -> None:
         while True:
-            try:
-                await self._claim()
-                await self._prolong()
-            except StoreError as error:
-                _log.warning("the store is away", action="showing_waits", error=str(error))
-            await _pause(BEAT_S)
+            await self._claim()
+            await self._prolong()
+            await asyncio.sleep(BEAT_S)
 
     async def _claim(self) -> None:
-        for display in await self.door.store.displays.claim(DOOR, self.owner, LEASE):
-            self._take(display)
+        try:
+            for display in await self.door.store.displays.claim(DOOR, self.owner, LEASE):
+                self._take(display)
+        except StoreError as error:
+            _log.warning("the store is away", action="showing_waits", error=str(error))
 
     def _take(self, display: Display) -> None:
         self.held.setdefault(display.submission, _Held(Show.of(display)))
         self._mark(display.submission)
 
     async def _prolong(self) -> None:
-        kept = set(await self.door.store.displays.keep(self.owner, LEASE))
+        try:
+            kept = set(await self.door.store.displays.keep(self.owner, LEASE))
+        except StoreError as error:
+            _log.warning("the store is away", action="showing_waits", error=str(error))
+            return
         for submission in list(self.held):
             if submission in kept:
                 self._mark(submission)
             else:
-                del self.held[submission]
+                self._drop(submission)
 
     def _mark(self, submission: SubmissionId) -> None:
-        if submission not in self.waiting:
+        """To be drawn as soon as somebody has time, unless it has to wait after a failure."""
+        held = self.held.get(submission)
+        if held is None or held.not_before > asyncio.get_running_loop().time() + _TICK_S:
+            return
+        if held.busy:
+            held.moved = True
+        elif submission not in self.waiting:
             self.waiting.add(submission)
             self.due.put_nowait(submission)
+
+    def _later(self, submission: SubmissionId, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, self._mark, submission)
+
+    def _drop(self, submission: SubmissionId) -> None:
+        held = self.held.pop(submission, None)
+        if held is not None and held.show.place.live is not None:
+            self.steps.pace.forget(held.show.place.live)
 
     async def _draw_what_is_due(self) -> None:
         while True:
             submission = await self.due.get()
             self.waiting.discard(submission)
             held = self.held.get(submission)
-            if held is not None and not held.busy:
-                held.busy = True
-                try:
-                    await self._draw(submission, held)
-                finally:
-                    held.busy = False
+            if held is None:
+                continue
+            wait_s = self.patience.wait_s()
+            if wait_s > 0:
+                self._later(submission, wait_s)
+                continue
+            held.busy, held.moved = True, False
+            try:
+                reached = await self._drawn(held)
+            finally:
+                held.busy = False
+            self._go_on(submission, held, reached)
 
-    async def _draw(self, submission: SubmissionId, held: _Held) -> None:
-        try:
-            reached = await self.steps.forward(held.show, self.owner)
-            held.failures = 0
-        except OthersError:
-            reached = Reached(done=True)
-        except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
-            reached = await self._failed(held, error)
-        except Exception as error:  # noqa: BLE001 - a bug with one must not keep the others back
-            _log.error("not shown", action="incident", submission=submission, exc_info=error)
-            reached = Reached(again_s=PATIENCE_S)
+    def _go_on(self, submission: SubmissionId, held: _Held, reached: Reached) -> None:
         if reached.done:
-            self.held.pop(submission, None)
+            self._drop(submission)
         elif reached.again_s is not None:
             self._later(submission, reached.again_s)
+        elif held.moved:
+            self._mark(submission)
+
+    async def _drawn(self, held: _Held) -> Reached:
+        try:
+            reached = await self.steps.forward(held.show, self.owner)
+        except OthersError:
+            return Reached(done=True)
+        except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
+            return await self._failed(held, error)
+        except Exception as error:  # noqa: BLE001 - a bug with one must not keep the others back
+            submission = held.show.submission
+            _log.error("not shown", action="incident", submission=submission, exc_info=error)
+            return self._put_off(held, LONGEST_S)
+        held.failures = 0
+        if self.patience.succeeded():
+            self._wake_all()
+        return reached
+
+    def _wake_all(self) -> None:
+        _log.info("shown again", action="showing_again", submissions=len(self.held))
+        for submission, held in self.held.items():
+            held.not_before = 0.0
+            self._mark(submission)
 
     async def _failed(self, held: _Held, error: Exception) -> Reached:
         """Again later, unless Discord will never take it: then the store has it for who asks."""
         submission = held.show.submission
+        if isinstance(error, discord.RateLimited):
+            return self._put_off(held, error.retry_after)
         if isinstance(error, StoreError) or is_passing(error):
             held.failures += 1
+            held.show.doubtful = True
+            self.patience.failed()
             _log.warning(
-                "not shown yet", action="showing_again", submission=submission, error=repr(error)
+                "not shown yet", action="not_shown_yet", submission=submission, error=repr(error)
             )
-            return Reached(again_s=min(PATIENCE_S, 2.0**held.failures))
+            return self._put_off(held, pause_s(held.failures))
         _log.error("cannot be shown", action="unshown", submission=submission, exc_info=error)
         with suppress(StoreError):
             written = held.show.place.model_dump_json()
             await self.door.store.displays.finish(submission, self.owner, written)
         return Reached(done=True)
 
-    def _later(self, submission: SubmissionId, seconds: float) -> None:
-        asyncio.get_running_loop().call_later(seconds, self._mark, submission)
-
-
-async def _pause(seconds: float) -> None:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.Event().wait(), seconds)
+    def _put_off(self, held: _Held, seconds: float) -> Reached:
+        held.not_before = asyncio.get_running_loop().time() + seconds
+        return Reached(again_s=seconds)
 
 
 @asynccontextmanager

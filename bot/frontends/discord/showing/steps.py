@@ -1,33 +1,42 @@
 """Brings one submission's display forward: thread, live message, report, public line.
 
 Every step is written down as soon as it is done, and each message carries a nonce, so that who
-goes on after a kill neither skips a message nor sends it twice.
+goes on after a kill neither skips a message nor sends it twice. Discord forgets a nonce within
+minutes: after a failure, or when somebody else began, what stands there is read first.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 
 import discord
+import structlog
 
 from bot.domain.display import Display
 from bot.domain.ids import SubmissionId
+from bot.frontends.discord import rooms
 from bot.frontends.discord.answers import as_files
 from bot.frontends.discord.buttons import buttons_of
 from bot.frontends.discord.door import Door
 from bot.frontends.discord.draw import Sheet, sheets
 from bot.frontends.discord.places import Place
 from bot.frontends.discord.showing.pace import Pace
+from bot.frontends.discord.showing.wording import headline, line_text, live_text, thread_name
 from bot.frontends.discord.viewers import of_room
-from bot.frontends.discord.words import line
-from bot.reports.placement import placement_line
-from bot.reports.status import job_line, status_report
+from bot.reports.status import status_report
 from bot.services.placement import placements
 from bot.services.status import SubmissionStatus, status
 from runners.contract.task import Mode
 
-_THREAD_MINUTES: Literal[1440] = 1440
-_ARCHIVED = 50083
+_log = structlog.get_logger(__name__)
+
+_UNKNOWN_MESSAGE = 10008
+_AGAIN_S = 0.5
+"""Before the next try in another room."""
+_FRESH = timedelta(seconds=10)
+"""Of a submission that is older when it is taken up, another process may have shown a part."""
+_LOOK_BACK = 100
+"""Messages among which a doubtful one is looked for: as many as one request gives."""
 
 
 @dataclass(slots=True)
@@ -38,6 +47,12 @@ class Show:
     place: Place
     drawn: str = ""
     """The live message as Discord has it, as far as this process knows."""
+    doubtful: bool | None = None
+    """Whether a message may stand there that is not written down; None: not looked at yet."""
+    private: bool = False
+    """Whether everything that the person alone reads is there."""
+    queued: bool = False
+    """Whether a job of it waits, so that its place moves with everybody's."""
 
     @classmethod
     def of(cls, display: Display) -> "Show":
@@ -58,22 +73,40 @@ class OthersError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class _Message:
+    """What is to be sent once: its nonce, and how it is known again."""
+
+    text: str
+    nonce: str
+    is_it: Callable[[discord.Message], bool]
+    files: Sequence[discord.File] = ()
+    view: discord.ui.View | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Steps:
     """Everything that it takes to show a submission."""
 
     client: discord.Client
     door: Door
-    pace: Pace
+    pace: Pace = field(default_factory=Pace)
 
     async def forward(self, show: Show, owner: str) -> Reached:
         """Draw what has changed; raises what Discord or the store raises, and may be repeated."""
         now = await status(self.door.store, show.submission)
-        await self._open(show, owner, now)
-        again_s = await self._draw_live(show, owner, now)
-        if again_s is not None or not now.is_final:
+        if show.doubtful is None:
+            show.doubtful = self.door.clock.now() - now.submission.created_at > _FRESH
+        show.queued = any(each.place is not None for each in now.jobs)
+        again_s = await self._privately(show, owner, now)
+        if again_s is not None:
             return Reached(again_s=again_s)
-        await self._report(show, owner, sheets(status_report(now)))
-        await self._announce(show, owner, now)
+        if not now.is_final:
+            show.doubtful = False
+            return Reached()
+        if not show.private:
+            show.private = True
+            return Reached(again_s=0.0)  # everybody's report comes before anybody's public line
+        await self._publicly(show, owner, now)
         written = show.place.model_dump_json()
         await self.door.store.displays.finish(show.submission, owner, written)
         return Reached(done=True)
@@ -84,48 +117,65 @@ class Steps:
         if not await self.door.store.displays.note(show.submission, owner, written):
             raise OthersError
 
+    async def _privately(self, show: Show, owner: str, now: SubmissionStatus) -> float | None:
+        """What the person alone reads; seconds to wait when it is too early to edit."""
+        if show.place.unseen:
+            return None
+        try:
+            await self._open(show, owner, now)
+            again_s = await self._draw_live(show, owner, now)
+            if again_s is None and now.is_final:
+                await self._report(show, owner, sheets(status_report(now)))
+        except discord.HTTPException as error:
+            if not show.place.in_guild or not rooms.is_lost(error):
+                raise
+            _log.info("not taken", action="room_lost", id=show.submission, error=repr(error))
+            if error.code != rooms.ARCHIVED or not await rooms.woken(self.client, show.place):
+                await self._move_on(show, owner)
+            return _AGAIN_S
+        return again_s
+
+    async def _move_on(self, show: Show, owner: str) -> None:
+        """From a thread that is lost to direct messages, and from closed ones to silence."""
+        if show.place.direct is not None:
+            await self._note(show, owner, unseen=True)
+            return
+        show.drawn, show.private = "", False
+        channel = await self.client.create_dm(discord.Object(show.place.user))
+        await self._note(show, owner, direct=channel.id, live=None, reported=0)
+
     async def _open(self, show: Show, owner: str, now: SubmissionStatus) -> None:
         """A private thread for the person, or direct messages where none can be made."""
         place = show.place
-        if not place.in_guild or place.thread is not None:
+        if not place.in_guild or place.thread is not None or place.direct is not None:
             return
-        try:
-            thread = await self._new_thread(place, _thread_name(now))
-        except (discord.Forbidden, discord.NotFound):
-            await self._turn_to_direct_messages(show, owner)
+        channel = await rooms.channel_of(self.client, place.channel)
+        if channel is None or not rooms.takes_threads(rooms.may_here(channel)):
+            await self._move_on(show, owner)
             return
-        await self._note(show, owner, thread=thread.id)
+        thread = None
+        if show.doubtful:
+            thread = await rooms.own_thread(self.client, channel, thread_name(now))
+        if thread is None:
+            thread = await rooms.new_thread(channel, thread_name(now))
         await thread.add_user(discord.Object(place.user))
+        await self._note(show, owner, thread=thread.id)
 
-    async def _new_thread(self, place: Place, name: str) -> discord.Thread:
-        channel = self.client.get_channel(place.channel)
-        if channel is None:
-            channel = await self.client.fetch_channel(place.channel)
-        if not isinstance(channel, discord.TextChannel):
-            raise TypeError(f"channel {place.channel} takes no threads")
-        return await channel.create_thread(
-            name=name,
-            type=discord.ChannelType.private_thread,
-            invitable=False,
-            auto_archive_duration=_THREAD_MINUTES,
-        )
-
-    async def _turn_to_direct_messages(self, show: Show, owner: str) -> None:
-        user = await self.client.fetch_user(show.place.user)
-        channel = await user.create_dm()
-        await self._note(show, owner, channel=channel.id, in_guild=False)
-
-    def _where(self, place: Place) -> discord.PartialMessageable:
-        return self.client.get_partial_messageable(place.thread or place.channel)
+    def _at(self, channel: int) -> discord.PartialMessageable:
+        return self.client.get_partial_messageable(channel)
 
     async def _draw_live(self, show: Show, owner: str, now: SubmissionStatus) -> float | None:
         """Send or edit the message that moves; seconds to wait when it is too early to edit."""
         text = live_text(now)
         place = show.place
         if place.live is None:
+            begins = headline(now)
             nonce = f"{show.submission}-live"
-            message = await self._where(place).send(text, view=buttons_of(now), nonce=nonce)
-            await self._note(show, owner, live=message.id)
+            message = _Message(
+                text, nonce, lambda old: old.content.startswith(begins), view=buttons_of(now)
+            )
+            number = await self._send_once(show, place.private, message)
+            await self._note(show, owner, live=number)
         elif text != show.drawn:
             early_s = self.pace.wait_for(place.live)
             if early_s > 0:
@@ -136,35 +186,20 @@ class Steps:
         return None
 
     async def _edit(self, place: Place, message: int, text: str, view: discord.ui.View) -> None:
-        live = self._where(place).get_partial_message(message)
         try:
-            await live.edit(content=text, view=view)
-        except discord.NotFound:
-            return  # somebody has removed it: their choice
-        except discord.HTTPException as error:
-            if error.code != _ARCHIVED or place.thread is None:
-                raise
-            await self._unarchive(place.thread)
-            await live.edit(content=text, view=view)
-
-    async def _unarchive(self, thread: int) -> None:
-        found = await self.client.fetch_channel(thread)
-        if isinstance(found, discord.Thread):
-            await found.edit(archived=False)
+            await self._at(place.private).get_partial_message(message).edit(content=text, view=view)
+        except discord.NotFound as error:
+            if error.code != _UNKNOWN_MESSAGE:
+                raise  # otherwise somebody has removed it: their choice
 
     async def _report(self, show: Show, owner: str, report: Sequence[Sheet]) -> None:
         for number, sheet in enumerate(report, start=1):
             if number > show.place.reported:
-                await self._where(show.place).send(
-                    sheet.content,
-                    files=as_files(sheet.files),
-                    nonce=f"{show.submission}-report-{number}",
-                )
+                message = _as_message(sheet, f"{show.submission}-report-{number}")
+                await self._send_once(show, show.place.private, message)
                 await self._note(show, owner, reported=number)
-        if show.place.live is not None:
-            self.pace.forget(show.place.live)
 
-    async def _announce(self, show: Show, owner: str, now: SubmissionStatus) -> None:
+    async def _publicly(self, show: Show, owner: str, now: SubmissionStatus) -> None:
         """The public line, with a thread of its own where others find the times."""
         if now.submission.mode is not Mode.RANKED or not show.place.in_guild:
             return
@@ -172,38 +207,53 @@ class Steps:
         readers = of_room(self.client, show.place.channel)
         if not won or not now.board.access.admits(readers):
             return
-        channel = self.client.get_partial_messageable(show.place.channel)
-        if show.place.announced is None:
-            lines = [f"<@{show.place.user}>'s submission {_thread_name(now)}"]
-            lines += [placement_line(each).text for each in won]
-            nonce = f"{show.submission}-place"
-            message = await channel.send("\n".join(lines), nonce=nonce)
-            await self._note(show, owner, announced=message.id)
-        await self._open_publicly(show, owner, now)
+        channel = await rooms.channel_of(self.client, show.place.channel)
+        if channel is None or not rooms.may_here(channel).send_messages:
+            return
+        try:
+            if show.place.announced is None:
+                text = line_text(now, show.place.user, won)
+                begins = text.splitlines()[0]
+                nonce = f"{show.submission}-place"
+                message = _Message(text, nonce, lambda old: old.content.startswith(begins))
+                number = await self._send_once(show, channel.id, message)
+                await self._note(show, owner, announced=number)
+            await self._open_publicly(show, owner, now, channel)
+        except (discord.Forbidden, discord.NotFound) as error:
+            _log.info("not taken", action="line_lost", id=show.submission, error=repr(error))
 
-    async def _open_publicly(self, show: Show, owner: str, now: SubmissionStatus) -> None:
-        if show.place.opened or show.place.announced is None:
+    async def _open_publicly(
+        self, show: Show, owner: str, now: SubmissionStatus, channel: discord.TextChannel
+    ) -> None:
+        may = rooms.may_here(channel)
+        allowed = may.create_public_threads and may.send_messages_in_threads
+        if show.place.opened or show.place.announced is None or not allowed:
             return
-        channel = await self.client.fetch_channel(show.place.channel)
-        if not isinstance(channel, discord.TextChannel):
-            return
-        message = channel.get_partial_message(show.place.announced)
-        thread = await message.create_thread(
-            name=_thread_name(now), auto_archive_duration=_THREAD_MINUTES
+        await rooms.open_beneath(
+            channel, show.place.announced, thread_name(now), doubtful=bool(show.doubtful)
         )
+        for number, sheet in enumerate(sheets(status_report(now)), start=1):
+            message = _as_message(sheet, f"{show.submission}-public-{number}")
+            await self._send_once(show, show.place.announced, message)
         await self._note(show, owner, opened=True)
-        for sheet in sheets(status_report(now)):
-            await thread.send(sheet.content, files=as_files(sheet.files))
+
+    async def _send_once(self, show: Show, channel: int, message: _Message) -> int:
+        """The number of the message, which an earlier try may have sent already."""
+        where = self._at(channel)
+        if show.doubtful:
+            async for old in where.history(limit=_LOOK_BACK):
+                if old.author == self.client.user and message.is_it(old):
+                    return old.id
+        view = discord.utils.MISSING if message.view is None else message.view
+        sent = await where.send(message.text, view=view, files=message.files, nonce=message.nonce)
+        return sent.id
 
 
-def live_text(now: SubmissionStatus) -> str:
-    """The submission and one line for each GPU type."""
-    submission = now.submission
-    name = line(submission.file_name, 60)
-    head = f"**Submission #{submission.id}**: {name}, {submission.mode} on **{now.board.name}**"
-    return "\n".join([head, *(f"> {line(job_line(each).text, 150)}" for each in now.jobs)])[:2000]
+def _as_message(sheet: Sheet, nonce: str) -> _Message:
+    names = [file.name for file in sheet.files]
 
+    def is_it(old: discord.Message) -> bool:
+        same = old.content == sheet.content.strip()
+        return same and len(old.attachments) == len(names)
 
-def _thread_name(now: SubmissionStatus) -> str:
-    name = " ".join(now.submission.file_name.split())[:50]
-    return f"#{now.submission.id} {name} on {now.board.name}"[:100]
+    return _Message(sheet.content, nonce, is_it, as_files(sheet.files))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.durations import common_unit, show_span, show_time
+from bot.domain.durations import common_unit, show_factor, show_span, show_time
 
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -24,6 +24,13 @@ def test_a_time_is_shown_in_its_best_unit_with_its_interval(
     time_ns: float, half_ns: float, shown: str
 ) -> None:
     assert show_time(time_ns, half_ns) == shown
+
+
+@pytest.mark.parametrize(
+    ("factor", "shown"), [(3.21, "3.2x"), (0.454, "0.45x"), (0.0451, "0.045x"), (123.4, "123x")]
+)
+def test_a_factor_has_two_digits_at_least(factor: float, shown: str) -> None:
+    assert show_factor(factor) == shown
 
 
 def test_a_time_without_an_interval_has_three_digits() -> None:

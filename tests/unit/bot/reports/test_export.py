@@ -18,6 +18,8 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import NOON, make_board
 
+REFERENCE = ScoreValue(58_280.0, 100.0)
+
 
 def exported(name: str) -> Export:
     board = make_board()
@@ -31,7 +33,9 @@ def exported(name: str) -> Export:
         Outcome(number, "L4", Verdict.CRASHED, None),
     )
     person = Person(PersonId(1), "discord:1", name, NOON)
-    row = ExportedSubmission(submission, person, 2, outcomes, frozenset({"H100"}))
+    row = ExportedSubmission(
+        submission, person, 2, outcomes, frozenset({"H100"}), {"H100": REFERENCE}
+    )
     return Export(board, (row,))
 
 
@@ -50,6 +54,7 @@ def test_a_spreadsheet_and_a_program_get_the_same() -> None:
     first, second = rows(found["vectoradd-results.csv"])
     assert (first["gpu"], first["time_ns"], first["ranked"]) == ("H100", "29140.0", "True")
     assert (second["verdict"], second["time_ns"], second["ranked"]) == ("crashed", "", "False")
+    assert (first["reference_ns"], second["reference_ns"]) == ("58280.0", "")
     whole = json.loads(found["vectoradd.json"])
     assert whole["results"][0]["time_ns"] == 29_140.0
     assert whole["submissions"][0]["file"] == "=kernel.py"

@@ -17,6 +17,7 @@ class Place:
     entries: int = 7
     is_best: bool = True
     improved: bool = False
+    reference: ScoreValue | None = None
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,10 @@ class Place:
         (
             Place(rank=4, improved=True),
             "4th of 7 on H100: 29.14 us ± 0.06, a personal best",
+        ),
+        (
+            Place(reference=ScoreValue(93_248, 100)),
+            "🥇 1st of 7 on H100: 29.14 us ± 0.06 (3.2x vs reference)",
         ),
         (
             replace(Place(), is_best=False),

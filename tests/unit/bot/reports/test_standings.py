@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
-from bot.domain.score import Standing
+from bot.domain.score import ScoreValue, Standing
 from bot.frontends.discord.draw import sheets
 from bot.ports import Refusal
 from bot.reports.blocks import Table, Text, Tone
@@ -22,6 +22,8 @@ class _Leaderboard:
     refused: tuple[Refusal, ...] = ()
     note: str = ""
     speed_of_light_ns: float | None = None
+    reference: ScoreValue | None = None
+    reference_failure: str = ""
 
 
 def _refusal(message: str) -> Refusal:
@@ -52,6 +54,29 @@ def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> No
     assert [row[4] for row in table.rows] == ["90%", "45%"]
     (words,) = (block for block in standings_report(leaderboard).blocks if isinstance(block, Text))
     assert words.text.startswith("speed of light 9.00 us")
+
+
+def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
+    entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
+    leaderboard = _Leaderboard(entries=entries, reference=ScoreValue(32_000.0, 100.0))
+    table = _tables(leaderboard)["standings"]
+    assert table.columns[3].name == "vs reference"
+    assert [row[3] for row in table.rows] == ["3.2x", "1.6x"]
+    words = standings_report(leaderboard).blocks[0]
+    assert words == Text("reference: 32.00 us ± 0.10", Tone.QUIET)
+
+
+def test_who_is_slower_than_the_reference_sees_by_how_much() -> None:
+    entries = rank([make_score(1, 20_000.0)])
+    leaderboard = _Leaderboard(entries=entries, reference=ScoreValue(900, 1))
+    assert _tables(leaderboard)["standings"].rows[0][3] == "0.045x"
+
+
+def test_why_there_is_no_time_of_the_reference_is_said_in_one_line() -> None:
+    report = standings_report(_Leaderboard(reference_failure="crashed: exit 1\nTraceback"))
+    assert report.blocks[0] == Text(
+        "reference: no time, crashed: exit 1; only you are told, as the creator", Tone.QUIET
+    )
 
 
 def test_a_shared_rank_is_marked() -> None:

@@ -4,8 +4,9 @@ import pytest
 
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Job, JobState
+from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.submission import Submission, SubmissionState
-from bot.reports.blocks import Tone
+from bot.reports.blocks import Text, Tone
 from bot.reports.status import job_line, status_report
 from bot.services.status import JobStatus, QueuePlace, SubmissionStatus
 from runners.contract.task import Mode
@@ -36,6 +37,10 @@ def _submission() -> Submission:
     [
         (JobStatus(_job(JobState.QUEUED)), "H100: queued"),
         (JobStatus(_job(JobState.QUEUED), place=QueuePlace(3, None)), "H100: queued, place 3"),
+        (
+            JobStatus(_job(JobState.QUEUED), place=QueuePlace(3, 42.0, "a new driver")),
+            "H100: queued, place 3; H100 is paused: a new driver",
+        ),
         (
             JobStatus(_job(JobState.QUEUED), place=QueuePlace(3, 42.0)),
             "H100: queued, place 3, about 42 s",
@@ -74,3 +79,10 @@ def test_a_report_has_lines_for_moving_jobs_and_evaluations_for_ended_ones() -> 
     assert report.title == "submission #7: kernel.py on vectoradd"
     assert report.blocks[0] == job_line(jobs[0])
     assert len(report.blocks) > 3
+
+
+def test_who_is_disqualified_reads_why_above_the_result() -> None:
+    why = Exclusion(SubmissionId(7), ExclusionKind.DISQUALIFIED, "it reads the answer")
+    jobs = (JobStatus(_job(JobState.QUEUED)),)
+    first, _ = status_report(SubmissionStatus(_submission(), make_board(), jobs, why)).blocks
+    assert first == Text("disqualified, so it is not ranked: it reads the answer", Tone.BAD)

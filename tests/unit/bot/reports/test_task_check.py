@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.domain.task_report import Finding, Level, TaskReport
+from bot.domain.task_report import CheckStep, Finding, Level, TaskReport
 from bot.reports.blocks import Text, Tone
-from bot.reports.task_check import task_report
+from bot.reports.task_check import step_line, task_report
 
 HINT = Finding(Level.WARNING, "task.yml", "no heading")
 FAULT = Finding(Level.ERROR, "task.yml", "no answer")
@@ -30,3 +30,18 @@ def test_each_finding_and_what_hindered_the_run_has_a_line() -> None:
         Text("warning  task.yml: no heading"),
         Text("its solutions were not run: missing GPU type H100", Tone.BAD),
     )
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (CheckStep("CPU", "fast.py"), "fast.py: waiting"),
+        (CheckStep("CPU", "fast.py", "build"), "fast.py: build"),
+        (CheckStep("CPU", "fast.py", "test", 3, 5), "fast.py: test 3/5"),
+        (CheckStep("CPU", "add", finding=HINT), "add: no heading"),
+        (CheckStep("CPU", "no", finding=HINT), "no heading"),
+    ],
+)
+def test_a_run_is_told_as_it_stands(step: CheckStep, words: str) -> None:
+    assert step_line(step, with_gpu=False) == words
+    assert step_line(step, with_gpu=True) == f"CPU: {words}"

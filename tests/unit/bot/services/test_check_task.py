@@ -8,7 +8,7 @@ from typing_extensions import override
 from bot.domain.scaffold import scaffold
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
-from bot.domain.task_report import Level, TaskReport
+from bot.domain.task_report import CheckStep, Level, TaskReport
 from bot.services.check_task import check_on, check_task
 from runners.backends.fake import FakeRunner, create
 from runners.contract.evaluation import EvaluationRequest
@@ -236,3 +236,23 @@ async def test_a_degenerate_answer_that_ends_otherwise_is_an_error() -> None:
         {"solutions/correct/torch_add.py": source}, runner=DiscerningRunner(create(), passes="0")
     )
     assert ("task.yml", "an answer of zeros gave crashed") in errors(report)
+
+
+async def test_whoever_watches_sees_each_run_wait_move_and_end() -> None:
+    files = {**scaffold("double"), "solutions/wrong/almost_two.py": WRONG}
+    bundle = TaskBundle({f"double/{path}": text.encode() for path, text in files.items()}, "double")
+    seen: list[CheckStep] = []
+    runner = DiscerningRunner(create())
+    try:
+        task = parse_task(bundle)
+        report = await check_task(runner, bundle, task, "CPU", watch=seen.append)
+    finally:
+        await runner.aclose()
+    names = list(dict.fromkeys(each.name for each in seen))
+    assert [(each.name, each.stage) for each in seen[: len(names)]] == [(n, None) for n in names]
+    wrong = [each for each in seen if each.name == "solutions/wrong/almost_two.py"]
+    assert ("test", 0, 3) in [(each.stage, each.done, each.total) for each in wrong]
+    assert [each.finding for each in seen if each.finding] != []
+    ended = {each.name: each.finding for each in seen if each.finding}
+    assert set(ended) == set(names)
+    assert set(ended.values()) == set(report.findings)

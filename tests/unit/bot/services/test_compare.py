@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from bot.domain.access import Viewer
@@ -27,6 +29,34 @@ async def test_times_and_the_difference_of_the_sources_are_given(place: Place) -
     assert lines[0].startswith(f"--- #{first} ")
     assert {"-b = 2", "+b = 3", " a = 1"} <= set(lines)
     assert found.difference.endswith("\n")
+    assert found.beside == (("a = 1", " ", "a = 1"), ("b = 2", "|", "b = 3"))
+
+
+async def test_lines_that_only_one_side_has_are_marked(place: Place) -> None:
+    first = await ran(place, b"a\nb\nc\nd\n", 300)
+    second = await ran(place, b"a\nx\nd\ne\n", 100)
+    found = await compare(place.store, place.clock, Viewer(place.ada), first=first, second=second)
+    assert found.beside == (
+        ("a", " ", "a"),
+        ("b", "|", "x"),
+        ("c", "<", ""),
+        ("d", " ", "d"),
+        ("", ">", "e"),
+    )
+
+
+async def test_sources_that_would_keep_the_bot_busy_for_minutes_are_not_compared(
+    place: Place,
+) -> None:
+    lines = [f"v{number % 900}" for number in range(80_000)]
+    first = await ran(place, "\n".join(lines).encode(), 300)
+    second = await ran(place, "\n".join(reversed(lines)).encode(), 100)
+    async with asyncio.timeout(5):
+        found = await compare(
+            place.store, place.clock, Viewer(place.ada), first=first, second=second
+        )
+    assert found.too_long
+    assert (found.difference, found.beside) == ("", ())
 
 
 async def test_who_may_not_see_a_source_may_not_compare_it(place: Place) -> None:

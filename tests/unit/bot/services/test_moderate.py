@@ -5,7 +5,9 @@ import pytest
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.job import JobState
 from bot.domain.moderation import ExclusionKind, RateLimit
+from bot.ports import Claim
 from bot.services import moderate
 from bot.services.moderate import Deed
 from tests.doubles.place import Place
@@ -69,12 +71,53 @@ async def test_a_pause_begins_and_ends_once(place: Place) -> None:
         await moderate.resume(place.store, deed)
 
 
+async def test_a_ban_stops_what_is_unfinished_and_leaves_the_rest(place: Place) -> None:
+    eve = await place.person("eve")
+    done = await place.submit(eve)
+    await place.judged(done)
+    queued, others = await place.submit(eve), await place.submit()
+    assert await moderate.ban(place.store, Deed(place.ada, "floods"), "local:eve") == 1
+    (job,) = await place.jobs(queued)
+    assert job.state is JobState.CANCELLED
+    (job,) = await place.jobs(others)
+    assert job.state is JobState.QUEUED
+    assert len(await place.store.results.evaluations(done.id)) == 1
+
+
+async def test_a_board_is_paused_and_resumed_by_itself(place: Place) -> None:
+    deed = Deed(place.ada, "a new task")
+    await moderate.pause_board(place.store, deed, place.board)
+    assert await audit(place) == [("pause", "board vectoradd", "a new task")]
+    with pytest.raises(UserError, match="takes none at the moment: a new task") as refusal:
+        await place.submit()
+    assert refusal.value.code == "paused"
+    await moderate.resume_board(place.store, deed, place.board)
+    assert await audit(place) == [("resume", "board vectoradd", "a new task")]
+    await place.submit()
+    with pytest.raises(UserError, match="is not paused"):
+        await moderate.resume_board(place.store, deed, place.board)
+
+
+async def test_the_jobs_of_a_paused_gpu_type_wait(place: Place) -> None:
+    deed = Deed(place.ada, "a new driver")
+    assert await moderate.pause_gpu(place.store, deed, "cpu") == "CPU"
+    assert await audit(place) == [("pause", "gpu CPU", "a new driver")]
+    submission = await place.submit()
+    assert await place.store.jobs.claim(Claim("w", {"CPU": 1}, timedelta(seconds=9))) == ()
+    assert await moderate.resume_gpu(place.store, deed, "cpu") == "CPU"
+    assert (await place.claim()).submission == submission.id
+    with pytest.raises(UserError, match="is not paused"):
+        await moderate.resume_gpu(place.store, deed, "CPU")
+    with pytest.raises(UserError, match="no gpu named 'B300'"):
+        await moderate.pause_gpu(place.store, deed, "B300")
+
+
 async def test_limits_are_set_and_dropped(place: Place) -> None:
     limit = RateLimit(3, timedelta(hours=1))
     deed = Deed(place.ada, "crowded")
     await moderate.set_limit(place.store, deed, limit)
     assert await place.store.moderation.limits() == (limit,)
-    assert await audit(place) == [("limit", "every board, every mode", "crowded")]
+    assert await audit(place) == [("limit", "3 in 60 min, every board, every mode", "crowded")]
     await moderate.drop_limit(place.store, deed, None, None)
     assert await place.store.moderation.limits() == ()
     with pytest.raises(UserError, match="no such limit"):

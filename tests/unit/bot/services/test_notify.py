@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.access import Access, Visibility
-from bot.domain.news import News, NewsKind
+from bot.domain.news import News, NewsKind, deadline_news
 from bot.services.notify import ask_for, notify, remind_of_deadlines, still_wanted, tell_of_scores
 from bot.services.publish import PublishRequest, publish
 from runners.contract.evaluation import CaseKind
@@ -80,6 +80,19 @@ async def test_scores_of_an_earlier_task_version_are_no_news(place: Place) -> No
     assert await told(place) == []
 
 
+async def test_a_reminder_of_a_deadline_that_has_moved_is_not_delivered(place: Place) -> None:
+    await listen(place, ROOM, NewsKind.DEADLINE)
+    gpus = place.board.gpus
+    await place.store.boards.configure(place.board.id, gpus, NOON + timedelta(hours=2))
+    await remind_of_deadlines(place.store, place.clock)
+    (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
+    everyone = frozenset[str]()
+    assert await still_wanted(place.store, place.clock, letter.news, everyone)
+    for moved in (NOON + timedelta(days=9), None):
+        await place.store.boards.configure(place.board.id, gpus, moved)
+        assert not await still_wanted(place.store, place.clock, letter.news, everyone)
+
+
 async def test_a_deadline_is_told_once_and_again_when_it_moves(place: Place) -> None:
     async def reminded(hours: float) -> int:
         deadline = NOON + timedelta(hours=hours)
@@ -130,9 +143,9 @@ async def test_what_nobody_asks_for_any_more_or_comes_too_late_is_not_wanted(pla
     nothing = frozenset[str]()
     assert not await still_wanted(place.store, place.clock, news_to(place, ROOM), nothing)
     await listen(place, ROOM, NewsKind.DEADLINE)
-    late = news_to(place, ROOM, NewsKind.DEADLINE)
-    assert await still_wanted(place.store, place.clock, late, nothing)
     await place.store.boards.configure(place.board.id, place.board.gpus, NOON)
+    late = deadline_news(place.board, NOON, ROOM)
+    assert await still_wanted(place.store, place.clock, late, nothing)
     place.clock.advance(1)
     assert not await still_wanted(place.store, place.clock, late, nothing)
     await place.store.boards.delete(place.board.id)

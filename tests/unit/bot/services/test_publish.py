@@ -4,7 +4,15 @@ import pytest
 
 from bot.domain.access import Access, Visibility
 from bot.domain.errors import UserError
-from bot.services.publish import Change, Published, PublishRequest, is_new, publish
+from bot.services.publish import (
+    NO_BOARD,
+    Change,
+    Published,
+    PublishRequest,
+    is_new,
+    publish,
+    published_already,
+)
 from runners.contract.task import Device
 from tests.doubles.factories import NOON, make_task
 from tests.doubles.place import Place
@@ -124,3 +132,32 @@ async def test_who_may_see_a_board_is_a_change_and_stays_otherwise(place: Place)
     assert (await again(place)).change is Change.UNCHANGED
     new = await again(place, name="other", access=hidden)
     assert new.board.access == hidden
+
+
+async def test_what_was_agreed_to_must_still_be_so(place: Place) -> None:
+    first = place.board.task_version
+    with pytest.raises(UserError, match="there is a leaderboard 'vectoradd' already"):
+        await again(place, onto=NO_BOARD)
+    await again(place, task=make_task(description="Second."), onto=first)
+    with pytest.raises(UserError, match="was changed meanwhile") as told:
+        await again(place, task=make_task(description="Third."), onto=first)
+    assert told.value.code == "board-moved"
+    await place.store.boards.delete(place.board.id)
+    with pytest.raises(UserError, match="was deleted meanwhile"):
+        await again(place, task=make_task(description="Third."), onto=first)
+
+
+async def test_what_a_publishing_that_was_cut_off_has_done_is_known(place: Place) -> None:
+    new = PublishRequest(place.ada, make_task(), name="other", onto=NO_BOARD)
+    assert await published_already(place.store, new) is None
+    await publish(place.store, place.clock, new)
+    found = await published_already(place.store, new)
+    assert found is not None
+    assert (found.board.name, found.version, found.change) == ("other", 1, Change.CREATED)
+    second = make_task(description="Second.")
+    update = PublishRequest(place.ada, second, name="other", onto=found.board.task_version)
+    assert await published_already(place.store, update) is None
+    await publish(place.store, place.clock, update)
+    after = await published_already(place.store, update)
+    assert after is not None
+    assert (after.version, after.change) == (2, Change.NEW_VERSION)

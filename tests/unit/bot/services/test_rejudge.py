@@ -3,7 +3,8 @@ import pytest
 from bot.domain.errors import UserError
 from bot.services.moderate import Deed
 from bot.services.publish import PublishRequest, publish
-from bot.services.rejudge import rejudge
+from bot.services.rejudge import best_of, rejudge, rejudge_standings
+from runners.contract.task import Mode
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 
@@ -27,3 +28,19 @@ async def test_a_gpu_type_that_the_board_has_dropped_is_refused(place: Place) ->
     await place.store.boards.configure(place.board.id, ("H100",), None)
     with pytest.raises(UserError, match="none of CPU any more"):
         await rejudge(place.store, Deed(place.ada, ""), earlier.id)
+
+
+async def test_everyones_best_is_judged_by_the_next_version_once(place: Place) -> None:
+    bob = await place.person("bob")
+    for person in (place.ada, bob):
+        await place.judged(await place.submit(person, mode=Mode.RANKED))
+    before = place.board.task_version
+    changed = make_task(description="Another one.")
+    board = (await publish(place.store, place.clock, PublishRequest(place.ada, changed))).board
+    deed = Deed(place.ada, "task version 2")
+    assert len(await best_of(place.store, board, before)) == 2
+    assert await rejudge_standings(place.store, deed, board, before) == 2
+    assert await rejudge_standings(place.store, deed, board, before) == 0
+    submitted = await place.store.submissions.to(board.id)
+    again = [each.person for each in submitted if each.task_version == board.task_version]
+    assert sorted(again) == sorted([place.ada, bob])

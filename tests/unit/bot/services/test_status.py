@@ -7,11 +7,14 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import SubmissionState
 from bot.ports import Notice, Topic
-from bot.services.status import SubmissionStatus, status, waiting_time, watch
+from bot.services.publish import PublishRequest, publish
+from bot.services.status import QueuePlace, SubmissionStatus, status, waiting_time, watch
 from bot.store import subscriptions
 from bot.store.subscriptions import Subscriptions
+from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.dispatching import failing
+from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 
 
@@ -34,14 +37,45 @@ async def test_the_estimate_comes_from_recent_runs_and_the_slots_in_use(place: P
     waiting = await place.submit()
     (job,) = (await status(place.store, waiting.id)).jobs
     assert job.place is not None
-    assert (job.place.position, job.place.estimate_s) == (1, 8.0)
+    # The one that runs has half of its 8 s to go, and then this one takes 8 s.
+    assert (job.place.position, job.place.estimate_s) == (1, 12.0)
     assert (await status(place.store, running.id)).jobs[0].place is None
 
 
 def test_waiting_grows_with_the_place_and_shrinks_with_the_slots() -> None:
-    assert waiting_time([1, 100, 3], position=4, slots=2) == 6
-    assert waiting_time([], position=4, slots=2) is None
-    assert waiting_time([1], position=4, slots=0) is None
+    assert waiting_time([1, 100, 3], [4, 6], position=4, slots=2) == 3.5 * 5 / 2 + 3
+    assert waiting_time([], [4, 6], position=1, slots=1) == 0.5 * 5 + 5
+    assert waiting_time([], [], position=4, slots=2) is None
+    assert waiting_time([1], [1], position=4, slots=0) is None
+
+
+async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_type(
+    place: Place,
+) -> None:
+    await place.judged(await place.submit(), wall_s=8.0)
+    request = PublishRequest(place.ada, make_task(name="other"))
+    await publish(place.store, place.clock, request)
+    await place.submit()
+    await place.claim()
+    waiting = await place.submit(board="other")
+    (job,) = (await status(place.store, waiting.id)).jobs
+    assert job.place == QueuePlace(1, 12.0)
+
+
+async def test_place_and_estimate_shrink_as_the_queue_moves(place: Place) -> None:
+    await place.judged(await place.submit(), wall_s=8.0)
+    running = await place.submit(await place.person("bob"))
+    await place.claim()
+    ahead = await place.submit(await place.person("bob"))
+    last = await place.submit(await place.person("eve"), mode=Mode.TEST)
+    seen = []
+    for _ in range(2):
+        (job,) = (await status(place.store, ahead.id)).jobs
+        assert job.place is not None
+        seen.append((job.place.position, job.place.estimate_s))
+        await place.store.jobs.request_cancel(last.id)
+    assert seen == [(2, 20.0), (1, 12.0)]
+    assert not (await status(place.store, running.id)).is_final
 
 
 async def test_a_running_job_shows_its_latest_stage(place: Place) -> None:

@@ -1,9 +1,13 @@
 """Tests of the JSON that commands print."""
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
+from bot.domain.score import ScoreValue
 from bot.frontends.cli.shapes import case_json, dumps, evaluation_json, standings_json
 from bot.ports import Refusal
 from bot.services.standings import BoardStandings
@@ -68,6 +72,16 @@ def test_standings_have_ranks_and_absences() -> None:
     assert shape["entries"][0]["rank"] == 1
     assert shape["entries"][0]["time_ns"] == 5.0
     assert shape["absent"][0]["verdict"] == "crashed"
+
+
+def test_standings_have_the_reference_and_what_is_gained_on_it() -> None:
+    entries = rank([make_score(1, 5.0)])
+    board = BoardStandings(make_board(), 1, "CPU", entries, (), reference=ScoreValue(16.0, 0.5))
+    shape = json.loads(dumps(standings_json(board)))
+    assert shape["reference"] == {"time_ns": 16.0, "half_width_ns": 0.5}
+    assert shape["entries"][0]["vs_reference"] == pytest.approx(3.2)
+    unknown = json.loads(dumps(standings_json(replace(board, reference=None))))
+    assert (unknown["reference"], unknown["entries"][0]["vs_reference"]) == (None, None)
 
 
 def test_json_is_ascii_so_that_no_terminal_obeys_it() -> None:

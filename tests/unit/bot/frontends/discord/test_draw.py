@@ -73,3 +73,9 @@ def test_every_message_is_within_the_limits(title: str, found: list[Block]) -> N
     for sheet in sheets(Report(title, tuple(found))):
         assert 1 <= len(sheet.content) <= MOST
         assert len(sheet.files) <= FILES
+
+
+def test_between_the_small_print_of_one_gpu_type_and_the_next_verdict_is_a_free_line() -> None:
+    blocks = (Text("passed", Tone.GOOD), Text("machine: A", Tone.QUIET), Text("crashed", Tone.BAD))
+    (sheet,) = sheets(Report("x", blocks))
+    assert sheet.content == "**x**\n🟢 passed\n-# machine: A\n\n🔴 crashed"

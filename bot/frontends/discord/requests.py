@@ -1,0 +1,64 @@
+"""Every request to Discord: in order, spaced below the limit of all, and given up in silence."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakValueDictionary
+
+import aiohttp
+import discord
+from discord.http import Route
+
+SILENCE_S = 15.0
+"""After which a request that Discord does not answer is given up."""
+PER_S = 40
+"""Requests a second; Discord allows 50 of a bot, and discord.py heeds that only once refused."""
+_WITHOUT_LIMIT = ("/interactions", "/webhooks")
+"""Answers to people do not count there, and wait for nobody."""
+
+
+@dataclass(slots=True)
+class Spacing:
+    """Lets `most` through in any second, and of one key one at a time."""
+
+    most: int = PER_S
+    times: deque[float] = field(default_factory=deque)
+    locks: WeakValueDictionary[Hashable, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    @asynccontextmanager
+    async def turn(self, key: Hashable | None = None) -> AsyncIterator[None]:
+        """Waits for leave to go; the key is free again when the caller is done."""
+        lock = nullcontext() if key is None else self.locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            now = time.monotonic()
+            at = now if len(self.times) < self.most else max(now, self.times.popleft() + 1.0)
+            self.times.append(at)
+            if at > now:
+                await asyncio.sleep(at - now)
+            yield
+
+
+def govern(client: discord.Client) -> None:
+    """Bring order into the client's requests; discord.py has no option for any of it.
+
+    Left alone it takes a window that begins anew for empty as soon as one of several requests under
+    way is answered, and sends more than the window holds.
+    """
+    http: Any = client.http
+    send = http.request
+    spacing = Spacing()
+    silence = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE_S, sock_read=SILENCE_S)
+
+    async def request(route: Route, **arguments: Any) -> Any:  # noqa: ANN401  what discord.py passes
+        if route.path.startswith(_WITHOUT_LIMIT):
+            return await send(route, timeout=silence, **arguments)
+        writes = route.method != "GET" and route.channel_id is not None
+        key = (route.method, route.path, route.channel_id) if writes else None
+        async with spacing.turn(key):
+            return await send(route, timeout=silence, **arguments)
+
+    http.request = request

@@ -1,0 +1,46 @@
+"""When Discord is tried again: seldom while it fails everybody, at once when it is back."""
+
+import time
+from dataclasses import dataclass
+
+LONGEST_S = 20.0
+"""The longest wait between two tries, so that nobody waits a minute once Discord is back."""
+OUT_AFTER = 3
+"""Failures in a row, of whichever submissions, after which Discord is taken to be away."""
+
+
+@dataclass(slots=True)
+class Patience:
+    """Counts failures in a row; while Discord is away, one submission at a time tries it."""
+
+    failures: int = 0
+    next_try: float = 0.0
+
+    @property
+    def is_out(self) -> bool:
+        """Whether Discord is taken to be away."""
+        return self.failures >= OUT_AFTER
+
+    def wait_s(self) -> float:
+        """Seconds until somebody may try; 0 is leave for one try, and the next one has to wait."""
+        if not self.is_out:
+            return 0.0
+        now = time.monotonic()
+        if now < self.next_try:
+            return self.next_try - now
+        self.next_try = now + pause_s(self.failures)
+        return 0.0
+
+    def failed(self) -> None:
+        """One more try in a row has failed."""
+        self.failures += 1
+
+    def succeeded(self) -> bool:
+        """Something was shown; gives whether that ends an outage."""
+        was_out, self.failures = self.is_out, 0
+        return was_out
+
+
+def pause_s(failures: int) -> float:
+    """Seconds to wait after this many failures in a row: 2, 4, 8, 16, then the longest."""
+    return min(LONGEST_S, 2.0 ** min(failures, 10))

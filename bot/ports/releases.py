@@ -1,0 +1,31 @@
+"""Task zips which are being proven: at most one process of a door at a time, by leases."""
+
+from datetime import timedelta
+from typing import Protocol
+
+from bot.domain.ids import ReleaseId
+from bot.domain.release import NewRelease, Release
+
+
+class Releases(Protocol):
+    """Tasks that wait to be published, each held by one process under a lease."""
+
+    async def add(self, release: NewRelease) -> ReleaseId:
+        """Keep it until it is finished."""
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1
+    ) -> tuple[Release, ...]:
+        """Take those that nobody holds, oldest first; each claim counts as a try."""
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+        """Prolong the owner's leases; gives what it still holds."""
+
+    async def note(self, release: ReleaseId, owner: str, place: str) -> bool:
+        """Write down what is told already; False when another owner has taken over."""
+
+    async def finish(self, release: ReleaseId, owner: str) -> bool:
+        """Forget it: everything is told. False when another owner has taken over."""
+
+    async def let_go(self, owner: str) -> int:
+        """Give back what the owner holds, as if it had not tried; gives how many."""

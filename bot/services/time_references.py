@@ -1,0 +1,82 @@
+"""Has each task's own reference timed, once per task version and GPU type of a board.
+
+By the judge that times everybody, in ranked mode with all its rounds: what people gain on the
+reference is then a ratio of two times that were taken in the same way.
+"""
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+import structlog
+
+from bot.domain.errors import StoreError
+from bot.domain.job import HOUSE_PRIORITY
+from bot.domain.person import HOUSE
+from bot.domain.reference import Untimed, reference_source
+from bot.domain.submission import NewSubmission
+from bot.domain.task_file import REFERENCE
+from bot.ports import Store
+from runners.contract.task import Mode
+
+AGAIN_AFTER = timedelta(days=1)
+"""How long after a job was given up for our own fault another one tries."""
+_NAME = "Podium"
+
+_log = structlog.get_logger(__name__)
+
+
+async def time_references(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
+    """Order what is not timed yet and note what failed, now and every so often, until `stop`."""
+    while not stop.is_set():
+        try:
+            await store.references.forget_given_up(AGAIN_AFTER)
+            await order_references(store)
+            await _note_failures(store)
+        except StoreError as error:
+            _log.warning("references have to wait", action="references-wait", error=str(error))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every_s):
+                await stop.wait()
+
+
+async def order_references(store: Store) -> int:
+    """Queue a job for every reference that no board has a time of; gives how many.
+
+    Several processes may do so at once: each reference is timed by one job.
+    """
+    ordered = 0
+    for untimed in await store.references.lacking():
+        source = await _source(store, untimed)
+        if source is None:
+            await store.references.go_without(untimed.task_version, untimed.gpu)
+        elif await _order(store, untimed, source):
+            ordered += 1
+            _log.info("reference queued", action="reference-ordered", gpu=untimed.gpu)
+    return ordered
+
+
+async def _source(store: Store, untimed: Untimed) -> str | None:
+    version = await store.boards.version(untimed.task_version)
+    return None if version is None else reference_source(version.definition)
+
+
+async def _order(store: Store, untimed: Untimed, source: str) -> bool:
+    house = await store.people.ensure(HOUSE, _NAME)
+    return await store.references.order(
+        NewSubmission(
+            person=house.id,
+            board=untimed.board,
+            task_version=untimed.task_version,
+            file_name=REFERENCE,
+            source=source,
+            mode=Mode.RANKED,
+            gpus=(untimed.gpu,),
+            priority=HOUSE_PRIORITY,
+        )
+    )
+
+
+async def _note_failures(store: Store) -> None:
+    for subject, reason in await store.references.note_failures():
+        _log.warning("no time", action="reference-failed", reference=subject, error=reason)

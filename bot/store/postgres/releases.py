@@ -1,0 +1,64 @@
+"""Task zips which are being proven, in Postgres."""
+
+from datetime import timedelta
+
+from asyncpg import Record
+
+from bot.domain.errors import StoreError
+from bot.domain.ids import PersonId, ReleaseId
+from bot.domain.release import NewRelease, Release
+from bot.ports import Clock
+from bot.store.postgres.database import Database
+
+
+class PostgresReleases:
+    """Releases by number; each is held under a lease."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, release: NewRelease) -> ReleaseId:
+        row = await self._database.row(
+            "releases.add",
+            release.door,
+            release.person,
+            release.zip,
+            release.wish,
+            release.place,
+        )
+        if row is None:
+            raise StoreError("the release could not be stored")
+        return ReleaseId(row["id"])
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1
+    ) -> tuple[Release, ...]:
+        now = self._clock.now()
+        found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
+        return tuple(sorted(map(_release, found), key=lambda one: one.id))
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+        now = self._clock.now()
+        kept = await self._database.rows("releases.keep", owner, now, now + lease)
+        return tuple(sorted(ReleaseId(row["id"]) for row in kept))
+
+    async def note(self, release: ReleaseId, owner: str, place: str) -> bool:
+        return await self._database.row("releases.note", release, owner, place) is not None
+
+    async def finish(self, release: ReleaseId, owner: str) -> bool:
+        return await self._database.row("releases.finish", release, owner) is not None
+
+    async def let_go(self, owner: str) -> int:
+        return len(await self._database.rows("releases.let_go", owner))
+
+
+def _release(row: Record) -> Release:
+    return Release(
+        id=ReleaseId(row["id"]),
+        person=PersonId(row["person"]),
+        zip=bytes(row["zip"]),
+        wish=row["wish"],
+        place=row["place"],
+        tries=row["tries"],
+    )

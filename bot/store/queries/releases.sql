@@ -1,0 +1,32 @@
+-- name: add
+insert into releases (door, person, zip, wish, place) values ($1, $2, $3, $4, $5)
+returning id
+
+-- name: claim
+with due as (
+    select id from releases
+    where door = $1 and (lease_until is null or lease_until <= $3)
+    order by id limit $5
+    for update skip locked
+)
+update releases set owner = $2, lease_until = $4, tries = tries + 1
+from due
+where releases.id = due.id
+returning releases.*
+
+-- name: keep
+update releases set lease_until = $3
+where owner = $1 and lease_until > $2
+returning id
+
+-- name: note
+update releases set place = $3 where id = $1 and owner = $2
+returning id
+
+-- name: finish
+delete from releases where id = $1 and owner = $2
+returning id
+
+-- name: let_go
+update releases set owner = null, lease_until = null, tries = tries - 1 where owner = $1
+returning id

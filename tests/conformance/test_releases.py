@@ -1,0 +1,71 @@
+"""What every store must do with releases: one holder at a time, and gone when finished."""
+
+import asyncio
+from datetime import timedelta
+
+from bot.domain.errors import UserError
+from bot.domain.ids import ReleaseId
+from bot.domain.release import NewRelease, Release
+from tests.doubles.clock import ManualClock
+from tests.doubles.factories import make_task
+from tests.doubles.stored import Scene
+
+LEASE = timedelta(seconds=30)
+
+
+async def waiting(scene: Scene, wish: str = "a board") -> ReleaseId:
+    new = NewRelease("discord", scene.ada.id, b"PK\0\xff", wish, "here")
+    return await scene.store.releases.add(new)
+
+
+async def test_a_release_is_held_by_one(scene: Scene) -> None:
+    first, second = await waiting(scene, "a"), await waiting(scene, "b")
+    releases = scene.store.releases
+    (taken,) = await releases.claim("discord", "one", LEASE)
+    assert taken == Release(first, scene.ada.id, b"PK\0\xff", "a", "here", tries=1)
+    assert await releases.claim("web", "two", LEASE) == ()
+    assert [each.id for each in await releases.claim("discord", "two", LEASE, 5)] == [second]
+    assert await releases.claim("discord", "three", LEASE) == ()
+    assert await releases.keep("one", LEASE) == (first,)
+
+
+async def test_who_lost_a_release_changes_nothing_of_it(scene: Scene, clock: ManualClock) -> None:
+    number = await waiting(scene)
+    releases = scene.store.releases
+    await releases.claim("discord", "one", LEASE)
+    assert await releases.note(number, "one", "told")
+    clock.advance(31)
+    assert await releases.keep("one", LEASE) == ()
+    (taken,) = await releases.claim("discord", "two", LEASE)
+    assert (taken.place, taken.tries) == ("told", 2)
+    assert not await releases.note(number, "one", "mine")
+    assert not await releases.finish(number, "one")
+    assert await releases.finish(number, "two")
+    assert not await releases.finish(number, "two")
+    clock.advance(31)
+    assert await releases.claim("discord", "three", LEASE) == ()
+
+
+async def test_what_is_let_go_was_not_tried(scene: Scene) -> None:
+    number = await waiting(scene)
+    releases = scene.store.releases
+    await releases.claim("discord", "one", LEASE)
+    assert await releases.let_go("two") == 0
+    assert await releases.let_go("one") == 1
+    (taken,) = await releases.claim("discord", "two", LEASE)
+    assert (taken.id, taken.tries) == (number, 1)
+
+
+async def test_of_two_versions_that_follow_the_same_one_only_one_is_stored(scene: Scene) -> None:
+    boards, board = scene.store.boards, scene.board
+    first = board.task_version
+    ends = await asyncio.gather(
+        *(
+            boards.add_version(board.id, make_task(seed=number), f"next-{number}", first)
+            for number in range(4)
+        ),
+        return_exceptions=True,
+    )
+    refused = [each.code for each in ends if isinstance(each, UserError)]
+    assert refused == ["board-moved"] * 3
+    assert len(await boards.versions(board.id)) == 2

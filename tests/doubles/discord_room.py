@@ -1,0 +1,131 @@
+"""A room of the local Discord, with discord.py in this process and a store in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+import discord
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+from yarl import URL
+
+from bot.domain.display import NewDisplay
+from bot.domain.submission import Submission
+from bot.frontends.discord.door import DOOR, Door
+from bot.frontends.discord.places import Place as Shown
+from bot.frontends.discord.requests import govern
+from bot.frontends.discord.showing.steps import Show, Steps
+from bot.services.publish import PublishRequest, publish
+from bot.store.memory import MemoryStore
+from runners.contract.task import Mode
+from tests.doubles.clock import ManualClock
+from tests.doubles.discord.limits import Limits, Rates
+from tests.doubles.discord.model.channels import Channel
+from tests.doubles.discord.model.guilds import Guild
+from tests.doubles.discord.permissions import Permission
+from tests.doubles.discord.server import LocalDiscord
+from tests.doubles.discord.users.person import Person
+from tests.doubles.factories import make_task
+from tests.doubles.place import Place
+
+OWNER = "this-process"
+LEASE = timedelta(seconds=30)
+
+
+@dataclass(repr=False)
+class Room:
+    """#submissions with alice and bob in it, and a board in the store."""
+
+    server: LocalDiscord
+    guild: Guild
+    channel: Channel
+    alice: Person
+    bob: Person
+    client: discord.Client
+    place: Place
+
+    @property
+    def door(self) -> Door:
+        return Door(self.place.store, self.place.clock)
+
+    @property
+    def steps(self) -> Steps:
+        return Steps(self.client, self.door)
+
+    async def submit(self, *, in_guild: bool = True, mode: Mode = Mode.RANKED) -> Submission:
+        """A submission of alice, to be shown in the room or in her direct messages."""
+        channel = self.channel if in_guild else self.alice.dm
+        shown = Shown(channel=channel.id, user=self.alice.id, in_guild=in_guild)
+        display = NewDisplay(DOOR, shown.model_dump_json())
+        return await self.place.submit(display=display, mode=mode)
+
+    async def take(self, submission: Submission, owner: str = OWNER) -> Show:
+        """The submission's display, held by that owner from now on."""
+        for display in await self.place.store.displays.claim(DOOR, owner, LEASE):
+            if display.submission == submission.id:
+                return Show.of(display)
+        raise LookupError(f"submission {submission.id} has no display that is free")
+
+    def thread(self, submission: Submission, *, private: bool = True) -> Channel:
+        """The one thread of that kind that a submission has."""
+        (found,) = (
+            each
+            for each in self.channel.threads
+            if each.private is private and each.name.startswith(f"#{submission.id} ")
+        )
+        return found
+
+    def heads(self, channel: Channel) -> list[str]:
+        """The first line of each message of the bot."""
+        said = [each.content for each in channel.messages if each.author is self.server.world.bot]
+        return [text.split("\n")[0] for text in said]
+
+
+@asynccontextmanager
+async def room(
+    *,
+    permissions: Permission = Permission.ADMINISTRATOR,
+    limits: Limits | None = None,
+    scale: float = 0.0,
+) -> AsyncIterator[Room]:
+    """A room with the client in it; `scale` is of the windows of rates, 0 is none."""
+    clock = ManualClock()
+    store = MemoryStore(clock)
+    ada = (await store.people.ensure("discord:1", "ada")).id
+    published = await publish(store, clock, PublishRequest(ada, make_task()))
+    async with LocalDiscord(rates=Rates(scale), limits=limits) as server:
+        guild = server.guild("gpu", permissions)
+        channel = guild.create_channel("submissions")
+        alice, bob = server.user("alice", guild), server.user("bob", guild)
+        for person in (alice, bob):
+            person.goes_to(channel)
+        async with _connected(server) as client:
+            place = Place(store, clock, ada, published.board)
+            yield Room(server, guild, channel, alice, bob, client, place)
+
+
+@asynccontextmanager
+async def _connected(server: LocalDiscord) -> AsyncIterator[discord.Client]:
+    base, gateway = Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY
+    Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = server.api_base, URL(server.gateway_url)
+    intents, silent = discord.Intents(guilds=True), discord.AllowedMentions.none()
+    client = discord.Client(
+        intents=intents,
+        allowed_mentions=silent,
+        max_ratelimit_timeout=30.0,
+        guild_ready_timeout=0.05,
+    )
+    govern(client)
+    try:
+        async with client:
+            await client.login(server.token)
+            line = asyncio.create_task(client.connect())
+            await asyncio.wait_for(client.wait_until_ready(), 10)
+            yield client
+            await client.close()
+            with suppress(asyncio.CancelledError):
+                await line
+    finally:
+        Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = base, gateway

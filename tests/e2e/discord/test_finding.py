@@ -1,0 +1,101 @@
+"""What a person finds: commands in the help and where they belong, boards in pages."""
+
+from typing import Any
+
+import pytest
+
+from tests.architecture.tree import ROOT
+from tests.doubles.discord.users.offers import offered
+from tests.e2e.discord.scene import Scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+MANY = 14
+TASK = ROOT / "tasks" / "examples" / "identity"
+
+
+def _paths(command: dict[str, Any], before: str = "") -> list[str]:
+    """A command with all the commands within it, as a person types them."""
+    path = f"{before} {command['name']}".strip()
+    options = command.get("options") or []
+    inner = [each for each in options if each["type"] in {1, 2}]
+    return [found for each in inner for found in _paths(each, path)] or [path]
+
+
+async def test_every_command_is_in_the_help(stage: Scene) -> None:
+    await stage.alice.slash("leaderboard help")
+    await stage.alice.sees("`Submit this file`", within=10)
+    commands = offered(stage.alice, stage.submissions)
+    typed = [path for each in commands if each["type"] == 1 for path in _paths(each)]
+    menus = [each["name"] for each in commands if each["type"] != 1]
+    assert len(typed) > 40
+    assert menus == ["Submit this file"]
+    told = "\n".join(each.text for each in stage.alice.messages() if each.ephemeral)
+    missing = [path for path in typed if f"`/{path}` " not in told]
+    missing += [name for name in menus if f"`{name}`" not in told]
+    assert missing == []
+    stage.server.assert_clean()
+
+
+async def test_every_command_and_option_says_what_it_is(stage: Scene) -> None:
+    def check(command: dict[str, Any]) -> None:
+        for option in command.get("options") or []:
+            assert option["description"] not in {"", "…"}, option
+            check(option)
+
+    for command in offered(stage.carol, stage.submissions):
+        if command["type"] == 1:
+            assert command["description"] not in {"", "…"}
+            check(command)
+
+
+async def test_direct_messages_offer_what_is_of_use_there(stage: Scene) -> None:
+    names = stage.alice.commands(stage.alice.dm)
+    assert {"leaderboard", "submission", "profile", "Submit this file"} <= set(names)
+    assert "admin" not in names
+    assert "admin" in stage.alice.commands(stage.submissions)
+
+
+async def test_the_boards_come_in_pages_with_deadline_and_crowd(stage: Scene) -> None:
+    for number in range(MANY):
+        published = stage.podium(
+            "task", "publish", TASK, "--unchecked", "--name", f"board-{number:02}", "--gpu", "CPU"
+        )
+        assert published.returncode == 0, published.stderr
+    await (await stage.submit(stage.bob)).final()
+    update = {"leaderboard_name": "board-00", "deadline": "2099-01-31 18:00"}
+    await (await stage.carol.slash("leaderboard update", **update)).final()
+    listed = await (await stage.alice.slash("leaderboard list")).final()
+    assert "🟢 **board-00** on CPU, until <t:4073565600:F> (<t:4073565600:R>), nobody yet" in (
+        listed.text
+    )
+    assert "board-10" not in listed.text
+    await stage.alice.click(listed, "Next")
+    await stage.server.wait_for(lambda: "board-10" in listed.text, 10)
+    assert "**identity** on CPU, no deadline, 1 person" in listed.text
+    assert listed.button("Next").disabled
+    stage.server.assert_clean()
+
+
+async def test_a_board_to_delete_is_chosen_from_a_menu(stage: Scene) -> None:
+    none = await stage.alice.slash("leaderboard delete")
+    assert none.message.text == "there is no board that you may delete"
+    asked = await stage.carol.slash("leaderboard delete")
+    form = await stage.carol.select(asked.message.select("A board"), ["board-13"])
+    await stage.carol.modal(form, {"The board's exact name": "board-13"})
+    await stage.carol.sees("It is gone", within=10)
+    listed = await (await stage.alice.slash("leaderboard list")).final()
+    await stage.alice.click(listed, "Next")
+    await stage.server.wait_for(lambda: "board-12" in listed.text, 10)
+    assert "board-13" not in listed.text
+    stage.server.assert_clean()
+
+
+async def test_a_token_to_revoke_is_offered_by_its_number(stage: Scene) -> None:
+    await (await stage.alice.slash("profile link", label="my laptop")).final()
+    (offer,) = await stage.alice.autocomplete("profile revoke", "id", "")
+    assert offer["name"].endswith(": my laptop")
+    told = await (await stage.alice.slash("profile revoke", id=offer["value"])).final()
+    assert "is revoked" in told.text
+    assert await stage.alice.autocomplete("profile revoke", "id", "") == []
+    stage.server.assert_clean()

@@ -1,0 +1,185 @@
+"""What admins do reaches every way in: bans, quotas, pauses, disqualification; all on record."""
+
+import asyncio
+import csv
+import io
+import re
+
+import pytest
+
+from tests.doubles.discord.model.channels import Channel
+from tests.doubles.discord.model.messages import Message
+from tests.doubles.discord.users.filling import Value
+from tests.doubles.discord.users.person import Person
+from tests.e2e.discord.scene import Scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+SHOWN_S = 30
+RUSH = 20
+QUOTA = 5
+MOMENT = re.compile(r"<t:\d+:F> \(<t:\d+:R>\)")
+
+
+async def said(who: Person, command: str, /, **options: Value) -> str:
+    return (await (await who.slash(command, **options)).final()).text
+
+
+async def stored(stage: Scene, who: Person, directive: str, name: str, mode: str = "ranked") -> int:
+    text = (await (await stage.submit(who, directive, mode, name=name)).final()).text
+    assert "is stored" in text
+    return int(text.split("#")[1].split()[0])
+
+
+def live(who: Person, thread: Channel) -> Message:
+    """The message of a thread that has the buttons."""
+    return next(each for each in who.messages(thread) if each.buttons)
+
+
+async def test_a_gpu_type_is_paused_and_what_waits_says_so(stage: Scene) -> None:
+    told = await said(stage.carol, "admin pause", gpu="cpu", reason="a *new* driver")
+    assert told == "Jobs on CPU wait in the queue; what runs there goes on to its end."
+    await stored(stage, stage.alice, "time_us=9", "waits.py")
+    thread = await stage.alice.sees_thread("waits.py on identity")
+    await stage.alice.sees("CPU is paused: a \\*new\\* driver", thread, within=SHOWN_S)
+    assert "GPU type CPU" in await said(stage.carol, "admin limits")
+    assert await said(stage.carol, "admin resume", gpu="CPU") == "Jobs on CPU run again."
+    await stage.alice.sees("passed, ranked on CPU", thread, within=SHOWN_S)
+    told = await said(stage.carol, "admin pause", gpu="B300", reason="none here")
+    assert "no gpu named 'B300'" in told
+    told = await said(
+        stage.carol, "admin pause", gpu="CPU", leaderboard_name="identity", reason="both"
+    )
+    assert told == "name a board or a GPU type, not both"
+    stage.server.assert_clean()
+
+
+async def test_a_board_is_paused_by_itself(stage: Scene) -> None:
+    pause = {"leaderboard_name": "identity", "reason": "a new task"}
+    assert "to identity are paused" in await said(stage.carol, "admin pause", **pause)
+    refused = await (await stage.submit(stage.bob)).final()
+    assert refused.text == "leaderboard 'identity' takes none at the moment: a new task"
+    resume = {"leaderboard_name": "identity"}
+    assert "are taken again" in await said(stage.carol, "admin resume", **resume)
+    assert "is not paused" in await said(stage.carol, "admin resume", **resume)
+    stage.server.assert_clean()
+
+
+async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_lifts(
+    stage: Scene,
+) -> None:
+    limit: dict[str, Value] = {
+        "most": QUOTA,
+        "minutes": 60,
+        "mode": "test",
+        "leaderboard_name": "identity",
+    }
+    await said(stage.carol, "admin limit", reason="crowded", **limit)
+    runs = await asyncio.gather(
+        *(stage.submit(stage.bob, mode="test", name=f"r{n}.py") for n in range(RUSH))
+    )
+    texts = [(await run.final()).text for run in runs]
+    refused = [text for text in texts if "is stored" not in text]
+    assert len(refused) == RUSH - QUOTA
+    for text in refused:
+        assert f"at most {QUOTA} test submissions to this leaderboard are taken in 60 min" in text
+        assert MOMENT.search(text)
+    drop = {"mode": "test", "leaderboard_name": "identity", "reason": "quiet again"}
+    assert await said(stage.carol, "admin unlimit", **drop) == "The limit is gone."
+    stage.server.assert_clean()
+
+
+async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> None:
+    carol, bob = stage.carol, stage.bob
+    done = await stored(stage, bob, "time_us=9", "before.py", "benchmark")
+    before = await bob.sees_thread("before.py on identity")
+    await bob.sees("passed", before, within=SHOWN_S)
+    await said(carol, "admin pause", gpu="CPU", reason="so that it waits")
+    await stored(stage, bob, "", "late.py")
+    told = await said(carol, "admin ban", who=bob, reason="forged `times`")
+    assert told == "bob may not submit any more. 1 unfinished submission was stopped."
+    await said(carol, "admin resume", gpu="CPU")
+    late = await bob.sees_thread("late.py on identity")
+    await bob.sees("cancelled", late, within=SHOWN_S)
+    words = "you are banned from submitting: forged \\`times\\`; ask an admin"
+    assert (await (await stage.submit(bob)).final()).text == words
+    for label in ("Run again", "Make ranked"):
+        pressed = await bob.click(live(bob, before), label)
+        assert (await pressed.final()).text == words
+    assert await said(bob, "submission rerun", id=done) == words
+    post = await bob.send("```py\n#!PODIUM leaderboard identity\nx = 1\n```")
+    menu = await bob.message_command("Submit this file", post)
+    assert (await menu.final()).text == words
+    assert "forged `times`" in await said(carol, "admin limits")
+    assert "may submit again" in await said(carol, "admin unban", who=bob, reason="a mistake")
+    await stored(stage, bob, "", "after.py", "test")
+    stage.server.assert_clean()
+
+
+async def test_a_disqualification_moves_the_ranks_and_its_owner_reads_why(stage: Scene) -> None:
+    best = await stored(stage, stage.bob, "time_us=2", "best.py")
+    await stage.alice.sees("best.py on identity", stage.submissions, within=SHOWN_S)
+    next_best = await stored(stage, stage.alice, "time_us=4", "next.py")
+    await stage.alice.sees("2nd of", stage.submissions, within=SHOWN_S)
+
+    async def ranks() -> list[tuple[str, str, str]]:
+        shown = await said(stage.alice, "leaderboard show", leaderboard_name="identity")
+        return re.findall(r"(?m)^ +(\d+=?)  (\w+).*#(\d+)$", shown)
+
+    assert [row[1] for row in await ranks()][:2] == ["Bob", "Alice"]
+    away: dict[str, Value] = {"id": best, "reason": "reads the @everyone answer"}
+    await said(stage.carol, "admin disqualify", **away)
+    assert (await ranks())[0] == ("1", "Alice", str(next_best))
+    shown = await said(stage.bob, "submission show", id=best)
+    assert "disqualified, so it is not ranked: reads the" in shown
+    await said(stage.carol, "admin requalify", id=best, reason="it does not")
+    assert (await ranks())[0] == ("1", "Bob", str(best))
+    stage.server.assert_clean()
+
+
+async def test_the_audit_has_pages_and_a_file(stage: Scene) -> None:
+    audit = await (await stage.carol.slash("admin audit")).final()
+    assert "**Carol** requalify submission" in audit.text
+    assert ": it does not" in audit.text
+    seen = [audit.text]
+    while not audit.button("Next").disabled:
+        await stage.carol.click(audit, "Next")
+        await stage.server.wait_for(lambda: audit.text != seen[-1], 10)
+        seen.append(audit.text)
+    everything = "\n".join(seen)
+    assert len(seen) > 1
+    assert f"ban <@{stage.bob.id}>: forged" in everything
+    assert "limit 5 in 60 min, board identity, test: crowded" in everything
+    assert "pause gpu CPU: a \\*new\\* driver" in everything
+    assert "<t:" in everything
+    await stage.carol.click(audit, "Previous")
+    await stage.server.wait_for(lambda: audit.text == seen[-2], 10)
+    file = await (await stage.carol.slash("admin audit", as_file=True)).final()
+    rows = list(csv.DictReader(io.StringIO(file.file("audit.csv").text)))
+    assert {"ban", "unban", "limit", "unlimit", "pause", "resume", "disqualify"} - {
+        row["action"] for row in rows
+    } == {"disqualify"}  # which is kept as what it makes of a submission: disqualified
+    assert {row["who"] for row in rows if row["action"] == "ban"} == {"Carol"}
+    stage.server.assert_clean()
+
+
+async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may_be_read(
+    stage: Scene,
+) -> None:
+    long = "".join(f"# {n} ``` @everyone\n" for n in range(200))
+    first = await stored(stage, stage.alice, "time_us=9", "one.py")
+    second = await stored(stage, stage.alice, f"time_us=3\n{long}", "two.py")
+    await stage.alice.sees("two.py on identity", stage.submissions, within=SHOWN_S)
+    compared = await stage.alice.slash("submission compare", first=first, second=second)
+    message = await compared.final()
+    assert "3.00x faster" in message.text
+    assert "# 150 ``` @everyone" in message.file("2-difference.diff").text
+    beside = message.file("side-by-side.txt").text.splitlines()
+    assert beside[0].split() == ["#", "fake:", "time_us=9", "|", "#", "fake:", "time_us=3"]
+    assert any(line.split("> ")[-1] == "# 7 ``` @everyone" for line in beside)
+    both: dict[str, Value] = {"first": first, "second": second}
+    assert "is somebody else's" in await said(stage.bob, "submission compare", **both)
+    update: dict[str, Value] = {"leaderboard_name": "identity", "sources": "always"}
+    await said(stage.carol, "leaderboard update", **update)
+    assert "3.00x faster" in await said(stage.bob, "submission compare", **both)
+    stage.server.assert_clean()
