@@ -25,6 +25,9 @@ HONEST_NS = 2_000.0
 An honest kernel may leave less of its output in the cache than the calibration did.
 """
 
+CREDIBLE = 0.95
+"""The part of the least time by the card's nominal rates below which no time is believed."""
+
 FLOOR_NS = 1_000.0
 """No time on the CPU counts as less: a window cannot tell it from nothing."""
 
@@ -164,6 +167,17 @@ def audit_of(rounds: list[Round]) -> Ruling | None:
         Verdict.AUDIT,
         f"{claim / 1e3:.2f} us were claimed and the judge saw {bound / 1e3:.2f} us"
         f" ± {device_resolution(rounds) / 1e3:.2f}: too coarse to tell",
+    )
+
+
+def beneath(value: float, floor: float | None) -> Ruling | None:
+    """What a time deserves that is less than the card's memory and arithmetic allow, in ns."""
+    if floor is None or value >= CREDIBLE * floor:
+        return None
+    return Ruling(
+        Verdict.AUDIT,
+        f"{value / 1e3:.2f} us is less than the {floor / 1e3:.2f} us which this GPU needs at its"
+        " nominal rates for the bytes and operations of the task",
     )
 
 

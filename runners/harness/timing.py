@@ -4,7 +4,6 @@ On the CPU nothing of a candidate runs outside a window: it is frozen while its 
 written, while its output is read, and while the calibration runs.
 """
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,12 +12,14 @@ from typing import Any
 import torch
 
 from runners.contract.evaluation import Measurement, StopReason
+from runners.contract.peaks import floor_ns
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.channel import Operation, Reply
 from runners.harness.clocks import (
     Round,
     audit_of,
+    beneath,
     claimed,
     device_resolution,
     interval_of,
@@ -48,10 +49,8 @@ SAMPLES_LEAST = 3
 """How many samples a round has, however near its end is."""
 DISCARDS_MOST = 10
 """How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
-SLOWED_MOST = 100
+SLOWED_MOST = 500
 """How many samples of an evaluation may be lost to a GPU that protects itself."""
-COOLING_S = 0.1
-"""The pause after each of them."""
 SPOILED_MOST = 3
 """How many calls of a round may fail to be as they were rehearsed on a GPU."""
 MARGIN = 1.3
@@ -148,7 +147,11 @@ class Stopwatch:
         return device_resolution(rounds) <= interval.centre and self._audit(rounds) is None
 
     def _audit(self, rounds: list[Round]) -> Ruling | None:
-        return audit_of(rounds) if self.session.request.mode is Mode.RANKED else None
+        request = self.session.request
+        if request.mode is not Mode.RANKED:
+            return None
+        floor = floor_ns(request.task, self.workload, request.gpu)
+        return beneath(interval_of(rounds).centre, floor) or audit_of(rounds)
 
     def _settle(self, seat: Seat) -> None:
         for _ in range(SETTLING):
@@ -224,12 +227,11 @@ class Stopwatch:
             result.restart()
 
     def _cool_down(self, reasons: tuple[str, ...], result: Round) -> None:
-        """Leave a call out during which the GPU protected itself, and wait a little."""
+        """Leave a call out during which the GPU protected itself."""
         result.discarded += 1
         self.session.slowed.update(reasons)
         if self.session.slowed.total() > SLOWED_MOST:
             raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
-        time.sleep(COOLING_S)
 
     def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
         """Both candidates' overhead in turns, while both are still trusted."""
