@@ -12,6 +12,7 @@ from bot.domain.score import Standing
 from bot.domain.speed_of_light import speed_of_light
 from bot.ports import Refusal, Store
 from bot.services.lookup import find_board
+from runners.contract.task import Grader
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class BoardStandings:
 
     `refused` has, for each person without a score here, the latest ranked run that did not pass;
     `note` is what the version's author says about it, `speed_of_light_ns` the time that the card's
-    memory allows at the least, where that is known.
+    memory allows at the least, where that is known; `in_process` whether the task's own evaluation
+    timed the submissions, with nothing that confirms it.
     """
 
     board: Board
@@ -30,6 +32,7 @@ class BoardStandings:
     refused: tuple[Refusal, ...]
     note: str = ""
     speed_of_light_ns: float | None = None
+    in_process: bool = False
 
 
 async def standings(
@@ -73,7 +76,16 @@ async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str)
     refused = await _refused(store, version, gpu, ranked)
     task = version.definition
     light = speed_of_light(task, gpu)
-    return BoardStandings(board, version.number, gpu, entries, refused, task.version_note, light)
+    return BoardStandings(
+        board,
+        version.number,
+        gpu,
+        entries,
+        refused,
+        note=task.version_note,
+        speed_of_light_ns=light,
+        in_process=task.grader is Grader.POPCORN,
+    )
 
 
 async def _refused(

@@ -15,7 +15,7 @@ from runners.harness.process import ProcessGoneError, Subject
 from runners.harness.ruling import Ruling
 from runners.harness.sandbox import program
 from runners.harness.sandbox.program import Lines, Program
-from runners.harness.sandbox.tree import kill_others, memory_of_tree
+from runners.harness.sandbox.tree import held_by, kill_others, memory_of_tree
 from runners.lineage import descendants
 
 RESULT_MAX = 1 << 20
@@ -87,6 +87,7 @@ class Phase:
         self.confined = False
         self.said = bytearray()
         self.next_look = 0.0
+        self.inherited = held_by(os.getpid())  # what a fork of the judge holds until its exec
 
     def run(self, deadline: Deadline) -> Ended:
         """Run it to its end; Ruling when it breaks a limit, StartError when it never began."""
@@ -129,7 +130,7 @@ class Phase:
                     if pipe.ended:
                         _forget(poll, pipe)
                 self._look(poll, pipes[-1])
-                self._enforce(deadline)
+                self._enforce(deadline, begun=pipes[-1].ended)  # it closes by the exec
         except ProcessGoneError as gone:
             return gone.status
 
@@ -155,7 +156,7 @@ class Phase:
         if status.ended and self.subject is None:
             raise StartError("no sandbox could be made")
 
-    def _enforce(self, deadline: Deadline) -> None:
+    def _enforce(self, deadline: Deadline, *, begun: bool) -> None:
         if deadline.remaining < 0:
             raise Ruling(Verdict.TIMED_OUT, "the time limit passed")
         now = time.monotonic()
@@ -163,7 +164,8 @@ class Phase:
             return
         self.next_look = now + _WATCH_MS / 1000
         limit = self.order.limits.memory
-        if self.subject is not None and memory_of_tree(self.subject.pid) > limit:
+        inherited = 0 if begun else self.inherited
+        if self.subject is not None and memory_of_tree(self.subject.pid) > limit + inherited:
             raise Ruling(
                 Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"
             )

@@ -25,10 +25,11 @@ def memory_of_tree(pid: int) -> int:
     """
     tree = (pid, *descendants(pid))
     living = [thread for each in tree for thread in living_threads(each)[:1]]
-    return sum(_held_by(each) if len(tree) == 1 else _share_of(each) for each in living)
+    return sum(held_by(each) if len(tree) == 1 else _share_of(each) for each in living)
 
 
-def _held_by(thread: int) -> int:
+def held_by(thread: int) -> int:
+    """Bytes of memory that one process holds, what it shares with others included."""
     return _sum_kib(f"/proc/{thread}/status", _HELD)
 
 
@@ -37,7 +38,7 @@ def _share_of(thread: int) -> int:
     try:
         return _sum_kib(f"/proc/{thread}/smaps_rollup", _SHARED_OUT)
     except PermissionError:
-        return _held_by(thread)
+        return held_by(thread)
 
 
 def _sum_kib(path: str, fields: set[str]) -> int:
