@@ -364,6 +364,9 @@ DOUBLES = "def custom_kernel(data):\n    return [2 * each for each in data]\n"
 
 def make_plain_task(evaluation: str = PLAIN_EVAL, **changes: object) -> TaskDefinition:
     """Twice the numbers of a list, by an evaluation in one process."""
-    return make_affine_task(
-        **{"name": "plain", "files": {"eval.py": evaluation}, "shared_files": (), **changes}
-    )  # type: ignore[arg-type]  # the changes' own types
+    values: dict[str, Any] = {
+        "name": "plain",
+        "files": {"eval.py": evaluation},
+        "shared_files": (),
+    }
+    return make_affine_task(**(values | changes))

@@ -114,7 +114,7 @@ def _walls(program: Program, layers: Layers, job: str) -> isolate.Walls:
     placed = job == view.JOB and layers.attempt(READ_ONLY, lambda: view.place(program.files))
     if not placed:
         layers.missing.setdefault(READ_ONLY, "there is no view of one's own to show them in")
-        readable = (view.place_openly(program.files),)
+        readable = (view.place_openly(program.files, job),)
     tcp = program.ranks and IsolationLayer.NETWORK in layers.active
     if tcp:
         layers.attempt(LOOPBACK, kernel.raise_loopback)

@@ -202,16 +202,13 @@ def place(files: Mapping[str, str]) -> None:
     os.chdir(TASK)
 
 
-def place_openly(files: Mapping[str, str]) -> str:
+def place_openly(files: Mapping[str, str], job: str) -> str:
     """Write these files where this process has no view of its own, stand there, give the folder.
 
-    Only Landlock and the files' modes keep them from being changed.
+    It lies beside the work folder, so that Landlock keeps it as it is; modes would not.
     """
-    folder = tempfile.mkdtemp(prefix=SHARED_JOB)
+    folder = tempfile.mkdtemp(prefix=SHARED_JOB, dir=Path(job).parent)
     _write(files, folder)
-    for name in files:
-        Path(folder, name).chmod(0o444)
-    Path(folder).chmod(0o555)
     os.chdir(folder)
     return folder
 

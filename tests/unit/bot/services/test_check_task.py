@@ -180,9 +180,7 @@ async def test_a_degenerate_answer_that_passes_is_an_error(number: str, answer: 
 async def test_without_a_fitting_runner_the_dry_run_is_marked_as_not_done(
     change: str, gpu: str, reason: str
 ) -> None:
-    offered = Capabilities(
-        harness_version="1", gpus={"CPU": 1, "H200": 1}, graders=tuple(Grader)
-    )
+    offered = Capabilities(harness_version="1", gpus={"CPU": 1, "H200": 1}, graders=tuple(Grader))
     runner = DiscerningRunner(create(capabilities=offered))
     text = scaffold("double")["task.yml"].replace("seed:", "world_size: 2, seed:")
     text = text.replace("lang: py", "  - {name: eval.py, source: eval.py}\nlang: py")

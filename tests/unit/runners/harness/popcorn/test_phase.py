@@ -16,7 +16,7 @@ from runners.harness.popcorn import phase
 from runners.harness.popcorn.phase import RESULT_MAX, Ended, Phase
 from runners.harness.process import adopt_orphans
 from runners.harness.ruling import Ruling
-from runners.harness.sandbox import program
+from runners.harness.sandbox import isolate, program
 from runners.harness.sandbox.program import Program, launcher
 from runners.lineage import descendants
 
@@ -143,10 +143,10 @@ def test_one_that_never_begins_is_our_own_failure(
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no such thing")
 
-    monkeypatch.setattr(program.isolate, "take_rights_away", refuse)
+    monkeypatch.setattr(isolate, "take_rights_away", refuse)
     with pytest.raises(StartError, match="no such thing"):
         ended(begin(""))
-    monkeypatch.setattr(program.isolate, "move_in", refuse)
+    monkeypatch.setattr(isolate, "move_in", refuse)
     with pytest.raises(StartError, match="no sandbox"):
         ended(begin(""))
 
