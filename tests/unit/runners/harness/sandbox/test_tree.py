@@ -116,7 +116,7 @@ def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
 
 def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -> None:
     pid = run(started, GRANDCHILDREN)
-    first, *others = settled(pid, 4)
+    first, *_ = settled(pid, 4)
     assert kill_others(pid, (first, *descendants(first)))
     assert alive(first)
     assert descendants(pid) == (first, *descendants(first))
