@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 from runners.contract.evaluation import Evaluation, EvaluationRequest  # noqa: E402
 from runners.contract.task import Grader, Mode, TaskDefinition  # noqa: E402
 from tests.doubles.kernelbot import (  # noqa: E402
+    EVAL,
     KERNEL,
     RANKS_KERNEL,
     make_affine_task,
@@ -137,6 +138,13 @@ def single() -> Iterator[Trial]:
     task = affine(Grader.POPCORN)
     for mode in (Mode.BENCHMARK, Mode.PROFILE):
         yield Trial(mode.value, task, KERNEL, mode, ("passed",))
+    alone = EVAL.replace("pool.apply(tried, (case,))", "tried(case)").replace(
+        'pool.apply(timed, ((case, mode == "leaderboard"),))',
+        'timed((case, mode == "leaderboard"))',
+    )
+    files = {**task.files, "eval.py": alone}
+    one = task.model_copy(update={"files": files})
+    yield Trial("evaluation in one process", one, KERNEL, Mode.RANKED, ("passed",))
     yield Trial("patched clock (cannot be stopped)", task, PATCHED, Mode.RANKED, ("passed",))
     yield Trial("forging through /proc", task, FORGING, Mode.TEST, ("wrong_answer",))
     hanging = task.model_copy(update={"test_timeout": 20})

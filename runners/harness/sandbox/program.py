@@ -7,6 +7,7 @@ task's files are laid out. This process cannot be opened by it: it is PID 1 and 
 
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -24,6 +25,7 @@ from runners.harness.sandbox.layers import Layers
 READ_ONLY = "read-only task files"
 LOOPBACK = "loopback"
 RESULT_FD = "POPCORN_FD"
+_CARD = re.compile(r"/dev/nvidia\d+")
 NOT_BEGUN = 70
 """The exit status of a child that came to no `exec`."""
 
@@ -65,8 +67,10 @@ class Lines:
 
 
 def visible_gpus() -> int:
-    """How many GPUs this process was given, by `CUDA_VISIBLE_DEVICES`."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    """How many GPUs this process was given, by `CUDA_VISIBLE_DEVICES`; without it all there are."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is None:
+        return sum(_CARD.fullmatch(path) is not None for path in view.devices(gpu=True))
     return len([each for each in named.split(",") if each.strip()])
 
 

@@ -155,7 +155,7 @@ def test_a_case_that_was_complete_stays_passed_when_the_next_one_falls(judge: Ju
     assert "AssertionError: here" in found.log
 
 
-@pytest.mark.parametrize("number", ["nan", "inf", "-1", "0", "1e-9", "fast"])
+@pytest.mark.parametrize("number", ["nan", "inf", "-1", "0", "-1e-9", "fast"])
 def test_a_number_that_is_no_time_is_disallowed(judge: Judge, number: str) -> None:
     forged = PLAIN_EVAL.replace('"mean": 5e3', f'"mean": "{number}"')
     found = judged(judge, mode=Mode.BENCHMARK, evaluation=forged)
