@@ -92,7 +92,8 @@ def timed(job):
 
     case, recheck = job
     durations = []
-    for number in range(10):
+    custom_kernel(generate_input(**case))  # it may compile
+    for number in range(20):
         data = generate_input(**dict(case, seed=case["seed"] + 13 * number * recheck))
         settle()
         begin = time.perf_counter_ns()
@@ -139,7 +140,8 @@ def main():
             if mode == "profile":
                 tell(f"{name}.report", "YSB0YWJsZQ==")
                 continue
-            found = pool.apply(timed, ((case, mode == "leaderboard"),))
+            job = (case, mode == "leaderboard")
+            found = pool.apply(timed, (job,))
             if isinstance(found, str):
                 tell(f"{name}.status", "fail")
                 tell(f"{name}.error", found.replace("\\n", "\\\\n"))
@@ -209,7 +211,7 @@ def work(rank, case, mode):
         from submission import custom_kernel
 
         durations = []
-        for number in range(1 if mode == "test" else 10):
+        for number in range(1 if mode == "test" else 21):
             data = input_of(case, rank)
             expected = data.clone()
             dist.all_reduce(expected)
@@ -222,7 +224,7 @@ def work(rank, case, mode):
             durations.append(time.perf_counter_ns() - begin)
             if not torch.allclose(output, expected, atol=1e-5):
                 return "the sum is wrong"
-        return durations
+        return durations[1:]
     finally:
         dist.destroy_process_group()
 
