@@ -18,9 +18,9 @@ from runners.contract.task import Device, Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders, languages
 from runners.harness.builds import Builds
-from runners.harness.correctness import TaskCode, public_nonce
+from runners.harness.correctness import public_nonce
 from runners.harness.environment import gpu_environment, host_environment
-from runners.harness.graders.native import Grade
+from runners.harness.grade import Grade
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
 from runners.harness.template import Template, pack_files
@@ -47,7 +47,7 @@ def evaluate(
             plugin(languages, request.task.lang.name.lower())
             session = Session(
                 request=request,
-                code=TaskCode(folder, request.task),
+                task_code=grader.task_code(folder, request.task),
                 on_gpu=on_gpu,
                 template=template,
                 files_fd=files_fd,
@@ -115,7 +115,10 @@ def _answer(
 
 def environment_of(request: EvaluationRequest, session: Session | None) -> Environment:
     """The machine as it served this evaluation."""
-    if session is None or not session.on_gpu:
+    if session is None:
         return host_environment()
-    found = gpu_environment(request.gpu, session.transport)
-    return found.model_copy(update={"slowed": dict(session.slowed)})
+    found = (
+        gpu_environment(request.gpu, session.transport) if session.on_gpu else host_environment()
+    )
+    noted = {"timing": session.timing, "transport": session.transport}
+    return found.model_copy(update={**noted, "slowed": dict(session.slowed)})

@@ -21,9 +21,9 @@ from pydantic import ValidationError
 
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
 from runners.contract.runner import Capabilities
-from runners.contract.task import Language
+from runners.contract.task import Grader, Language
 from runners.contract.verdict import Verdict
-from runners.harness import languages
+from runners.harness import graders, languages
 from runners.harness.cuda.warm import warm_up
 from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
@@ -52,6 +52,7 @@ def capabilities(isolation: Isolation) -> Capabilities:
         harness_version=HARNESS_VERSION,
         gpus={CPU: 1},
         languages=_languages(),
+        graders=tuple(each for each in Grader if each.value in names(graders)),
         libraries=importable(),
         isolation=isolation,
     )

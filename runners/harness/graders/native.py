@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from pathlib import Path
 
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
-from runners.contract.task import Mode, Workload
+from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan
 from runners.harness.channel import Operation
-from runners.harness.correctness import planned, public_seed
+from runners.harness.correctness import TaskCode, planned, public_seed
 from runners.harness.deadline import Deadline
+from runners.harness.grade import STAGES, Grade, skipped
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
@@ -18,32 +19,14 @@ from runners.harness.session import Session
 from runners.harness.timing import Allowance, Stopwatch, profile, verify
 from runners.harness.values import ScalarNode
 
-STAGES = {
-    CaseKind.TEST: Stage.TEST,
-    CaseKind.BENCHMARK: Stage.TIMING,
-    CaseKind.PROFILE: Stage.TIMING,
-}
-"""The stage in which a case of each kind can fail."""
 
-
-@dataclass(slots=True)
-class Grade:
-    """What grading found: the verdict, where it fell, and every case."""
-
-    verdict: Verdict = Verdict.PASSED
-    stage: Stage | None = None
-    message: str = ""
-    cases: list[CaseResult] = field(default_factory=list)
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing has failed so far."""
-        return self.verdict is Verdict.PASSED
-
-    def fail(self, stage: Stage, ruling: Ruling) -> None:
-        """Note where and how the evaluation ended."""
-        self.verdict, self.message = ruling.verdict, ruling.message
-        self.stage = ruling.stage or stage
+def task_code(folder: Path, task: TaskDefinition) -> TaskCode | None:
+    """The task's reference, loaded into the judge."""
+    if task.multi_gpu:
+        raise Ruling(
+            Verdict.TASK_ERROR, "grader 'native' judges on one GPU; this task needs 'popcorn'"
+        )
+    return TaskCode(folder, task)
 
 
 def grade(session: Session) -> Grade:
@@ -84,7 +67,7 @@ def _first_candidate(
     deadline = Deadline.after(session.request.task.test_timeout)
     with take_seat(session, _room(session, (*tests, *timed.workloads)), None) as seat:
         if not _build(session, seat, result, deadline):
-            result.cases += [_skipped(CaseKind.TEST, workload) for workload in tests]
+            result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
             return
         for number, workload in enumerate(tests, 1):
             _case(result, CaseKind.TEST, workload, _test(session, seat, workload, deadline))
@@ -184,7 +167,7 @@ def _case(
     step: Callable[[], Measurement | None],
 ) -> None:
     if not result.passed:
-        result.cases.append(_skipped(kind, workload))
+        result.cases.append(skipped(kind, workload))
         return
     status, message, measured = CaseStatus.PASSED, "", None
     try:
@@ -197,7 +180,3 @@ def _case(
             spec=workload.spec, kind=kind, status=status, message=message, measurement=measured
         )
     )
-
-
-def _skipped(kind: CaseKind, workload: Workload) -> CaseResult:
-    return CaseResult(spec=workload.spec, kind=kind, status=CaseStatus.SKIPPED)

@@ -73,7 +73,7 @@ def sit(template: Template, progress: list[Progress]) -> Iterator[Sit]:
         opened.append(files)
         return Session(
             request=request,
-            code=TaskCode(Path(folder.__enter__()), request.task),
+            task_code=TaskCode(Path(folder.__enter__()), request.task),
             template=template,
             files_fd=files,
             nonce=PUBLIC_NONCE,

@@ -202,7 +202,8 @@ def test_an_input_of_a_test_that_is_too_large_is_the_tasks_fault(judge: Judge) -
 @pytest.mark.parametrize(
     ("task", "words"),
     [
-        (make_sort_task(grader=Grader.POPCORN), "no 'popcorn'"),
+        (make_sort_task(grader=Grader.POPCORN), "the task has no 'eval.py'"),
+        (make_sort_task(multi_gpu=True), "grader 'native' judges on one GPU"),
         (make_sort_task(lang=Language.CUDA), "no 'cuda'"),
     ],
 )

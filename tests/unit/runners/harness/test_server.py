@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
-from runners.contract.task import Language
+from runners.contract.task import Grader, Language
 from runners.contract.verdict import Verdict
 from runners.harness import server
 from runners.harness.handle import StartError
@@ -335,3 +335,7 @@ def test_a_language_whose_toolchain_is_absent_is_not_offered(
 def test_the_version_of_the_contract_is_the_requests() -> None:
     found = server.capabilities(OPEN)
     assert EvaluationRequest.model_fields["contract_version"].default == found.contract_version
+
+
+def test_capabilities_name_both_graders() -> None:
+    assert server.capabilities(OPEN).graders == tuple(Grader)

@@ -6,8 +6,7 @@ from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progr
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.graders import native
-from runners.harness.graders.native import Grade, grade
-from runners.harness.ruling import Ruling
+from runners.harness.graders.native import grade
 from runners.harness.session import Session
 from runners.harness.timing import Allowance
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
@@ -19,15 +18,6 @@ MEASURED = Measurement(
     stop_reason=StopReason.ROUND_CAP,
 )  # fmt: skip
 TWO = tuple(Workload(args={"size": size, "seed": 1}) for size in (10, 20))
-
-
-def test_a_fresh_grade_has_passed_and_a_failed_one_says_where() -> None:
-    result = Grade()
-    assert result.passed
-
-    result.fail(Stage.TEST, Ruling(Verdict.CRASHED, "it fell"))
-
-    assert (result.passed, result.verdict, result.stage) == (False, Verdict.CRASHED, Stage.TEST)
 
 
 def test_a_test_run_has_tests_alone(sit: Sit, progress: list[Progress]) -> None:
