@@ -230,7 +230,12 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
         stopwatch.session.on_gpu = True
         steps: list[str] = []
         build, touch = seat.build, stopwatch._touch
-        monkeypatch.setattr(seat, "build", lambda limit: [steps.append("build"), build(limit)])
+
+        def building(deadline: Deadline) -> None:
+            steps.append("build")
+            build(deadline)
+
+        monkeypatch.setattr(seat, "build", building)
 
         def touching(seat: Seat) -> Exchange:
             steps.append("own" if seat is not anchor else "trusted")
@@ -263,8 +268,11 @@ class Rehearsing:
         if operation is not Operation.RUN:
             return exchange
         self.calls.append((self.seat.ahead, self.seat.copies))
+        if not self.seat.ahead:
+            return exchange
         outcome = self.outcome(len(self.calls) - WARM_UPS)
-        return dataclasses.replace(exchange, **outcome) if self.seat.ahead else exchange
+        late, moved = (outcome.get(name, False) for name in ("late", "moved"))
+        return dataclasses.replace(exchange, late=late, moved=moved)
 
     def rehearse(self, call: Callable[[], Exchange]) -> None:
         self.seat.ahead, self.seat.copies = True, False
