@@ -119,7 +119,10 @@ class Candidate:
 
     def pack(self) -> Reply:
         """Keep what was compiled for the candidates to come."""
-        builds.pack(Path.home(), self.builds)
+        try:
+            builds.pack(Path.home(), self.builds)
+        except OSError as error:  # ours, and nothing for the submission's log
+            return Reply(status=Status.DISK, message=f"it cannot be kept: {error}")
         return Reply(status=Status.DONE)
 
     def call(self, kernel: Callable[[Any], Any], order: Order) -> Reply:

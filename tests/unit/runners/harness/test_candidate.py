@@ -253,13 +253,14 @@ def test_who_left_no_archive_compiles_for_itself(judge: Judge, tmp_path: Path) -
 
 
 def test_what_cannot_be_packed_is_a_failure_of_that_order_alone(
-    judge: Judge, tmp_path: Path
+    judge: Judge, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / FOLDER / "large"
     path.parent.mkdir()
     path.write_bytes(bytes(2 << 20))
 
-    assert judge.candidate.answer(Order(operation=Operation.PACK)).status is Status.RAISED
+    assert judge.candidate.answer(Order(operation=Operation.PACK)).status is Status.DISK
+    assert capfd.readouterr() == ("", "")
     assert kernel(judge, lambda data: 1).status is Status.DONE
 
 

@@ -250,7 +250,7 @@ def test_packing_what_is_too_much_is_refused_as_a_write_is(sit: Sit) -> None:
     session.builds = Builds(1 << 20)
     with take_seat(session, ROOM, None) as seat:
         seat.build(Deadline.after(10))
-        with pytest.raises(Ruling, match="not permitted"):
+        with pytest.raises(Ruling, match="cannot be kept"):
             seat.pack(Deadline.after(10))
         session.builds.close()
         session.builds = Builds(1 << 20)
