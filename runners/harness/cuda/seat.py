@@ -70,19 +70,18 @@ class DeviceSeat(Seat):
             expected = self._discover(plan, value, deadline)
         at_rest = expected and self._at_landing(expected)
         self.wanted = at_rest if trusted or self.copies else self.landed or at_rest
-        exchange = self._cross(operation, plan, value, deadline, ahead=trusted or self.ahead)
-        return exchange if trusted else self._settled(exchange, at_rest)
+        # A kernel may need what of its input lies on the host; who stands in for one does not.
+        too_soon = not trusted and self.ahead and _partly_hosted(plan.node)
+        ahead = trusted or (self.ahead and not too_soon)
+        exchange = self._cross(operation, plan, value, deadline, ahead=ahead)
+        if trusted:
+            return exchange
+        return self._settled(replace(exchange, late=exchange.late or too_soon), at_rest)
 
     def _cross(
         self, operation: Operation, plan: Plan, value: object, deadline: Deadline, *, ahead: bool
     ) -> Exchange:
-        """One order through the gate.
-
-        With parts of the input on the host a call cannot be made ahead, and is late by itself.
-        """
-        hosted = any(each.device == "cpu" and each.span for each in tensors(plan.node))
-        late = ahead and hosted
-        ahead = ahead and not hosted
+        """One order through the gate."""
         self._prepare(plan.node, value)
 
         def reveal() -> None:
@@ -93,11 +92,10 @@ class DeviceSeat(Seat):
         patience_s = PATIENCE_S if ahead else deadline.remaining
         crossing = Crossing(self.gate, patience_s, reveal, self._capture)
         try:
-            exchange = self.handle.race(self._packed(order), deadline, crossing)
+            return self.handle.race(self._packed(order), deadline, crossing)
         except BaseException:
             self.gate.abort()
             raise
-        return replace(exchange, late=exchange.late or late)
 
     def _settled(self, exchange: Exchange, at_rest: Node | None) -> Exchange:
         """Note where the output lay, for the next call; and whether this one captured it."""
@@ -229,6 +227,10 @@ class DeviceSeat(Seat):
         wanted = [typed_view(self.buffers.staging, each) for each in on_device(plan.node)]
         pairs = Changes(on_device(plan.node), found, wanted)
         refuse_changed(pairs, self.device_base, reply.output)
+
+
+def _partly_hosted(node: Node) -> bool:
+    return any(each.device == "cpu" and each.span for each in tensors(node))
 
 
 def replan(node: Node) -> Node:

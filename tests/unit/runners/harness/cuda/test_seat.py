@@ -227,14 +227,22 @@ def test_a_kernel_that_waits_for_the_gpu_is_not_called_ahead(
     assert [order.ahead for order in candidate.orders] == [True, False]
 
 
-def test_an_input_with_a_part_on_the_host_cannot_be_called_ahead(
+def test_a_kernel_cannot_be_called_ahead_of_an_input_with_a_part_on_the_host(
     play: Play, device_seat: DeviceSeat, candidate: Candidate
 ) -> None:
     device_seat.rehearse(lambda: play(landed(POOL_AT), value=torch.zeros(3)))
 
     assert not device_seat.ahead
-    assert [order.ahead for order in candidate.orders] == [False]
     assert not play(landed(POOL_AT), value=torch.zeros(3)).spoiled
+    assert [order.ahead for order in candidate.orders] == [False, False]
+
+
+def test_the_calibration_is_ahead_of_any_input_so_that_nobody_gains_by_waiting_less_than_it(
+    play: Play, candidate: Candidate
+) -> None:
+    assert not play(None, Operation.TOUCH, value=torch.zeros(3)).late
+
+    assert [order.ahead for order in candidate.orders] == [True]
 
 
 def rehearsed(play: Play, device_seat: DeviceSeat) -> None:
