@@ -16,6 +16,7 @@ FOLDER = ".builds"
 """Beneath the candidate's home."""
 _TIME = "PODIUM.mtime_ns"
 _FIXED = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+_READ_ONLY = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -35,7 +36,7 @@ class Builds:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.sealed = False
+        self.packed = False
         self.fd = self._make()
 
     def _make(self) -> int:
@@ -46,12 +47,13 @@ class Builds:
 
     def seal(self) -> None:
         """Let nobody write any more; what somebody still could write is thrown away."""
-        self.sealed = True
         try:
-            fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
+            fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _READ_ONLY)
         except OSError:
             os.close(self.fd)
+            self.packed = False
             self.fd = self._make()
+            fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _READ_ONLY)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -76,13 +78,18 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def unpack(fd: int, home: Path) -> None:
-    """Lay out what was packed; what cannot be read as such is left out."""
-    # Mapped, since candidates that start beside each other share the descriptor's position.
-    with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as content:
-        if content[:1] == b"\0":
-            return
-        with tarfile.open(fileobj=content, mode="r:") as archive:
-            for entry in archive:
-                archive.extract(entry, home, filter="data")
-                when = int(entry.pax_headers.get(_TIME, "0"))
-                os.utime(home / entry.name, ns=(when, when))
+    """Lay out what was packed, up to the first part that cannot be read or lies elsewhere.
+
+    Whatever tarfile raises at bytes that somebody else made may come out of it.
+    """
+    # Mapped, since candidates that start beside each other share the descriptor's position; and
+    # privately, since older kernels refuse to share what nobody may write.
+    with (
+        mmap.mmap(fd, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ) as content,
+        tarfile.open(fileobj=content, mode="r:") as archive,
+    ):
+        for entry in archive:
+            inside = tarfile.data_filter(entry, str(home))
+            archive.extract(inside, home, filter="data")
+            when = int(entry.pax_headers.get(_TIME, "0"))
+            os.utime(home / inside.name, ns=(when, when))

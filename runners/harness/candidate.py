@@ -11,7 +11,6 @@ import mmap
 import os
 import socket
 import sys
-import tarfile
 import time
 import traceback
 from collections.abc import Callable
@@ -107,7 +106,10 @@ class Candidate:
         return self.guest.stand_in(order) if self.guest else touch
 
     def build(self) -> Reply:
-        """Import the submission."""
+        """Import the submission, with what an earlier candidate compiled of it at hand."""
+        if self.enlisted.built:
+            with suppress(Exception):  # it compiles for itself, then
+                builds.unpack(self.builds, Path.home())
         language = plugins.load(languages, self.enlisted.language)
         try:
             self.kernel = language.build(Path.home(), self.enlisted.submission_file)
@@ -117,7 +119,10 @@ class Candidate:
 
     def pack(self) -> Reply:
         """Keep what was compiled for the candidates to come."""
-        builds.pack(Path.home(), self.builds)
+        try:
+            builds.pack(Path.home(), self.builds)
+        except OSError as error:  # ours, and nothing for the submission's log
+            return Reply(status=Status.DISK, message=f"it cannot be kept: {error}")
         return Reply(status=Status.DONE)
 
     def call(self, kernel: Callable[[Any], Any], order: Order) -> Reply:
@@ -236,9 +241,6 @@ def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
     torch.set_num_threads(enlisted.threads)
     candidate = Candidate(orders, memory, enlisted)
     lay_out_files(files)
-    if enlisted.built:
-        with suppress(OSError, tarfile.TarError, ValueError):  # it compiles for itself, then
-            builds.unpack(memory[0], Path.home())
     address = candidate.guest.local.data_ptr() if candidate.guest else 0
     orders.sendall(encode(Welcome(layers=layers, missing=missing, device_address=address)))
     candidate.serve()

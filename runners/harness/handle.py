@@ -1,7 +1,6 @@
 """The judge's hold on one candidate: start it, give it an order, time the answer, kill it."""
 
 import functools
-import os
 import select
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from runners.harness.channel import (
 )
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange, Turn
+from runners.harness.printed import Printed
 from runners.harness.process import ProcessGoneError, RestlessError, Subject
 from runners.harness.ruling import Ruling, ruling_of_end
 from runners.harness.sandbox.tree import memory_of_tree
@@ -63,20 +63,17 @@ class Handle:
         self.enlisted = enlisted
         self.arena = arena
         self.next_look = 0.0
-        self.log = bytearray()
-        self.silent = False
         self.orders, theirs = pair()
-        self.output, writer = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self.output, False)
+        self.printed = Printed(enlisted.limits.output)
         self.subject: Subject | None = None
         try:
-            template.enlist(enlisted, [theirs.fileno(), writer, *shared])
+            template.enlist(enlisted, [theirs.fileno(), self.printed.writer, *shared])
         except OSError as error:
             self.end()
             raise StartError(f"a candidate did not start: {error}") from error
         finally:
             theirs.close()  # else a candidate that dies early would not be heard
-            os.close(writer)
+            self.printed.given_away()
 
     @functools.cached_property
     def welcome(self) -> Welcome:
@@ -85,8 +82,8 @@ class Handle:
             welcome = self._meet(Deadline.after(START_S))
         except (OSError, ValidationError, StartError) as error:
             self.end()
-            log = self.log.decode(errors="replace")
-            raise StartError(f"a candidate did not start: {error}\n{log}") from error
+            said = self.printed.text.decode(errors="replace")
+            raise StartError(f"a candidate did not start: {error}\n{said}") from error
         self._watch()
         return welcome
 
@@ -99,7 +96,7 @@ class Handle:
                 raise StartError("it did not answer in time")
             frame = self.orders.recv(FRAME_MAX)
             if not frame:
-                self._drain()
+                self.printed.drain()
                 raise StartError("it ended at once")
             greeting = GREETING.validate_json(frame)
             if isinstance(greeting, Announcement):
@@ -112,7 +109,7 @@ class Handle:
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
-        self.poll.register(self.output, select.POLLIN)
+        self.poll.register(self.printed.fd, select.POLLIN)
         self.poll.register(self.process.pidfd, select.POLLIN)
 
     @property
@@ -205,7 +202,7 @@ class Handle:
 
     def _judged(self, frame: bytes) -> Reply:
         reply = Reply.model_validate_json(frame)
-        self._drain()
+        self.printed.drain()
         if reply.status is not Status.DONE:
             raise Ruling(FAILURES[reply.status], reply.message)
         return reply
@@ -216,7 +213,7 @@ class Handle:
         try:
             yield
         except ProcessGoneError as gone:
-            self._drain()
+            self.printed.drain()
             raise ruling_of_end(gone.status) from gone
         except ValidationError as error:
             raise Ruling(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
@@ -227,18 +224,20 @@ class Handle:
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._ruling_of_hang_up(deadline) from error
 
-    def _look(self, deadline: Deadline) -> bytes | None:
-        """While spinning: a frame, if there is one; raises when the candidate is no more."""
-        ready = {fd for fd, _ in self.poll.poll(0)}
-        if self.output in ready:
-            self._drain()
-        if self.process.pidfd in ready:
-            self.process.check()
+    def _look(self, deadline: Deadline, wait_s: float = 0.0) -> bytes | None:
+        """Wait so long for a frame; raises when the candidate is no more or broke a limit."""
+        ready = {fd for fd, _ in self.poll.poll(wait_s * 1000)}
         if self.orders.fileno() in ready:
             frame = self.orders.recv(FRAME_MAX)
             if not frame:
                 raise ConnectionResetError
             return frame
+        if self.printed.fd in ready:
+            self.printed.drain()
+            if self.printed.ended:  # every later look would see its end again
+                self.poll.unregister(self.printed.fd)
+        if self.process.pidfd in ready:
+            self.process.check()
         self._enforce(deadline)
         return None
 
@@ -252,18 +251,10 @@ class Handle:
         raise ConnectionResetError
 
     def _await_frame(self, deadline: Deadline) -> bytes:
-        while True:
-            ready = {fd for fd, _ in self.poll.poll(WATCH_S * 1000)}
-            if self.orders.fileno() in ready:
-                frame = self.orders.recv(FRAME_MAX)
-                if not frame:
-                    raise ConnectionResetError
-                return frame
-            if self.output in ready:
-                self._drain()
-            if self.process.pidfd in ready:
-                self.process.check()
-            self._enforce(deadline)
+        frame = None
+        while frame is None:
+            frame = self._look(deadline, WATCH_S)
+        return frame
 
     def _enforce(self, deadline: Deadline) -> None:
         if deadline.remaining < 0:
@@ -276,28 +267,6 @@ class Handle:
         if held > self.enlisted.limits.memory:
             limit = self.enlisted.limits.memory >> 20
             raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {limit} MiB of memory were used")
-
-    def _drain(self) -> None:
-        limit = self.enlisted.limits.output
-        while len(self.log) <= limit:
-            try:
-                text = os.read(self.output, 65536)
-            except BlockingIOError:
-                return
-            if not text:
-                self._stop_listening()
-                return
-            self.log += text
-        del self.log[limit:]
-        raise Ruling(
-            Verdict.OUTPUT_EXCEEDED, f"more than {limit >> 10} KiB were written to stdout or stderr"
-        )
-
-    def _stop_listening(self) -> None:
-        # A candidate may close its streams; every later look would see their end again.
-        if not self.silent and hasattr(self, "poll"):
-            self.poll.unregister(self.output)
-        self.silent = True
 
     def _ruling_of_hang_up(self, deadline: Deadline) -> Ruling:
         # A dying process closes its sockets a moment before it can be waited for.
@@ -321,9 +290,7 @@ class Handle:
         if self.subject is not None:
             self.subject.kill()
         self.orders.close()
-        if self.output >= 0:
-            os.close(self.output)
-            self.output = -1
+        self.printed.close()
 
     def __enter__(self) -> Self:
         return self

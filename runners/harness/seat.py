@@ -155,7 +155,7 @@ def enlisted(
         language=session.request.task.lang.name.lower(),
         submission_file=session.request.task.submission_file,
         arena_size=arena.size,
-        built=session.builds.sealed,
+        built=session.builds.packed,
         shared=shared,
     )
     with session.lasting("start"):
@@ -166,7 +166,7 @@ def enlisted(
     finally:
         with session.lasting("kill"):
             handle.close()
-        session.keep_log(bytes(handle.log))
+        session.keep_log(bytes(handle.printed.text))
 
 
 @contextmanager

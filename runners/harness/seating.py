@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from types import TracebackType
 from typing import Self
 
 from runners.harness.arena import Plan
-from runners.harness.cuda.seat import device_start, starts_at_once
+from runners.harness.cuda.buffers import starts_at_once
+from runners.harness.cuda.seat import device_start
 from runners.harness.seat import Seat, host_start
 from runners.harness.session import Session
 from runners.harness.values import Node
@@ -52,14 +52,11 @@ class Lineup:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        while self.waiting:
-            self.waiting.popleft()[0].close()
+    def __exit__(self, *_: object) -> None:
+        with ExitStack() as unused:  # all of them, even if one does not end
+            for stack, _seat in self.waiting:
+                unused.enter_context(stack)
+            self.waiting.clear()
 
 
 @contextmanager

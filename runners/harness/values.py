@@ -5,10 +5,10 @@ Both sides speak these; what comes from a candidate is validated here and nowher
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import torch
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from runners.contract.wire import Wire
 
@@ -40,6 +40,12 @@ class TensorNode(Wire):
     offset: Index | None = None
     address: Index = 0
     device: Annotated[str, Field(max_length=16)] = "cpu"
+
+    @model_validator(mode="after")
+    def _one_stride_an_extent(self) -> Self:
+        if len(self.shape) != len(self.stride):
+            raise ValueError("as many strides as extents are needed")
+        return self
 
     @property
     def span(self) -> int:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import torch
 from typing_extensions import override
@@ -11,12 +11,11 @@ from typing_extensions import override
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, Layout, Plan, lay_out
 from runners.harness.channel import DeviceFds, Operation, Order, Reply, encode
-from runners.harness.cuda.driver import DriverError, typed_view
+from runners.harness.cuda.buffers import Buffers, device_bytes, on_device
+from runners.harness.cuda.driver import typed_view
 from runners.harness.cuda.gate import Crossing, Gate
 from runners.harness.cuda.pinned import HostBuffer
-from runners.harness.cuda.pool import GRAIN
 from runners.harness.cuda.readings import first_gpu
-from runners.harness.cuda.vmm import DeviceBuffer
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.handle import Handle
@@ -31,6 +30,7 @@ from runners.harness.values import (
     TensorNode,
     UndescribableError,
     describe,
+    difference,
     leaves,
     replaced,
     restore,
@@ -39,117 +39,11 @@ from runners.harness.values import (
 
 POISON = 0xFF
 """Fills every output byte before a call: NaN in floating types, never a right answer by luck."""
-SPARE = 64 << 20
-"""Bytes of output room beyond twice the input, where no reference tells the output's size."""
-POOL_SPARE = 128 << 20
-"""Bytes of pool beyond four times the output."""
-CONTEXT_BYTES = 1 << 30
-"""What a process with a CUDA context takes of the GPU, generously."""
 PATIENCE_S = 0.1
 """How long a candidate may take to queue its call; who waits for the GPU in it takes for ever."""
 REHEARSALS = 2
 """Untimed calls ahead of their input: the first one shows where the output lies, the second one
 whether it lies there again."""
-
-
-def aligned(size: int) -> int:
-    """The size, rounded up to what the driver maps at once."""
-    return -(-size // GRAIN) * GRAIN
-
-
-@dataclass(slots=True)
-class Buffers:
-    """What judge and candidate share on the device, and what the judge keeps to itself."""
-
-    memory: DeviceBuffer | HostBuffer
-    """Shared: the input, the room for copied outputs, and the pool of the kernel's allocations."""
-    words: DeviceBuffer | HostBuffer
-    output_at: int
-    pool_at: int
-    staging: torch.Tensor
-    """The judge's own copy of the next input, always at one place, since that matters for time."""
-    flush: torch.Tensor
-
-    @classmethod
-    def create(cls, room: Plan, expected: Node | None) -> Self:
-        """Buffers for inputs like `room`; the flush is twice as large as the L2 cache."""
-        wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
-        output_at = aligned(max(1, room.device_size))
-        pool_at = output_at + aligned(max(1, wanted))
-        (memory, words), pool = share(pool_at, pool_size(expected, wanted))
-        made = cls(
-            memory=memory,
-            words=words,
-            output_at=output_at,
-            pool_at=pool_at if pool else memory.size,
-            staging=torch.empty(output_at, dtype=torch.uint8, device="cuda"),
-            flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
-        )
-        made.reveal()  # loads what it is made of: nothing can be loaded while a stream waits
-        return made
-
-    def reveal(self) -> None:
-        """Let the candidate see the next input, and leave nothing of it in the cache."""
-        self.memory.bytes[: self.output_at].copy_(self.staging)
-        self.flush.add_(1)
-
-    def close(self) -> None:
-        """Free the shared memory."""
-        self.memory.close()
-        self.words.close()
-
-
-def l2_cache_bytes() -> int:
-    """The size of this GPU's level-two cache."""
-    return int(torch.cuda.get_device_properties(0).L2_cache_size)
-
-
-def pool_size(expected: Node | None, wanted: int) -> int:
-    """Bytes for the kernel's own allocations, in which an output may lie; 0 where room is scarce.
-
-    Torch asks for segments of up to 20 MiB even for small tensors, and scratch memory takes its
-    part as well.
-    """
-    if expected is None:
-        return 0
-    size = aligned(4 * wanted + POOL_SPARE)
-    return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
-
-
-def starts_at_once(room: Plan, expected: Node | None) -> int:
-    """How many candidates may wait at once, without filling the GPU's memory."""
-    wanted = 0 if expected is None else device_bytes(expected)
-    each = CONTEXT_BYTES + room.device_size + 5 * wanted + POOL_SPARE
-    free, _ = torch.cuda.mem_get_info()
-    return max(1, free // 2 // each)
-
-
-def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
-    """Shared memory and words, and how much of the memory is a pool.
-
-    They are on the device, or, where it refuses, in pinned host memory, which has no pool.
-    """
-    torch.cuda.init()  # type: ignore[no-untyped-call]
-    torch.zeros(1, device="cuda")  # makes the context
-    made: list[DeviceBuffer] = []
-    try:
-        for size in (fixed + pool, GRAIN):
-            made.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be known
-    except (DriverError, AttributeError):
-        for each in made:
-            each.close()
-        return [HostBuffer.create(size) for size in (fixed, GRAIN)], 0
-    return made, pool
-
-
-def device_bytes(node: Node) -> int:
-    """Bytes of device memory up to the end of a laid out structure."""
-    return max((each.reach + (each.offset or 0) for each in on_device(node)), default=0)
-
-
-def on_device(node: Node) -> list[TensorNode]:
-    """The tensors of a structure that lie on the GPU."""
-    return [each for each in tensors(node) if each.device == "cuda"]
 
 
 class DeviceSeat(Seat):
@@ -177,15 +71,18 @@ class DeviceSeat(Seat):
             expected = self._discover(plan, value, deadline)
         at_rest = expected and self._at_landing(expected)
         self.wanted = at_rest if trusted or self.copies else self.landed or at_rest
-        exchange = self._cross(operation, plan, value, deadline, ahead=trusted or self.ahead)
-        return exchange if trusted else self._settled(exchange, at_rest)
+        # A kernel may need what of its input lies on the host; who stands in for one does not.
+        too_soon = not trusted and self.ahead and _partly_hosted(plan.node)
+        ahead = trusted or (self.ahead and not too_soon)
+        exchange = self._cross(operation, plan, value, deadline, ahead=ahead)
+        if trusted:
+            return exchange
+        return self._settled(replace(exchange, late=exchange.late or too_soon), at_rest)
 
     def _cross(
         self, operation: Operation, plan: Plan, value: object, deadline: Deadline, *, ahead: bool
     ) -> Exchange:
-        """One order through the gate. An input with parts on the host cannot be called ahead."""
-        hosted = any(each.device == "cpu" and each.span for each in tensors(plan.node))
-        ahead = ahead and not hosted
+        """One order through the gate."""
         self._prepare(plan.node, value)
 
         def reveal() -> None:
@@ -203,11 +100,23 @@ class DeviceSeat(Seat):
 
     def _settled(self, exchange: Exchange, at_rest: Node | None) -> Exchange:
         """Note where the output lay, for the next call; and whether this one captured it."""
-        places = exchange.reply.output and self._in_memory(exchange.reply.output)
+        places = self._landing(exchange.reply.output, at_rest)
         self.copied = places is None or places != self.wanted
         moved = self.copied and self.wanted != at_rest
         self.landed = places if self.ahead else None
         return replace(exchange, moved=moved)
+
+    def _landing(self, output: Node | None, at_rest: Node | None) -> Node | None:
+        """Where the next output can be captured without a copy; None when only a copy will do.
+
+        Nothing else may be told by it than where: the structure is the right one, and all of it
+        together is no more than a copy.
+        """
+        places = output and self._in_memory(output)
+        if places is None or at_rest is None or difference(at_rest, places):
+            return None
+        room = self.buffers.pool_at - self.buffers.output_at
+        return places if sum(each.reach for each in on_device(places)) <= room else None
 
     def _in_memory(self, output: Node) -> Node | None:
         """The places of an output that lies wholly in the shared memory; None when it does not."""
@@ -323,6 +232,10 @@ class DeviceSeat(Seat):
         wanted = [typed_view(self.buffers.staging, each) for each in on_device(plan.node)]
         pairs = Changes(on_device(plan.node), found, wanted)
         refuse_changed(pairs, self.device_base, reply.output)
+
+
+def _partly_hosted(node: Node) -> bool:
+    return any(each.device == "cpu" and each.span for each in tensors(node))
 
 
 def replan(node: Node) -> Node:

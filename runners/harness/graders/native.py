@@ -90,6 +90,7 @@ def _rehearse(session: Session, seat: Seat, timed: _Timed) -> None:
             return
     with suppress(Ruling):  # then every candidate compiles for itself
         seat.pack(timed.deadline)
+        session.builds.packed = True
 
 
 def _room(session: Session, workloads: tuple[Workload, ...]) -> Plan:

@@ -303,6 +303,24 @@ def test_the_server_goes_on_until_its_input_ends(
     assert not statuses
 
 
+@pytest.mark.parametrize("gpu", [True, False])
+def test_who_serves_a_gpu_warms_up_before_it_says_that_it_is_ready(
+    *,
+    stdin: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    gpu: bool,
+) -> None:
+    os.close(stdin)
+    monkeypatch.setattr(server, "_run_judge", lambda _: server.END_OF_INPUT)
+    monkeypatch.setattr(server, "warm_up", lambda: os.write(1, b"warm\n"))
+
+    assert server.serve(OPEN, gpu=gpu) == 0
+
+    first, *_ = capfd.readouterr().out.splitlines()
+    assert (first == "warm") is gpu
+
+
 def test_asking_once_gives_the_judges_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_run_judge", lambda _: 7)
 
