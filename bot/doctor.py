@@ -51,13 +51,12 @@ async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...
                 _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
             ),
         )
-    from bot.frontends.discord.checkup import AwayError, check_up  # noqa: PLC0415 - half a second of imports
+    from bot.frontends.discord.checkup import ANEW, AwayError, check_up  # noqa: PLC0415 - half a second of imports
 
     try:
         return tuple(_checked(await check_up(door)))
     except SetupError as error:
-        remedy = "copy DISCORD_TOKEN anew from the application's Bot page"
-        return (Requirement(_DISCORD, found=False, detail=str(error), remedy=remedy),)
+        return (Requirement(_DISCORD, found=False, detail=str(error), remedy=ANEW),)
     except AwayError as error:
         remedy = "`podium up` tries again by itself; see DISCORD_API_BASE and the network"
         return (

@@ -256,6 +256,7 @@ comment on table workers is 'Who works through the queue now; a worker that is g
 comment on column workers.gpus is 'The GPU types it offers; null while its runners have not answered';
 
 create index job_events_old on job_events (at);
+create index job_events_of_job on job_events (job);
 
 -- Where doors show submissions, and how far each has got.
 

@@ -22,10 +22,13 @@ def defined_names(tree: ast.Module) -> frozenset[str]:
 
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    for statement in body:
+    """In no order, and with a list of our own: a chain of `elif` is as deep as it is long."""
+    waiting = list(body)
+    while waiting:
+        statement = waiting.pop()
         yield statement
         for block in _blocks(statement):
-            yield from _top(block)
+            waiting += block
 
 
 def _blocks(statement: ast.stmt) -> tuple[Sequence[ast.stmt], ...]:
@@ -77,13 +80,16 @@ def _is_cuda(node: ast.AST) -> bool:
             return False
 
 
-def _unguarded(node: ast.AST) -> Iterator[ast.AST]:
+def _unguarded(tree: ast.AST) -> Iterator[ast.AST]:
     """Every node but comparisons and what stands under a test of `is_available`."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        guarded = isinstance(child, ast.If | ast.IfExp) and _asks_for_cuda(child.test)
-        if not guarded and not isinstance(child, ast.Compare):
-            yield from _unguarded(child)
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for child in ast.iter_child_nodes(node):
+            guarded = isinstance(child, ast.If | ast.IfExp) and _asks_for_cuda(child.test)
+            if not guarded and not isinstance(child, ast.Compare):
+                waiting.append(child)
 
 
 def _asks_for_cuda(test: ast.expr) -> bool:

@@ -59,8 +59,11 @@ class Boards(Protocol):
     async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
         """Remove guests; who is none is passed over."""
 
-    async def delete(self, board: BoardId) -> bool:
-        """Remove a board with everything that hangs on it; False when there is none."""
+    async def delete(self, board: BoardId, submissions: int | None = None) -> bool:
+        """Remove a board with everything that hangs on it; False when there is none.
+
+        UserError `moved` when people have made another number of `submissions` to it.
+        """
 
     async def find(self, name: str) -> Board | None: ...
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board
-from bot.domain.errors import UserError
+from bot.domain.errors import UserError, board_moved
 from bot.ports import Store
 from bot.services.lookup import own_board
 
@@ -52,13 +52,11 @@ async def keepsake(store: Store, viewer: Viewer, deletion: Deletion, *, zip_byte
 
 
 async def delete_board(store: Store, viewer: Viewer, deletion: Deletion, kept: Keepsake) -> None:
-    """Delete the board; UserError when something was submitted that the keepsake lacks."""
+    """Delete the board; UserError when there is something of it that the keepsake lacks."""
     board = await own_board(store, viewer, deletion.name)
-    if board.id != kept.board.id or len(await store.submissions.to(board.id)) != kept.submissions:
-        raise UserError(
-            "moved", "somebody submitted meanwhile; nothing was deleted; give the command again"
-        )
-    await store.boards.delete(board.id)
+    if (board.id, board.task_version) != (kept.board.id, kept.board.task_version):
+        raise board_moved(board.name)
+    await store.boards.delete(board.id, kept.submissions)
     await store.audit.record(viewer.person, "delete-board", f"board {board.name}", deletion.reason)
 
 

@@ -5,7 +5,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import PRIORITIES
 from bot.domain.ranking import rank
-from bot.domain.submission import NewSubmission, Submission
+from bot.domain.submission import NewSubmission, Submission, SubmissionState
 from bot.ports import Store
 from bot.services.lookup import find_submission
 from bot.services.moderate import Deed
@@ -45,15 +45,16 @@ async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Subm
 async def rejudge_standings(store: Store, deed: Deed, board: Board, version: TaskVersionId) -> int:
     """Judge everyone's best submission to an earlier version by the present one; gives how many.
 
-    What was submitted to the present version already, by whomever, is not judged a second time.
+    What is judged by the present version already, or will be, is not judged a second time there.
     """
-    present = board.task_version
     there = {
-        (each.person, each.source_hash)
+        key
         for each in await store.submissions.to(board.id)
-        if each.task_version == present and each.mode is Mode.RANKED
+        if each.task_version == board.task_version and _counts(each)
+        for key in _runs(each)
     }
-    found = [each for each in await best_of(store, board, version) if _key(each) not in there]
+    wanted = await best_of(store, board, version)
+    found = [each for each in wanted if _runs(each, board.gpus) - there]
     for submission in found:
         await rejudge(store, deed, submission.id)
     return len(found)
@@ -69,5 +70,15 @@ async def best_of(store: Store, board: Board, version: TaskVersionId) -> tuple[S
     return tuple(best.values())
 
 
-def _key(submission: Submission) -> tuple[PersonId, str]:
-    return submission.person, submission.source_hash
+def _counts(submission: Submission) -> bool:
+    """Whether it was ranked or may yet be: what was given up or cancelled is not."""
+    ended_badly = submission.state in {SubmissionState.FAILED, SubmissionState.CANCELLED}
+    return submission.mode is Mode.RANKED and not ended_badly
+
+
+def _runs(
+    submission: Submission, gpus: tuple[str, ...] | None = None
+) -> set[tuple[PersonId, str, str]]:
+    """Whose source is run on which GPU types, of those that are given."""
+    person, source = submission.person, submission.source_hash
+    return {(person, source, gpu) for gpu in submission.gpus if gpus is None or gpu in gpus}

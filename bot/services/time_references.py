@@ -27,12 +27,12 @@ _log = structlog.get_logger(__name__)
 
 
 async def time_references(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
-    """Order what is not timed yet and note what failed, now and every so often, until `stop`."""
+    """Note what failed and order what is not timed yet, now and every so often, until `stop`."""
     while not stop.is_set():
         try:
+            await _note_failures(store)
             await store.references.forget_given_up(AGAIN_AFTER)
             await order_references(store)
-            await _note_failures(store)
         except StoreError as error:
             _log.warning("references have to wait", action="references-wait", error=str(error))
         with suppress(TimeoutError):
@@ -57,8 +57,16 @@ async def order_references(store: Store) -> int:
 
 
 async def _source(store: Store, untimed: Untimed) -> str | None:
-    version = await store.boards.version(untimed.task_version)
-    return None if version is None else reference_source(version.definition)
+    """What is to be timed; None also for a task that cannot be read, which is logged."""
+    try:
+        version = await store.boards.version(untimed.task_version)
+        return None if version is None else reference_source(version.definition)
+    except StoreError:
+        raise
+    except Exception:  # noqa: BLE001  a bug with one task must not end the worker
+        version_id = untimed.task_version
+        _log.exception("bug in a task", action="reference-bug", task_version=version_id)
+        return None
 
 
 async def _order(store: Store, untimed: Untimed, source: str) -> bool:

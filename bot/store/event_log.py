@@ -49,7 +49,11 @@ class _Forwarding(logging.Handler):
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        _log.warning(record.getMessage(), action="library-warning", library=record.name)
+        level = max(record.levelno, logging.WARNING)
+        words = record.getMessage()
+        _log.log(
+            level, words, action="library-warning", library=record.name, exc_info=record.exc_info
+        )
 
 
 class _LogFile:

@@ -20,9 +20,11 @@ class Peak:
 
 _TB, _TFLOPS = 1e12, 1e12
 
-# The makers' nominal figures (NVIDIA: T4, A10, L4, L40S, A100, H100, H200, HGX B200; AMD: MI300X).
-# The narrowest type is INT8 for T4, A10 and A100, FP8 for L4, L40S, H100, H200 and MI300X, and FP4
-# for B200. An A10G has the memory of an A10 and no fewer units.
+# As the makers are quoted; memory and FP32 were compared with public pages, the data sheets
+# themselves were not read. The narrowest type is INT8 for T4, A10 and A100, FP8 for L4, L40S, H100,
+# H200 and MI300X, and FP4 for B200. A B200 of HGX is quoted with 7.7 to 8 TB/s and 75 to 80 TFLOPS,
+# an A10G with the memory of an A10 and more FP32: the higher memory rate and the lower FP32 rate
+# stand here, so that the least time is rather unknown than too long.
 PEAKS = {
     "T4": Peak(0.320 * _TB, 8.1 * _TFLOPS, 130 * _TFLOPS),
     "L4": Peak(0.300 * _TB, 30.3 * _TFLOPS, 242.5 * _TFLOPS),

@@ -2,8 +2,11 @@
 
 from datetime import timedelta
 
+import pytest
+
 from bot.domain.board import NewBoard
 from bot.domain.display import NewDisplay
+from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.score import ScoreValue
@@ -43,6 +46,15 @@ async def test_everything_of_a_deleted_board_goes_and_nothing_else(scene: Scene)
     assert not await store.jobs.accept(running.id, running.fence, make_evaluation(), None)
     assert await store.submissions.get(kept.id) is not None
     assert (await scene.claim_one()).submission == kept.id
+
+
+async def test_a_board_with_more_submissions_than_were_looked_at_stays(scene: Scene) -> None:
+    boards = scene.store.boards
+    await scene.submit()
+    with pytest.raises(UserError, match="somebody submitted meanwhile"):
+        await boards.delete(scene.board.id, 0)
+    assert await boards.get(scene.board.id) is not None
+    assert await boards.delete(scene.board.id, 1)
 
 
 async def _shown(scene: Scene) -> SubmissionId:

@@ -14,6 +14,8 @@ from bot.frontends.discord.door import DoorSettings
 from bot.frontends.discord.permissions import invite_link, lacking
 
 PATIENCE_S = 3.0
+ANEW = "copy DISCORD_TOKEN anew from the application's Bot page"
+"""What helps where Discord refuses the token."""
 _PAGE = 200
 """Guilds that Discord tells of at once."""
 
@@ -72,9 +74,12 @@ async def check_up(settings: DoorSettings) -> Checkup:
 
 
 async def application_of(settings: DoorSettings) -> int:
-    """The application that the token is of."""
+    """The application that the token is of; SetupError for a token that Discord refuses."""
     async with _asking(settings) as session:
-        return (await _application(session)).id
+        try:
+            return (await _application(session)).id
+        except SetupError as error:
+            raise SetupError(f"{error}; {ANEW}") from error
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
@@ -18,7 +19,8 @@ from yarl import URL
 from bot.frontends.discord import commands
 from bot.frontends.discord.buttons import BoardButton, SubmissionButton
 from bot.frontends.discord.door import Door, DoorSettings
-from bot.frontends.discord.failures import gives_way, words_for
+from bot.frontends.discord.failures import GaveWayError, gives_way, words_for
+from bot.frontends.discord.forgotten import answer_for_nobody
 from bot.frontends.discord.guilds import prepare
 from bot.frontends.discord.leafing import LeafButton
 from bot.frontends.discord.pages import GpuMenu, PageButton
@@ -29,6 +31,14 @@ _log = structlog.get_logger(__name__)
 
 LONGEST_WAIT_S = 30.0
 """A rate limit that lasts longer is an error, after which somebody else's message is sent first."""
+
+
+def is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Whether what discord.py logs of a button is more than that another copy has answered it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], GaveWayError))
+
+
+logging.getLogger("discord.ui.view").addFilter(is_worth_a_line)
 
 
 class Tree(app_commands.CommandTree["PodiumClient"]):
@@ -83,6 +93,10 @@ class PodiumClient(discord.Client):
     async def on_guild_join(self, guild: discord.Guild) -> None:
         """Make what is missing, when the bot is invited."""
         await prepare(guild)
+
+    async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
+        """Hear of every interaction, whoever answers it."""
+        await answer_for_nobody(interaction)
 
     async def _publish_commands(self) -> None:
         """Tell Discord of the commands, unless it knows just these."""

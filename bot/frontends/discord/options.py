@@ -7,8 +7,11 @@ import discord
 from discord import app_commands
 
 from bot.domain.errors import StoreError
+from bot.domain.ids import SubmissionId
 from bot.frontends.discord.door import door_of
+from bot.frontends.discord.roles import ADMIN, has_role
 from bot.frontends.discord.viewers import viewer_of
+from bot.reports.lines import one_line
 from bot.services.lookup import visible_boards
 
 MOST_CHOICES = 25
@@ -16,6 +19,8 @@ MOST_CHOICES = 25
 MOST_MENUS = 4
 """Of a message, which has five rows; one is the buttons'."""
 _LONGEST = 100
+_DIGITS = 15
+"""Of a number, so that ten times as much is still one that Discord can say."""
 
 
 async def boards(
@@ -65,6 +70,29 @@ async def own_submissions(
         app_commands.Choice(name=f"#{each.id} {each.file_name}, {each.mode}"[:100], value=each.id)
         for each in fitting[:MOST_CHOICES]
     ]
+
+
+async def any_submissions(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[int]]:
+    """For an admin: whose submission has the typed number, or one that begins with it."""
+    if not current.isdecimal() or len(current) > _DIGITS or not has_role(interaction, ADMIN):
+        return []
+    store = door_of(interaction).store
+    typed = int(current)
+    found: list[app_commands.Choice[int]] = []
+    try:
+        for number in (typed, *range(10 * typed, 10 * typed + 10)):
+            submission = await store.submissions.get(SubmissionId(number))
+            if submission is None:
+                continue
+            person = await store.people.get(submission.person)
+            who = "" if person is None else f", by {person.name}"
+            name = f"#{number} {submission.file_name[:50]}, {submission.mode}{who}"
+            found.append(app_commands.Choice(name=one_line(name)[:_LONGEST], value=number))
+    except StoreError:
+        return []
+    return found
 
 
 async def own_tokens(

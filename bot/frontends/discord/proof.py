@@ -15,6 +15,7 @@ import structlog
 
 from bot.domain.board import Board
 from bot.domain.errors import StoreError, UserError
+from bot.domain.ids import BoardId
 from bot.domain.release import Release
 from bot.domain.task_report import CheckStep
 from bot.frontends.discord.announcing import announcement, season
@@ -24,7 +25,14 @@ from bot.frontends.discord.door import Door
 from bot.frontends.discord.draw import sheets
 from bot.frontends.discord.failures import is_passing, words_for
 from bot.frontends.discord.outcomes import live_text, published, refused, unsound
-from bot.frontends.discord.rooms import channel_of, may_here, new_thread, own_thread, takes_threads
+from bot.frontends.discord.rooms import (
+    channel_of,
+    is_lost,
+    may_here,
+    new_thread,
+    own_thread,
+    takes_threads,
+)
 from bot.frontends.discord.viewers import of_room
 from bot.frontends.discord.wishes import WISH, Outcome, Stand, Wish, read
 from bot.reports.blocks import Report, Text
@@ -69,6 +77,7 @@ class Proof:
                 outcome = await self._outcome()
             await self._until_it_works(lambda: self._note(outcome=outcome))
         await self._until_it_works(self._tell)
+        await self._until_it_works(self._announce)
         await self._until_it_works(self._finish)
 
     async def _finish(self) -> None:
@@ -176,12 +185,16 @@ class Proof:
         if self.stand.thread is None:
             thread = await self._thread()
             if thread is None:
-                user = await self.client.fetch_user(self.stand.user)
-                await self._note(thread=(await user.create_dm()).id)
+                await self._move_on()
             else:
                 await thread.add_user(discord.Object(self.stand.user))
                 await self._note(thread=thread.id)
         return self.client.get_partial_messageable(self.stand.thread or 0)
+
+    async def _move_on(self) -> None:
+        """To direct messages, where whatever was told so far is told again."""
+        conversation = await self.client.create_dm(discord.Object(self.stand.user))
+        await self._note(thread=conversation.id, direct=True, live=None, told=0)
 
     async def _thread(self) -> discord.Thread | None:
         channel = await channel_of(self.client, self.stand.channel)
@@ -191,6 +204,16 @@ class Proof:
         return await own_thread(self.client, channel, name) or await new_thread(channel, name)
 
     async def _tell(self) -> None:
+        """How it ended, for the person alone, whose thread may be gone by now."""
+        try:
+            await self._tell_here()
+        except discord.HTTPException as error:
+            if self.stand.direct or not is_lost(error):
+                raise
+            await self._move_on()
+            await self._tell_here()
+
+    async def _tell_here(self) -> None:
         outcome = self.stand.outcome
         if outcome is None:
             return
@@ -203,13 +226,16 @@ class Proof:
                 nonce = f"release-{self.release.id}-{number}"
                 await room.send(sheet.content, files=as_files(sheet.files), nonce=nonce)
                 await self._note(told=number)
-        if not self.stand.announced and outcome.board is not None:
-            await self._announce(outcome)
+
+    async def _announce(self) -> None:
+        """Tell the channel of a new board, or ask about an old one's standings, once."""
+        outcome = self.stand.outcome
+        if outcome is not None and outcome.board is not None and not self.stand.announced:
+            await self._announce_board(outcome, outcome.board)
             await self._note(announced=True)
 
-    async def _announce(self, outcome: Outcome) -> None:
-        """Tell the channel of a new board; ask about an old one's standings."""
-        board = None if outcome.board is None else await self.door.store.boards.get(outcome.board)
+    async def _announce_board(self, outcome: Outcome, number: BoardId) -> None:
+        board = await self.door.store.boards.get(number)
         if board is None:
             return  # deleted meanwhile
         match outcome.change:

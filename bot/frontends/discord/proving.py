@@ -12,6 +12,7 @@ import structlog
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import ReleaseId
+from bot.domain.release import Release
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.proof import Proof, TakenOverError
 
@@ -62,8 +63,7 @@ class Proving:
         if room <= 0:
             return
         for release in await self.door.store.releases.claim(DOOR, self.owner, LEASE, room):
-            proof = Proof.of(self.client, self.door, self.owner, release)
-            task = asyncio.create_task(self._prove(proof), name=f"prove-{release.id}")
+            task = asyncio.create_task(self._prove(release), name=f"prove-{release.id}")
             self.held[release.id] = task
 
     async def _keep(self) -> None:
@@ -72,10 +72,10 @@ class Proving:
             if number not in kept:
                 task.cancel()
 
-    async def _prove(self, proof: Proof) -> None:
-        number = proof.release.id
+    async def _prove(self, release: Release) -> None:
+        number = release.id
         try:
-            await proof.run()
+            await Proof.of(self.client, self.door, self.owner, release).run()
         except TakenOverError:
             _log.info("a release was taken over", action="release_lost", release=number)
         except Exception as error:  # noqa: BLE001  a bug with one must not end the others

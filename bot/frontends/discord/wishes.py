@@ -78,6 +78,8 @@ class Stand(BaseModel):
     user: int
     thread: int | None = None
     """Where it is told: a private thread's number, or that of direct messages."""
+    direct: bool = False
+    """Whether that is direct messages."""
     live: int | None = None
     """The message that moves with the check."""
     publishing: bool = False

@@ -8,7 +8,7 @@ from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
 from bot.store.memory.tables import Tables
-from bot.store.refusals import board_exists
+from bot.store.refusals import board_exists, require_number
 from runners.contract.task import TaskDefinition
 
 
@@ -62,9 +62,11 @@ class MemoryBoards:
         self._tables.boards[board] = replace(stored, task_version=version.id)
         return version
 
-    async def delete(self, board: BoardId) -> bool:
+    async def delete(self, board: BoardId, submissions: int | None = None) -> bool:
         if board not in self._tables.boards:
             return False
+        made = [each.id for each in self._tables.submissions.values() if each.board == board]
+        require_number(made, submissions)
         self._tables.forget_board(board)
         return True
 

@@ -13,7 +13,7 @@ from bot.ports import Clock
 from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 from bot.store.queries import query
-from bot.store.refusals import board_exists
+from bot.store.refusals import board_exists, require_number
 from runners.contract.task import TaskDefinition
 
 if TYPE_CHECKING:
@@ -100,11 +100,12 @@ class PostgresBoards:
             raise _unknown(board)
         return rows.board(row)
 
-    async def delete(self, board: BoardId) -> bool:
+    async def delete(self, board: BoardId, submissions: int | None = None) -> bool:
         async with self._database.transaction() as connection:
             if await connection.fetchval(query("boards.lock_whole"), board) is None:
                 return False
             doomed = [row["id"] for row in await connection.fetch(query("boards.doomed"), board)]
+            require_number(doomed, submissions)
             await connection.execute(query("boards.drop_references"), board)
             for name in _OF_SUBMISSIONS:
                 await connection.execute(query(name), doomed)

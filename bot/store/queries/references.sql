@@ -49,10 +49,13 @@ on conflict (task_version, gpu) do nothing
 returning gpu
 
 -- name: forget_given_up
-delete from reference_times using jobs
-where jobs.submission = reference_times.submission and time_ns is null
-    and state in ('failed', 'cancelled') and finished_at < $1
-returning reference_times.gpu
+-- Asked every few seconds: a join would read every job where it takes few for ended like this.
+delete from reference_times
+where time_ns is null and $1 > (
+    select max(finished_at) from jobs
+    where jobs.submission = reference_times.submission and state in ('failed', 'cancelled')
+)
+returning gpu
 
 -- name: of
 select reference_times.*, jobs.state, jobs.error, verdict, message

@@ -103,6 +103,7 @@ async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> 
     await bob.sees("cancelled", late, within=SHOWN_S)
     words = "you are banned from submitting: forged \\`times\\`; ask an admin"
     assert (await (await stage.submit(bob)).final()).text == words
+    assert "shown this once" in await said(bob, "profile link")  # which lets nothing in, either
     for label in ("Run again", "Make ranked"):
         pressed = await bob.click(live(bob, before), label)
         assert (await pressed.final()).text == words
@@ -134,6 +135,18 @@ async def test_a_disqualification_moves_the_ranks_and_its_owner_reads_why(stage:
     assert "disqualified, so it is not ranked: reads the" in shown
     await said(stage.carol, "admin requalify", id=best, reason="it does not")
     assert (await ranks())[0] == ("1", "Bob", str(best))
+    stage.server.assert_clean()
+
+
+async def test_an_admin_sees_whose_submission_a_number_is(stage: Scene) -> None:
+    number = await stored(stage, stage.bob, "", "whose.py", "test")
+    for command in ("disqualify", "requalify", "rejudge"):
+        offered = await stage.carol.autocomplete(f"admin {command}", "id", str(number))
+        assert offered[0] == {"name": f"#{number} whose.py, test, by Bob", "value": number}
+    begun = await stage.carol.autocomplete("admin rejudge", "id", str(number)[:-1] or "0")
+    assert number in [each["value"] for each in begun]
+    assert await stage.carol.autocomplete("admin rejudge", "id", "") == []
+    assert await stage.alice.autocomplete("admin rejudge", "id", str(number)) == []
     stage.server.assert_clean()
 
 

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Mapping
 
 import pytest
+import yaml
 
 from bot.domain.scaffold import scaffold
 from tests.doubles.discord.model.files import File
@@ -17,11 +18,13 @@ from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.users.person import Person
 from tests.e2e.discord.scene import Scene, scene
+from tests.e2e.discord.test_hostile_words import EVIL, REASON, faults
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
 SKIPPED = "#!PODIUM needs mojo\n"
 """A right solution that is not run, so that no answers are overwritten, which a fake lets pass."""
+CLOSED_DMS = 50007
 MODERATE = Permission.VIEW_CHANNEL | Permission.SEND_MESSAGES | Permission.SEND_MESSAGES_IN_THREADS
 
 
@@ -115,6 +118,27 @@ async def test_an_unsound_task_is_refused_with_every_finding(stage: Scene) -> No
     assert "late.py: got timed\\_out; wrong\\_answer is expected" in told.text
     assert "unsound" not in await board_names(stage)
     stage.server.assert_clean()
+
+
+async def test_a_hostile_zip_is_no_more_than_words(stage: Scene) -> None:
+    hostile = files({"task.yml": _described(f"{EVIL} {REASON}"), "@everyone ||s||.py": REASON})
+    await create(stage, "loud", zip_file=zipped(hostile))
+    thread = await stage.carol.sees_thread(": loud", within=30)
+    await stage.carol.sees("loud on CPU is published", thread, within=30)
+    news = await stage.bob.sees("New leaderboard: loud", stage.submissions, within=30)
+    assert "steam" in news.content
+    for command in ("leaderboard task", "leaderboard template"):
+        await (await stage.bob.slash(command, leaderboard_name="loud")).final()
+    seen = [*stage.carol.messages(), *stage.carol.messages(thread), *stage.bob.messages()]
+    assert [fault for each in seen if each.author.bot for fault in faults(each.content)] == []
+    assert not any(each.pings for each in seen)
+    stage.server.assert_clean()
+
+
+def _described(words: str) -> str:
+    """The scaffold's task with other words for what it asks for."""
+    task = yaml.safe_load(scaffold("double")["task.yml"])
+    return yaml.safe_dump(task | {"description": words})
 
 
 async def test_a_board_is_made_while_others_are_judged(stage: Scene) -> None:
@@ -266,6 +290,26 @@ async def test_without_threads_it_is_told_in_direct_messages() -> None:
         await stage.carol.sees("direct on CPU is published", stage.carol.dm, within=30)
         await stage.bob.sees("New leaderboard: direct", stage.submissions)
         stage.server.assert_clean()
+
+
+async def test_who_can_be_told_nowhere_has_the_board_announced_all_the_same() -> None:
+    async with scene(permissions=MODERATE) as stage:
+        stage.submissions.deny(stage.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
+        stage.carol.dms_open = False
+        await create(stage, "unread")
+        await stage.bob.sees("New leaderboard: unread", stage.submissions, within=30)
+        assert stage.carol.dms == []
+        stage.server.assert_clean(allowing=[CLOSED_DMS])
+
+
+async def test_in_a_thread_that_is_deleted_meanwhile_nothing_is_lost() -> None:
+    async with scene() as stage:
+        await create(stage, "swept", zip_file=zipped(files(seconds=4)))
+        thread = await stage.carol.sees_thread(": swept", within=30)
+        await stage.carol.sees("Checking the task of swept", thread)
+        del stage.server.world.channels[thread.id]
+        await stage.carol.sees("swept on CPU is published", stage.carol.dm, within=30)
+        await stage.bob.sees("New leaderboard: swept", stage.submissions, within=30)
 
 
 async def test_where_the_bot_may_not_write_the_creator_is_told_so() -> None:

@@ -1,6 +1,11 @@
 """During a rolling restart two copies of the bot run at once, and nobody sees two answers."""
 
+import asyncio
+import tempfile
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -8,6 +13,8 @@ import pytest
 from tests.doubles.databases import fresh_database
 from tests.doubles.discord.limits import Rates
 from tests.doubles.discord.model.channels import Channel
+from tests.doubles.discord.model.guilds import Guild
+from tests.doubles.discord.model.interactions import Interaction
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
 from tests.e2e.command import IDENTITY, Podium
@@ -17,49 +24,134 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 ALREADY_ANSWERED = 40060
 ROUNDS = 6
+THINKS_S = 0.5
+"""Nobody chooses before the answer of Discord has told the bot which message it has sent."""
+ANSWERED_S = 1.9
+"""The copy that did not ask waits for longer than that."""
 
 
-def copy_of_podium(folder: Path, dsn: str) -> Podium:
-    folder.mkdir()
-    return Podium(folder, "fake", DATABASE_URL=dsn)
+@dataclass(repr=False)
+class Pair:
+    """Alice and bob are members, carol is an admin of the boards; all are in #submissions."""
+
+    server: LocalDiscord
+    guild: Guild
+    room: Channel
+    alice: Person
+    bob: Person
+    carol: Person
 
 
-async def test_every_command_is_answered_once_and_every_submission_shown_once(
-    open_folder_root: Path,
-) -> None:
+def folder_in(root: Path) -> Path:
+    """A new folder, in which a sandbox may run."""
+    folder = Path(tempfile.mkdtemp(dir=root))
+    folder.chmod(0o755)
+    return folder
+
+
+@asynccontextmanager
+async def two_copies(
+    root: Path, runner: str = "fake", gpus: tuple[str, ...] = ("CPU",)
+) -> AsyncIterator[Pair]:
     async with fresh_database() as dsn, LocalDiscord(rates=Rates(QUICK)) as server:
-        copies = [copy_of_podium(open_folder_root / f"copy-{n}", dsn) for n in range(2)]
-        published = copies[0]("task", "publish", IDENTITY, "--unchecked")
-        assert published.returncode == 0, published.stderr
         guild = server.guild("gpu")
+        environment = {"DATABASE_URL": dsn, "DISCORD_TRUSTED_GUILDS": str(guild.id)}
+        copies = [Podium(folder_in(root), runner, **environment) for n in range(2)]
+        chosen = [word for gpu in gpus for word in ("--gpu", gpu)]
+        published = copies[0]("task", "publish", IDENTITY, "--unchecked", *chosen)
+        assert published.returncode == 0, published.stderr
         room = guild.create_channel("submissions")
-        alice = server.user("alice", guild)
-        alice.goes_to(room)
+        admin = guild.create_role("Leaderboard Admin")
+        people = server.user("alice", guild), server.user("bob", guild)
+        carol = server.user("carol", guild, roles=[admin])
+        for person in (*people, carol):
+            person.goes_to(room)
         logs = [copy.folder / "bot.log" for copy in copies]
         async with (
             server.spawn(UP, logs[0], environment=copies[0].environment),
             server.spawn(UP, logs[1], environment=copies[1].environment),
         ):
             await server.wait_for(lambda: len(server.gateway.connected) == 2, START_S)
-            await submit_all(alice)
-            # Of each submission a private thread, and the public one of its line.
-            await server.wait_for(lambda: len(room.threads) >= 2 * ROUNDS, 60)
-        counts = Counter(each.name for each in room.threads)
-        assert set(counts.values()) == {2}
-        assert len(counts) == len(public_lines(alice, room)) == ROUNDS
-        server.assert_clean(allowing=[ALREADY_ANSWERED])
-        # Every gateway event reached both copies, so one of them had to give way each time.
-        assert len(server.refused) <= ROUNDS
+            yield Pair(server, guild, room, *people, carol)
+        assert exceptions(root) == []
+
+
+def exceptions(root: Path) -> list[str]:
+    """What the copies have logged with a traceback."""
+    lines = [line for log in root.rglob("podium.log") for line in log.read_text().splitlines()]
+    return [line for line in lines if "exception" in line]
+
+
+async def test_every_command_is_answered_once_and_every_submission_shown_once(
+    open_folder_root: Path,
+) -> None:
+    async with two_copies(open_folder_root) as pair:
+        await submit_all(pair.alice)
+        # Of each submission a private thread, and the public one of its line.
+        await pair.server.wait_for(lambda: len(pair.room.threads) >= 2 * ROUNDS, 60)
+    counts = Counter(each.name for each in pair.room.threads)
+    assert set(counts.values()) == {2}
+    assert len(counts) == len(public_lines(pair.alice, pair.room)) == ROUNDS
+    pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
+    # Every gateway event reached both copies, so one of them had to give way each time.
+    assert len(pair.server.refused) <= ROUNDS
+
+
+async def test_news_is_told_once(open_folder_root: Path) -> None:
+    async with two_copies(open_folder_root) as pair:
+        hall = pair.guild.create_channel("records")
+        await (await pair.carol.slash("admin notices", channel=hall, record=True)).final()
+        await (await pair.bob.slash("profile notices", record=True)).final()
+        for number in range(ROUNDS):
+            await submit(pair.alice, f"time_us={100 - 10 * number}")
+            await pair.bob.sees(f"Alice needs {100 - 10 * number}", hall, within=30)
+        await pair.bob.sees(f"Alice needs {110 - 10 * ROUNDS}", pair.bob.dm, within=30)
+    assert len([each for each in pair.bob.messages(hall) if "Record on" in each.text]) == ROUNDS
+    assert len([each for each in pair.bob.dms if "Record on" in each.text]) == ROUNDS
+    pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
+
+
+async def test_a_question_is_answered_by_the_copy_that_asked(open_folder_root: Path) -> None:
+    async with two_copies(open_folder_root, "fake:CPU=1:H100=1", ("CPU", "H100")) as pair:
+        for number in range(1, ROUNDS + 1):
+            run = await submit(pair.alice, "time_us=9", mode="test")
+            asked = await run.final()
+            await asyncio.sleep(THINKS_S)
+            chosen = await pair.alice.select(asked.select("CPU to H100"), ["H100"])
+            assert chosen.latency < ANSWERED_S
+            pressed = await pair.alice.click(asked, "Submit")
+            assert "is stored: test on H100" in (await pressed.final()).text
+            assert not pressed.followups
+            # Of a submission a private thread alone, for a test is told to nobody else.
+            thread = await pair.alice.sees_thread(f"#{number} kernel.py on identity")
+            await pair.alice.sees("sandbox: none", thread, within=30)
+    assert len(pair.room.threads) == ROUNDS
+    pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
+
+
+async def test_a_button_is_answered_once(open_folder_root: Path) -> None:
+    async with two_copies(open_folder_root) as pair:
+        await (await submit(pair.alice, "time_us=9", mode="test")).final()
+        thread = await pair.alice.sees_thread("kernel.py on identity")
+        await pair.alice.sees("passed", thread, within=30)
+        live = next(each for each in pair.alice.messages(thread) if each.buttons)
+        for _ in range(ROUNDS):
+            pressed = await pair.alice.click(live, "Source")
+            assert (await pressed.final()).files
+            assert not pressed.followups
+    pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
 
 
 async def submit_all(alice: Person) -> None:
     for number in range(1, ROUNDS + 1):
-        script = kernel(f"time_us={number + 10}")
-        run = await alice.slash(
-            "leaderboard submit ranked", script=script, leaderboard_name="identity"
-        )
+        run = await submit(alice, f"time_us={number + 10}")
         assert f"Submission #{number} is stored" in (await run.final()).text
         assert not run.followups
+
+
+async def submit(who: Person, directive: str, mode: str = "ranked") -> Interaction:
+    script = kernel(directive)
+    return await who.slash(f"leaderboard submit {mode}", script=script, leaderboard_name="identity")
 
 
 def public_lines(alice: Person, room: Channel) -> list[str]:

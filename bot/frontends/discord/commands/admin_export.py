@@ -1,5 +1,6 @@
 """`/admin export`: a board's submissions and results as files."""
 
+import asyncio
 from typing import Any
 
 import discord
@@ -29,4 +30,4 @@ async def export(interaction: discord.Interaction[Any], leaderboard_name: str) -
         require(interaction, ADMIN)
         viewer = await viewer_of(interaction)
         found = await export_board(door_of(interaction).store, viewer, leaderboard_name)
-        await answer.show(export_report(found))
+        await answer.show(await asyncio.to_thread(export_report, found))

@@ -1,5 +1,6 @@
 """`/admin audit|stats|runners`: what was decided, what waits, who works."""
 
+import asyncio
 from typing import Any
 
 import discord
@@ -32,7 +33,8 @@ async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False)
     async with answering(interaction) as answer:
         require(interaction, ADMIN)
         if as_file:
-            await answer.show(audit_report(await whole_audit(door_of(interaction).store)))
+            decisions = await whole_audit(door_of(interaction).store)
+            await answer.show(await asyncio.to_thread(audit_report, decisions))
         else:
             await answer.say(*await leaf(interaction, Book.AUDIT))
 

@@ -6,6 +6,7 @@ import discord
 from discord import app_commands
 
 from bot.domain.ids import SubmissionId
+from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
@@ -28,6 +29,7 @@ async def setup(tree: Tree) -> None:
 @app_commands.command(description="Take a submission off its board; its result stays")
 @app_commands.describe(number="Its number", reason="Shown to its owner")
 @app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.any_submissions)
 async def disqualify(
     interaction: discord.Interaction[Any], number: _Number, reason: _Reason
 ) -> None:
@@ -42,6 +44,7 @@ async def disqualify(
 @app_commands.command(description="Rank a submission again that was taken off its board")
 @app_commands.describe(number="Its number", reason="Kept in the audit")
 @app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.any_submissions)
 async def requalify(
     interaction: discord.Interaction[Any], number: _Number, reason: _Reason
 ) -> None:
@@ -56,6 +59,7 @@ async def requalify(
 @app_commands.command(description="Judge a submission once more, by its board's present task")
 @app_commands.describe(number="Its number", reason="Kept in the audit")
 @app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.any_submissions)
 async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason: _Reason) -> None:
     """A new submission of the same source, for the same person."""
     async with answering(interaction) as answer:

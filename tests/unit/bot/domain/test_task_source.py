@@ -40,3 +40,11 @@ def test_a_cuda_outside_of_the_guard_counts() -> None:
 def test_what_does_not_parse_is_refused_with_the_file(code: str) -> None:
     with pytest.raises(UserError, match=r"r\.py:\d"):
         parse_python(code, "r.py")
+
+
+def test_code_that_is_deep_and_parses_is_read_to_its_end() -> None:
+    chain = "if x:\n    pass\n" + "elif x:\n    pass\n" * 1500 + "else:\n    f = 1\n"
+    tree = parse_python(chain + "y = 'cuda'\n", "r.py")
+    assert "f" in defined_names(tree)
+    assert wants_cuda(tree)
+    assert not wants_cuda(parse_python(chain, "r.py"))

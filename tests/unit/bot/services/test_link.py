@@ -26,6 +26,15 @@ async def test_two_tokens_differ_and_there_are_not_too_many(place: Place) -> Non
     await link(place.store, await place.person("bob"), "x")
 
 
+async def test_a_token_of_a_banned_person_lets_nothing_in(place: Place) -> None:
+    before = await link(place.store, place.ada, "before")
+    await place.store.moderation.ban(place.ada, "forged times")
+    after = await link(place.store, place.ada, "after")
+    for made in (before, after):
+        with pytest.raises(UserError, match="banned from submitting: forged times"):
+            await place.submit((await whose(place.store, made.secret)).id)
+
+
 async def test_only_one_s_own_token_is_ended(place: Place) -> None:
     made = await link(place.store, place.ada, "x")
     for person, token in ((await place.person("bob"), made.token.id), (place.ada, TokenId(99))):

@@ -44,3 +44,30 @@ async def test_everyones_best_is_judged_by_the_next_version_once(place: Place) -
     submitted = await place.store.submissions.to(board.id)
     again = [each.person for each in submitted if each.task_version == board.task_version]
     assert sorted(again) == sorted([place.ada, bob])
+
+
+async def test_only_what_is_judged_on_every_gpu_type_already_is_left_out(place: Place) -> None:
+    await place.store.boards.configure(place.board.id, ("CPU", "H100"), None)
+    earlier = await place.submit(mode=Mode.RANKED, gpus=("CPU", "H100"))
+    await place.judged(earlier)
+    before = place.board.task_version
+    changed = make_task(description="Another one.", gpus=("CPU", "H100"))
+    board = (await publish(place.store, place.clock, PublishRequest(place.ada, changed))).board
+    own = await place.submit(mode=Mode.RANKED, gpus=("H100",))
+    assert own.source_hash == earlier.source_hash
+    deed = Deed(place.ada, "task version 2")
+    assert await rejudge_standings(place.store, deed, board, before) == 1
+    assert await rejudge_standings(place.store, deed, board, before) == 0
+
+
+async def test_what_was_given_up_or_cancelled_is_judged_all_the_same(place: Place) -> None:
+    await place.judged(await place.submit(mode=Mode.RANKED))
+    before = place.board.task_version
+    changed = make_task(description="Another one.")
+    board = (await publish(place.store, place.clock, PublishRequest(place.ada, changed))).board
+    deed = Deed(place.ada, "task version 2")
+    assert await rejudge_standings(place.store, deed, board, before) == 1
+    job = await place.claim()
+    await place.store.jobs.release(job.id, job.fence, "no runner", final=True)
+    assert await rejudge_standings(place.store, deed, board, before) == 1
+    assert await rejudge_standings(place.store, deed, board, before) == 0

@@ -8,8 +8,9 @@ import pytest
 from typing_extensions import override
 
 from bot.domain.access import Viewer
+from bot.domain.board import TaskVersion
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.reference import Reference
 from bot.services.history import history
@@ -18,7 +19,7 @@ from bot.services.moderate import Deed
 from bot.services.publish import PublishRequest, publish
 from bot.services.rejudge import rejudge
 from bot.services.standings import BoardStandings, standings
-from bot.services.time_references import order_references, time_references
+from bot.services.time_references import AGAIN_AFTER, order_references, time_references
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest, RoundPolicy
 from runners.contract.runner import CallId, RunnerError
@@ -208,3 +209,41 @@ async def test_the_loop_orders_notes_and_outlives_a_database_that_is_away(place:
 
 async def _noted(place: Place) -> bool:
     return any(row.action == "reference-failed" for row in await place.store.audit.rows())
+
+
+async def test_a_failure_is_noted_also_when_nobody_looked_before_it_is_tried_again(
+    place: Place,
+) -> None:
+    await publish_sort(place)
+    await order_references(place.store)
+    job = await place.claim()
+    await place.store.jobs.release(job.id, job.fence, "no runner", final=True)
+    place.clock.advance(2 * AGAIN_AFTER.total_seconds())
+    stop = asyncio.Event()
+    loop = asyncio.create_task(time_references(place.store, stop, every_s=0.01))
+    await until(lambda: _noted(place))
+    await until(lambda: _queued_again(place, job.submission))
+    stop.set()
+    await asyncio.wait_for(loop, 1)
+
+
+async def _queued_again(place: Place, before: SubmissionId) -> bool:
+    found = await reference(place)
+    return found is not None and found.submission not in {None, before}
+
+
+async def test_a_task_that_cannot_be_read_keeps_no_other_from_being_timed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = place.board.task_version
+
+    async def version(number: TaskVersionId) -> TaskVersion | None:
+        if number == broken:
+            raise ValueError("a definition that this release does not know")
+        return await read(number)
+
+    read = place.store.boards.version
+    monkeypatch.setattr(place.store.boards, "version", version)
+    await publish_sort(place)
+    assert await order_references(place.store) == 1
+    assert await place.store.references.lacking() == ()

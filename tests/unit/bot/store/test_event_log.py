@@ -32,6 +32,18 @@ def test_what_a_library_logs_goes_into_the_file_and_not_to_the_terminal(
     assert capsys.readouterr() == ("", "")
 
 
+def test_what_a_library_could_not_handle_is_logged_with_its_traceback(tmp_path: Path) -> None:
+    log_to(tmp_path / "podium.log")
+    try:
+        _fail("hunter", "2")
+    except ZeroDivisionError:
+        logging.getLogger("discord.ui.view").exception("Ignoring exception")
+    [line] = (tmp_path / "podium.log").read_text(encoding="utf-8").splitlines()
+    event = json.loads(line)
+    assert (event["event"], event["level"]) == ("Ignoring exception", "error")
+    assert event["exception"][0]["exc_type"] == "ZeroDivisionError"
+
+
 def test_a_traceback_holds_no_values_of_variables(tmp_path: Path) -> None:
     path = tmp_path / "podium.log"
     log_to(path)

@@ -1,5 +1,10 @@
+import logging
+
+import pytest
+
 from bot.frontends.discord.client import connected
 from bot.frontends.discord.door import Door, DoorSettings
+from bot.frontends.discord.failures import GaveWayError
 from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Rates
@@ -33,6 +38,14 @@ async def test_every_command_and_option_is_described_for_those_who_type() -> Non
         for command in server.commands:
             if command["type"] == 1:
                 assert described(command)
+
+
+@pytest.mark.parametrize(("error", "lines"), [(GaveWayError(), 0), (ValueError(), 1)])
+def test_who_gives_way_to_another_copy_leaves_no_trace(
+    error: Exception, lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger("discord.ui.view").error("Ignoring exception", exc_info=error)
+    assert len(caplog.records) == lines
 
 
 def described(command: dict[str, object]) -> bool:

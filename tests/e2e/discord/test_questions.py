@@ -1,0 +1,91 @@
+"""Questions that nobody remembers: answered already, or asked by a bot that is gone since."""
+
+import io
+import signal
+import zipfile
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.doubles.discord.model.files import File
+from tests.doubles.discord.model.messages import Message
+from tests.e2e.command import IDENTITY
+from tests.e2e.discord.scene import START_S, Scene, kernel, scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+FORGOTTEN = "not open any more"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_scene() -> AsyncIterator[Scene]:
+    async with scene(gpus=("CPU", "H100")) as found:
+        yield found
+
+
+async def asked_for_gpus(stage: Scene) -> Message:
+    run = await stage.alice.slash(
+        "leaderboard submit test", script=kernel(), leaderboard_name="identity"
+    )
+    return await run.final()
+
+
+async def restarted(stage: Scene) -> None:
+    await stage.bot.stop(signal.SIGKILL)
+    await stage.bot.start(START_S)
+
+
+async def test_a_menu_of_before_a_restart_says_what_to_do(stage: Scene) -> None:
+    asked = await asked_for_gpus(stage)
+    await restarted(stage)
+    chosen = await stage.alice.select(asked.select("CPU to H100"), ["H100"])
+    told = (await chosen.final()).text
+    assert FORGOTTEN in told
+    assert "give the command again" in told
+    pressed = await stage.alice.click(asked, "Submit")
+    assert FORGOTTEN in (await pressed.final()).text
+    assert stage.alice.threads(stage.submissions) == []
+
+
+async def test_a_question_is_answered_once(stage: Scene) -> None:
+    asked = await asked_for_gpus(stage)
+    await stage.alice.select(asked.select("CPU to H100"), ["H100"])
+    first = await stage.alice.click(asked, "Submit")
+    assert "is stored: test on H100" in (await first.final()).text
+    assert first.latency < 1
+    second = await stage.alice.click(asked, "Submit")
+    assert FORGOTTEN in (await second.final()).text
+
+
+async def test_an_update_of_before_a_restart_changes_nothing(stage: Scene) -> None:
+    run = await stage.carol.slash(
+        "leaderboard update", leaderboard_name="identity", task_zip=reworded()
+    )
+    await run.final()
+    asked = await stage.carol.sees("Nothing is changed yet", stage.submissions)
+    await restarted(stage)
+    pressed = await stage.carol.click(asked, "Check and publish")
+    assert FORGOTTEN in (await pressed.final()).text
+
+
+async def test_a_form_of_before_a_restart_deletes_nothing(stage: Scene) -> None:
+    form = await stage.carol.slash("leaderboard delete", leaderboard_name="identity")
+    await restarted(stage)
+    sent = await stage.carol.modal(form, {"The board's exact name": "identity"})
+    assert FORGOTTEN in (await sent.final()).text
+    listed = await (await stage.bob.slash("leaderboard list")).final()
+    assert "identity" in listed.text
+
+
+def reworded() -> File:
+    """The example task with another description."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("utils.py", (IDENTITY.parent / "utils.py").read_text())
+        for path in sorted(IDENTITY.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                inside = path.relative_to(IDENTITY).as_posix()
+                text = path.read_text().replace("description: |", "description: |\n  In short:", 1)
+                made.writestr(f"identity/{inside}", text)
+    return File("identity.zip", archive.getvalue())
