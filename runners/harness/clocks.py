@@ -25,6 +25,13 @@ HONEST_NS = 2_000.0
 An honest kernel may leave less of its output in the cache than the calibration did.
 """
 
+DISTURBED_NS = 50_000.0
+"""By how much a calibrating window on a quiet GPU is never longer than those before it: two
+contexts that both work take turns of milliseconds."""
+
+DRIFT_MOST_NS = 3_000.0
+"""The most by which both medians of a round may differ; on a quiet GPU it is under 1,000."""
+
 CREDIBLE = 0.95
 """The part of the least time by the card's nominal rates below which no time is believed."""
 
@@ -108,6 +115,10 @@ class Round:
     def drift(self) -> float:
         """By how much the machine changed between calibration and timing, with its sign."""
         return median(self.beside) - median(self.steady) if self.steady else 0.0
+
+    def disturbed_by(self, overhead: float) -> bool:
+        """Whether a calibrating window on a GPU says that something else is at work there."""
+        return bool(self.steady) and overhead > median(self.steady) + DISTURBED_NS
 
     @property
     def error(self) -> float:

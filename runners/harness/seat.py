@@ -81,6 +81,16 @@ class Seat:
         order = self._packed(Order(operation=operation, value=plan.node))
         return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
 
+    @property
+    def claims_count(self) -> bool:
+        """On a GPU: whether the candidate's own clock gives the value, once it is confirmed."""
+        return False
+
+    @property
+    def copies_count(self) -> bool:
+        """On a GPU: whether the copy of an output is taken off a window."""
+        return False
+
     def slowed_by(self) -> tuple[str, ...]:
         """What slows the GPU at this moment, so that no time tells of the kernel."""
         return ()

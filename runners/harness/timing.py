@@ -7,6 +7,7 @@ written, while its output is read, and while the calibration runs.
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.channel import Operation, Reply
 from runners.harness.clocks import (
+    DRIFT_MOST_NS,
     Round,
     audit_of,
     beneath,
@@ -47,8 +49,11 @@ STARTS_MOST = 8
 """How many candidates start at once on a GPU."""
 SAMPLES_LEAST = 3
 """How many samples a round has, however near its end is."""
+WORKS_ON = "the kernel works on after its calls"
 DISCARDS_MOST = 10
 """How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
+ROUNDS_VOID_MOST = 4
+"""How often a round is timed whose calibration drifts."""
 SLOWED_MOST = 500
 """How many samples of an evaluation may be lost to a GPU that protects itself."""
 SPOILED_MOST = 3
@@ -66,6 +71,14 @@ class Allowance:
 
     deadline: Deadline
     share: Deadline
+
+
+class DisturbedError(Exception):
+    """Something else than the trusted candidate works on the GPU while it should be alone."""
+
+    def __init__(self, of: Round) -> None:
+        super().__init__("the calibration of a round is disturbed")
+        self.round = of
 
 
 class Stopwatch:
@@ -103,8 +116,7 @@ class Stopwatch:
             while stop is None:
                 self._prepare(lineup, 0, len(rounds))
                 before = self.deadline.remaining
-                with lineup.seat() as seat:
-                    rounds.append(self._round(seat, anchor, len(rounds)))
+                rounds.append(self._next_round(lineup, anchor, len(rounds)))
                 spent = before - self.deadline.remaining
                 self.report(len(rounds))
                 stop = self._stop_reason(rounds, spent)
@@ -119,6 +131,24 @@ class Stopwatch:
         if self.session.on_gpu and not lineup.waiting:
             upto = next((look for look in self.policy.looks if look > done), done + 1)
             lineup.prepare(min(STARTS_MOST, others + upto - done))
+
+    def _next_round(self, lineup: Lineup, anchor: Seat, done: int) -> Round:
+        """A round with the next candidate; finds out who was it when its calibration is disturbed.
+
+        The candidate is dead by then: where the calibration is as before it was its work.
+        """
+        for _ in range(ROUNDS_VOID_MOST):
+            try:
+                with lineup.seat() as seat:
+                    result = self._round(seat, anchor, done)
+            except DisturbedError as error:
+                now = median(anchor.overhead(self._touch(anchor)) for _ in range(CALIBRATIONS))
+                if error.round.disturbed_by(now):
+                    raise MachineError("something else works on this GPU") from error
+                raise Ruling(Verdict.DISALLOWED, WORKS_ON) from error
+            if abs(result.drift) <= DRIFT_MOST_NS or not self.session.on_gpu:
+                return result
+        raise MachineError("this GPU's pace changes too much for any time to be told")
 
     def _discover(self) -> Node | None:
         """Where no reference tells the output's structure, let a candidate of its own tell it.
@@ -195,28 +225,36 @@ class Stopwatch:
         exchange = self._call(seat)
         with self.session.lasting("calibrate"):
             touched = self._touch(anchor)
-            copied = self._touch(anchor, Operation.COPY) if seat.ahead and seat.copies else None
+            copied = self._touch(anchor, Operation.COPY) if seat.copies_count else None
         seat.handle.confirm_stood(self.deadline)
         if seat.handle.process.restless > restless:
-            result.discarded += 1
-            if result.discarded > DISCARDS_MOST:
-                raise Ruling(Verdict.DISALLOWED, "the kernel works on after its calls")
-            return
-        if exchange.spoiled:
+            self._discard(result, Ruling(Verdict.DISALLOWED, WORKS_ON))
+        elif result.disturbed_by(anchor.overhead(touched)):
+            self._discard(result, DisturbedError(result))
+        elif exchange.spoiled:
             self._spoil(seat, exchange, result)
-            return
-        if reasons := seat.slowed_by():
+        elif reasons := seat.slowed_by():
             self._cool_down(reasons, result)
-            return
-        result.claimed = seat.ahead
-        if copied is not None:
-            result.copying.append(anchor.overhead(copied))
+        else:
+            result.claimed = seat.claims_count
+            self._keep(result, exchange, anchor.overhead(touched), touched)
+            if copied is not None:
+                result.copying.append(anchor.overhead(copied))
+
+    def _keep(self, result: Round, exchange: Exchange, overhead: float, touched: Exchange) -> None:
         result.windows.append(exchange.window_ns)
         result.claims.append(exchange.reply.claimed_ns)
-        result.beside.append(anchor.overhead(touched))
+        result.beside.append(overhead)
         result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
         if not self.session.on_gpu:
             result.used.append(exchange.cpu_ns)
+
+    @staticmethod
+    def _discard(result: Round, why: Exception) -> None:
+        """Leave a call out beside which something worked; after too many there is an end."""
+        result.discarded += 1
+        if result.discarded > DISCARDS_MOST:
+            raise why
 
     def _spoil(self, seat: Seat, exchange: Exchange, result: Round) -> None:
         """Leave a call out; after some, time all of the round in the way that always works."""

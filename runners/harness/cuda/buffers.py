@@ -5,11 +5,13 @@ from typing import Self
 
 import torch
 
+from runners.contract.verdict import Verdict
 from runners.harness.arena import Plan
 from runners.harness.cuda.driver import DriverError
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.pool import GRAIN
 from runners.harness.cuda.vmm import DeviceBuffer
+from runners.harness.ruling import Ruling
 from runners.harness.values import Node, TensorNode, tensors
 
 SPARE = 64 << 20
@@ -37,6 +39,8 @@ class Buffers:
     staging: torch.Tensor
     """The judge's own copy of the next input, always at one place, since that matters for time."""
     flush: torch.Tensor
+    free_before: int
+    """Bytes that were free on the GPU before the candidate worked."""
 
     @classmethod
     def create(cls, room: Plan, expected: Node | None) -> Self:
@@ -52,9 +56,18 @@ class Buffers:
             pool_at=pool_at if pool else memory.size,
             staging=torch.empty(output_at, dtype=torch.uint8, device="cuda"),
             flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
+            free_before=torch.cuda.mem_get_info()[0],
         )
         made.reveal()  # loads what it is made of: nothing can be loaded while a stream waits
         return made
+
+    def refuse_hoard(self) -> None:
+        """Refuse a candidate that leaves the judge no memory to go on with."""
+        free, _ = torch.cuda.mem_get_info()
+        if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
+            raise Ruling(
+                Verdict.MEMORY_EXCEEDED, f"only {free >> 20} MiB of the GPU's memory were left"
+            )
 
     def reveal(self) -> None:
         """Let the candidate see the next input, and leave nothing of it in the cache."""

@@ -100,6 +100,7 @@ class DeviceSeat(Seat):
 
     def _settled(self, exchange: Exchange, at_rest: Node | None) -> Exchange:
         """Note where the output lay, for the next call; and whether this one captured it."""
+        self.buffers.refuse_hoard()
         places = self._landing(exchange.reply.output, at_rest)
         self.copied = places is None or places != self.wanted
         moved = self.copied and self.wanted != at_rest
@@ -136,6 +137,29 @@ class DeviceSeat(Seat):
             return replaced(output, place)
         except (UnreadableError, KeyError):  # a type without a name has no size
             return None
+
+    @property
+    @override
+    def claims_count(self) -> bool:
+        """Who copies its output could leave that out and work in its stead.
+
+        So its copy counts as its time, save where there is no other way.
+        """
+        return self.ahead and (not self.copies or self._remote)
+
+    @property
+    @override
+    def copies_count(self) -> bool:
+        return self.ahead and self._remote
+
+    @property
+    def _remote(self) -> bool:
+        return isinstance(self.buffers.memory, HostBuffer)
+
+    @override
+    def build(self, deadline: Deadline) -> None:
+        super().build(deadline)
+        self.buffers.refuse_hoard()
 
     @override
     def slowed_by(self) -> tuple[str, ...]:

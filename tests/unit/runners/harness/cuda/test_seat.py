@@ -98,7 +98,9 @@ def device_seat(monkeypatch: pytest.MonkeyPatch, candidate: Candidate) -> Device
         "handle": candidate,
         "arena": SimpleNamespace(size=1 << 20),
         "gate": SimpleNamespace(turn=0, abort=lambda: None),
-        "buffers": SimpleNamespace(memory=memory, output_at=OUTPUT_AT, pool_at=POOL_AT),
+        "buffers": SimpleNamespace(
+            memory=memory, output_at=OUTPUT_AT, pool_at=POOL_AT, refuse_hoard=lambda: None
+        ),
         "device_base": BASE,
         "ahead": False,
         "copies": True,
