@@ -2,6 +2,7 @@ import errno
 import fcntl
 import os
 import socket
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -244,8 +245,16 @@ def test_what_was_packed_is_unpacked_before_the_import_and_only_where_there_was_
     assert judge.candidate.kernel(INPUT) is built
 
 
-def test_who_left_no_archive_compiles_for_itself(judge: Judge, tmp_path: Path) -> None:
-    os.pwrite(judge.builds.fd, b"nonsense" * 512, 0)
+def endless_headers() -> bytes:
+    """An archive in which one header follows the other, which tarfile reads by recursion."""
+    header = tarfile.TarInfo("x")
+    header.type = tarfile.XHDTYPE
+    return header.tobuf(tarfile.USTAR_FORMAT) * 1500
+
+
+@pytest.mark.parametrize("left", [b"nonsense" * 512, endless_headers()], ids=["nonsense", "deep"])
+def test_who_left_no_archive_compiles_for_itself(judge: Judge, tmp_path: Path, left: bytes) -> None:
+    os.pwrite(judge.builds.fd, left, 0)
     judge.candidate.enlisted = ENLISTMENT.model_copy(update={"built": True})
     (tmp_path / "kernel.py").write_text("def custom_kernel(data): return data\n")
 
