@@ -127,6 +127,14 @@ class Round:
         return math.hypot(*map(standard_error_of_median, parts))
 
 
+class DisturbedError(Exception):
+    """Something else than the trusted candidate works on the GPU while it should be alone."""
+
+    def __init__(self, of: Round) -> None:
+        super().__init__("the calibration of a round is disturbed")
+        self.round = of
+
+
 def resolution(rounds: list[Round]) -> float:
     """By how much the bound over all rounds may be off: three standard errors, and the drift."""
     within = math.sqrt(fmean(each.error**2 for each in rounds) / len(rounds))

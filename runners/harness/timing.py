@@ -16,9 +16,10 @@ from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.peaks import floor_ns
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
-from runners.harness.channel import Operation, Reply
+from runners.harness.channel import Operation
 from runners.harness.clocks import (
     DRIFT_MOST_NS,
+    DisturbedError,
     Round,
     audit_of,
     beneath,
@@ -36,6 +37,7 @@ from runners.harness.seat import CORES, Seat
 from runners.harness.seating import Lineup, take_seat
 from runners.harness.session import Session
 from runners.harness.values import Node
+from runners.harness.verification import verify
 
 WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
@@ -71,14 +73,6 @@ class Allowance:
 
     deadline: Deadline
     share: Deadline
-
-
-class DisturbedError(Exception):
-    """Something else than the trusted candidate works on the GPU while it should be alone."""
-
-    def __init__(self, of: Round) -> None:
-        super().__init__("the calibration of a round is disturbed")
-        self.round = of
 
 
 class Stopwatch:
@@ -133,9 +127,9 @@ class Stopwatch:
             lineup.prepare(min(STARTS_MOST, others + upto - done))
 
     def _next_round(self, lineup: Lineup, anchor: Seat, done: int) -> Round:
-        """A round with the next candidate; finds out who was it when its calibration is disturbed.
+        """A round with the next candidate; finds out who it was when its calibration is disturbed.
 
-        The candidate is dead by then: where the calibration is as before it was its work.
+        The candidate is dead by then: where the calibration is as before, it was its work.
         """
         for _ in range(ROUNDS_VOID_MOST):
             try:
@@ -299,33 +293,3 @@ class Stopwatch:
         seed = seed_of(self.session.nonce, self.workload, self.index)
         with self.session.lasting("inputs"):
             return self.session.code.generate(self.workload, seed)
-
-
-def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
-    """One warm, checked call under the profiler in a fresh candidate."""
-    data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
-    expected = session.code.expected(data)
-    with take_seat(session, planned(data), expected) as seat:
-        seat.build(deadline)
-        for _ in range(WARM_UPS):
-            seat.call(Operation.RUN, data, expected, deadline)
-        exchange = seat.call(Operation.PROFILE, data, expected, deadline)
-        verify(seat, data, exchange.reply, expected, deadline=deadline)
-
-
-def verify(
-    seat: Seat, data: object, reply: Reply, expected: Node | None, *, deadline: Deadline
-) -> None:
-    """Refuse a wrong output, or an input that was changed where the task does not allow it.
-
-    The check comes last: only then must everything be read, and only it may change `data`.
-    """
-    session = seat.session
-    with session.lasting("check"):
-        output = seat.fetch(reply, expected, deadline)
-        if not session.request.task.mutates_inputs:
-            seat.refuse_changes(data, reply)
-        seat.handle.confirm_stood(deadline)
-        wrong = session.code.refusal(data, output, expected)
-        if wrong:
-            raise Ruling(Verdict.WRONG_ANSWER, wrong)

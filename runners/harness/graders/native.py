@@ -12,12 +12,14 @@ from runners.harness.channel import Operation
 from runners.harness.correctness import TaskCode, planned, public_seed
 from runners.harness.deadline import Deadline
 from runners.harness.grade import STAGES, Grade, skipped
+from runners.harness.profiling import profile
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
-from runners.harness.timing import Allowance, Stopwatch, profile, verify
+from runners.harness.timing import Allowance, Stopwatch
 from runners.harness.values import ScalarNode
+from runners.harness.verification import verify
 
 
 def task_code(folder: Path, task: TaskDefinition) -> TaskCode | None:

@@ -1,5 +1,4 @@
 import os
-import signal
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from runners.harness.ruling import Ruling
 from runners.harness.seat import CORES, Seat, threads_of
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
-from runners.harness.timing import verify
 from runners.harness.values import FloatNode, Node, ScalarNode, SequenceNode, TensorNode
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
@@ -160,20 +158,6 @@ def test_an_input_that_cannot_travel_is_the_tasks_fault(
     assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
-def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(sit: Sit) -> None:
-    limit = Deadline.after(10)
-    with take_seat(sit(make_judging(SORTED)), ROOM, None) as seat:
-        seat.build(limit)
-        reply = seat.call(Operation.RUN, INPUT, None, limit).reply
-        verify(seat, INPUT, reply, None, deadline=limit)
-        signal.pidfd_send_signal(seat.handle.process.pidfd, signal.SIGCONT)
-
-        with pytest.raises(Ruling, match="broke a stop") as ruling:
-            verify(seat, INPUT, reply, None, deadline=limit)
-
-    assert ruling.value.verdict is Verdict.DISALLOWED
-
-
 @pytest.mark.parametrize(("processes", "threads"), [(4, min(CORES, 2)), (1000, CORES)])
 def test_torch_may_use_every_core_that_the_limit_leaves(processes: int, threads: int) -> None:
     assert threads_of(Limits(processes=processes)) == threads
@@ -200,6 +184,7 @@ def test_on_the_cpu_there_is_one_way_to_call_and_nothing_to_rehearse(sit: Sit) -
     with take_seat(sit(make_judging()), ROOM, None) as seat:
         seat.rehearse(call)
         assert (seat.ahead, seat.copies, seat.discovered) == (False, True, None)
+        assert (seat.claims_count, seat.copies_count, seat.slowed_by()) == (False, False, ())
 
         exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
         seat.demote(exchange)

@@ -1,6 +1,6 @@
 import dataclasses
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,30 +17,13 @@ from runners.harness.exchange import Exchange
 from runners.harness.process import Subject
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
-from runners.harness.seating import Lineup
-from runners.harness.timing import WARM_UPS, Allowance, Stopwatch, profile
+from runners.harness.timing import WARM_UPS, Stopwatch
 from runners.harness.values import ScalarNode
-from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
+from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
+from tests.unit.runners.harness.watches import ROUNDS_TOLD, speak_as_on_gpu, two_seats, watch
 
-ROUNDS_TOLD: list[int] = []
 MEASURED = Round(windows=[3e6, 3.1e6, 3.2e6], beside=[1e6] * 3, used=[1e6] * 3, used_beside=[0.0])
-
-
-def watch(
-    sit: Sit,
-    source: str = SORTED,
-    seconds: float = 20,
-    mode: Mode = Mode.RANKED,
-    *,
-    on_gpu: bool = False,
-    **changes: object,
-) -> Stopwatch:
-    session = sit(make_judging(source, mode, **changes))
-    session.on_gpu = on_gpu
-    (workload,) = session.request.task.benchmarks
-    limit = Deadline.after(seconds)
-    return Stopwatch(session, workload, Allowance(limit, limit), ROUNDS_TOLD.append)
 
 
 def test_a_narrow_interval_stops_the_timing(sit: Sit) -> None:
@@ -123,16 +106,6 @@ def test_slow_warm_ups_do_not_choose_how_many_calls_are_timed(sit: Sit) -> None:
     found = watch(sit, slow_at_first, seconds=9, rounds=policy).measure()
 
     assert [len(samples) for samples in found.samples] == [12, 12]
-
-
-@contextmanager
-def two_seats(stopwatch: Stopwatch) -> Iterator[tuple[Seat, Seat]]:
-    """The seat of a round, and the trusted one beside it."""
-    session, room = stopwatch.session, stopwatch.room
-    with Lineup(session, room, None) as lineup:
-        lineup.prepare(2)
-        with lineup.seat() as anchor, lineup.seat() as seat:
-            yield seat, anchor
 
 
 def restless(at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +198,7 @@ def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
 def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_taken(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    speak_as_on_gpu(monkeypatch)
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=3))
     with two_seats(stopwatch) as (seat, anchor):
         stopwatch.session.on_gpu = True
@@ -253,8 +227,10 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
 class Rehearsing:
     """Has the seats of a GPU be imitated by seats of the CPU, whose calls go as is told here."""
 
-    def __init__(self, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, seat: Seat, monkeypatch: pytest.MonkeyPatch, *, remote: bool) -> None:
+        speak_as_on_gpu(monkeypatch, remote=remote)
         self.seat = seat
+        self.remote = remote
         self.calls: list[tuple[bool, bool]] = []
         """Of every call of the kernel: whether it was ahead, and whether its output is copied."""
         self.outcome: Callable[[int], dict[str, bool]] = lambda _: {}
@@ -275,22 +251,31 @@ class Rehearsing:
         return dataclasses.replace(exchange, late=late, moved=moved)
 
     def rehearse(self, call: Callable[[], Exchange]) -> None:
-        self.seat.ahead, self.seat.copies = True, False
+        self.seat.ahead, self.seat.copies = True, self.remote
 
     def demote(self, exchange: Exchange) -> None:
         self.seat.ahead, self.seat.copies = not exchange.late, True
 
 
 @pytest.fixture
+def remote() -> bool:
+    """Whether what is shared lies in pinned host memory."""
+    return False
+
+
+@pytest.fixture
 def rehearsing(
-    sit: Sit, monkeypatch: pytest.MonkeyPatch
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, remote: bool
 ) -> Iterator[tuple[Rehearsing, Callable[[], Round]]]:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
     with two_seats(stopwatch) as (seat, anchor):
         stopwatch.session.on_gpu = True
         touch = stopwatch._touch
         monkeypatch.setattr(stopwatch, "_touch", lambda seat, *_: touch(seat))
-        yield Rehearsing(seat, monkeypatch), lambda: stopwatch._round(seat, anchor, 0)
+        yield (
+            Rehearsing(seat, monkeypatch, remote=remote),
+            lambda: stopwatch._round(seat, anchor, 0),
+        )
 
 
 def counts(found: Round) -> tuple[int, int, int, int]:
@@ -318,7 +303,7 @@ def test_a_few_spoiled_calls_are_left_out_and_repeated(
     assert rehearsal.calls[WARM_UPS:] == [(True, False)] * 9
 
 
-def test_where_outputs_go_on_moving_all_calls_are_made_anew_with_a_copy(
+def test_where_outputs_go_on_moving_all_calls_are_made_anew_with_a_copy_that_counts_as_time(
     rehearsing: tuple[Rehearsing, Callable[[], Round]],
 ) -> None:
     rehearsal, round_of = rehearsing
@@ -326,9 +311,21 @@ def test_where_outputs_go_on_moving_all_calls_are_made_anew_with_a_copy(
 
     found = round_of()
 
-    assert (found.claimed, found.discarded, found.spoiled) == (True, 4, 0)
-    assert counts(found) == (6, 6, 2 + 6, 6)  # every calibration is kept
+    assert (found.claimed, found.discarded, found.spoiled) == (False, 4, 0)
+    assert counts(found) == (6, 6, 2 + 6, 0)  # every calibration is kept
     assert rehearsal.calls[WARM_UPS:] == [(True, False)] * 6 + [(True, True)] * 6
+
+
+@pytest.mark.parametrize("remote", [True])
+def test_where_there_is_no_way_but_a_copy_it_is_timed_beside_and_taken_off(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 6, 6))
+    assert rehearsal.calls[WARM_UPS:] == [(True, True)] * 6
 
 
 def test_where_calls_go_on_being_late_the_judges_own_clock_is_the_value(
@@ -439,16 +436,3 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
         assert counts == {5}
         assert beside.issuperset(each.used_beside)
     assert stopwatch.flush.min() >= len(taken) * (WARM_UPS + 5 + 5)  # before every window
-
-
-def test_a_profiled_output_is_checked(sit: Sit) -> None:
-    cheating = SORTED.replace("def", "calls = []\ndef").replace(
-        "    return",
-        f"    calls.append(1)\n    if len(calls) > {WARM_UPS}: return data[1]\n    return",
-    )
-    session = sit(make_judging(cheating, Mode.PROFILE))
-
-    with pytest.raises(Ruling) as ruling:
-        profile(session, session.request.task.benchmarks[0], Deadline.after(20))
-
-    assert ruling.value.verdict is Verdict.WRONG_ANSWER
