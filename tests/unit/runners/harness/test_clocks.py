@@ -3,11 +3,15 @@ import pytest
 from runners.contract.evaluation import StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.clocks import (
+    CREDIBLE,
+    DISTURBED_NS,
     FLOOR_NS,
     HONEST_NS,
     IDLE_GAP_NS,
+    DisturbedError,
     Round,
     audit_of,
+    beneath,
     claimed,
     device_interval,
     device_resolution,
@@ -346,3 +350,35 @@ def test_a_machine_that_grew_faster_is_less_resolved_as_well() -> None:
     faster = make_round(beside=0.1 * MS, steady=0.3 * MS)
 
     assert resolution([faster] * 2) == pytest.approx(0.2 * MS)
+
+
+def test_a_calibrating_window_is_disturbed_when_it_is_much_longer_than_those_before() -> None:
+    calm = make_round(steady=0.1 * MS)
+
+    assert not calm.disturbed_by(0.1 * MS + DISTURBED_NS)
+    assert calm.disturbed_by(0.1 * MS + DISTURBED_NS + 1)
+    assert not calm.disturbed_by(0.0)
+
+
+def test_without_a_calibration_before_the_import_nothing_counts_as_disturbed() -> None:
+    assert not make_round().disturbed_by(10 * MS)
+
+
+def test_who_finds_a_round_disturbed_hands_it_on() -> None:
+    found = make_round()
+
+    assert DisturbedError(found).round is found
+
+
+def test_a_time_well_under_what_the_card_allows_is_for_audit_with_both_numbers() -> None:
+    least = 100_000.0
+
+    assert beneath(CREDIBLE * least, least) is None
+    found = beneath(CREDIBLE * least - 1, least)
+    assert found is not None
+    assert found.verdict is Verdict.AUDIT
+    assert "95.00 us is less than the 100.00 us" in found.message
+
+
+def test_what_no_least_time_is_known_of_is_never_too_fast() -> None:
+    assert beneath(0.0, None) is None

@@ -19,7 +19,7 @@ from runners.harness import server
 from runners.harness.handle import StartError
 from runners.harness.languages import python
 from runners.harness.process import adopt_orphans
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import MachineError, Ruling
 from runners.harness.template import Template, fork_template
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN
@@ -119,18 +119,44 @@ def test_a_template_is_forked_before_the_request_is_read(ask: Ask, unread: list[
     assert unread == [len(line)]
 
 
-def test_a_candidate_that_does_not_start_is_told_as_our_own_failure(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
+OURS = [StartError("it did not come up"), MachineError("the GPU does not run as it should")]
+
+
+@pytest.mark.parametrize("failure", OURS, ids=["start", "machine"])
+def test_a_failure_of_our_own_is_an_error_and_no_evaluation(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     def failing(*_: object) -> Evaluation:
-        raise StartError("it did not come up")
+        raise failure
 
     monkeypatch.setattr(server, "evaluate", failing)
 
     assert ask(make_judging().model_dump_json().encode() + b"\n") == (
         0,
-        [{"error": "it did not come up"}],
+        [{"error": str(failure)}],
     )
+
+
+@pytest.mark.parametrize("failure", OURS, ids=["start", "machine"])
+def test_a_failure_of_our_own_has_a_status_of_its_own_when_asked_once(
+    stdin: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    failure: Exception,
+) -> None:
+    def failing(*_: object) -> Evaluation:
+        raise failure
+
+    monkeypatch.setattr(server, "evaluate", failing)
+    os.write(stdin, make_judging().model_dump_json().encode())
+    os.close(stdin)
+    monkeypatch.setattr("sys.stdin", os.fdopen(0, closefd=False))
+    reader, writer = os.pipe()
+
+    assert server._answer_all(writer, OPEN) == server.NO_EVALUATION
+    os.close(writer)
+    assert lines_of(reader) == []
+    assert f"no evaluation: {failure}" in capsys.readouterr().err
 
 
 def test_the_end_of_input_has_a_status_of_its_own(ask: Ask) -> None:

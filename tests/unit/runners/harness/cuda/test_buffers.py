@@ -3,11 +3,14 @@
 import pytest
 import torch
 
+from runners.contract.verdict import Verdict
 from runners.harness.arena import Layout, Plan
 from runners.harness.cuda import buffers, pinned
 from runners.harness.cuda.buffers import (
     CONTEXT_BYTES,
     POOL_SPARE,
+    SPARE,
+    Buffers,
     aligned,
     device_bytes,
     on_device,
@@ -16,6 +19,7 @@ from runners.harness.cuda.buffers import (
 )
 from runners.harness.cuda.driver import DriverError
 from runners.harness.cuda.pool import GRAIN
+from runners.harness.ruling import Ruling
 from runners.harness.values import Node, ScalarNode, describe
 
 MIB = 1 << 20
@@ -115,3 +119,26 @@ def test_those_who_start_at_once_fill_half_of_the_free_memory_at_most(
     assert starts_at_once(room, large) == 10 * small // 2 // (small + 5 * 200 * MIB)
     free(monkeypatch, MIB)
     assert starts_at_once(room, None) == 1
+
+
+POOL_AT = 10 * MIB
+
+
+@pytest.mark.parametrize(
+    ("free_before", "least"),
+    [(1 << 40, SPARE + 8 * POOL_AT), (800 * MIB, 100 * MIB)],
+    ids=["a large GPU", "one with little memory left"],
+)
+def test_who_leaves_less_memory_than_the_judge_needs_is_refused(
+    monkeypatch: pytest.MonkeyPatch, free_before: int, least: int
+) -> None:
+    made: Buffers = object.__new__(Buffers)
+    made.pool_at, made.free_before = POOL_AT, free_before
+
+    free(monkeypatch, least)
+    made.refuse_hoard()
+    free(monkeypatch, least - 1)
+    with pytest.raises(Ruling, match=f"only {(least - 1) // MIB} MiB") as ruling:
+        made.refuse_hoard()
+
+    assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED

@@ -347,3 +347,68 @@ def test_a_structure_that_cannot_be_wanted_is_refused(
         device_seat.call(Operation.RUN, 5, None, Deadline.after(10))
 
     assert ruling.value.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("pinned", "ahead", "copies", "claims_count", "copies_count"),
+    [
+        (False, True, False, True, False),
+        (False, True, True, False, False),  # the copy counts as time
+        (False, False, True, False, False),
+        (True, True, True, True, True),  # there is no other way
+        (True, False, True, False, False),
+    ],
+)
+def test_a_claim_counts_where_nothing_is_copied_that_could_be_left_out(
+    *,
+    device_seat: DeviceSeat,
+    pinned: bool,
+    ahead: bool,
+    copies: bool,
+    claims_count: bool,
+    copies_count: bool,
+) -> None:
+    if pinned:
+        device_seat.buffers.memory = object.__new__(HostBuffer)
+    device_seat.ahead, device_seat.copies = ahead, copies
+
+    assert (device_seat.claims_count, device_seat.copies_count) == (claims_count, copies_count)
+
+
+def hoarding() -> None:
+    raise Ruling(Verdict.MEMORY_EXCEEDED, "only 1 MiB of the GPU's memory were left")
+
+
+def test_who_leaves_the_judge_no_memory_is_told_so_after_its_call(
+    play: Play, device_seat: DeviceSeat
+) -> None:
+    device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
+
+    assert not play(None, Operation.TOUCH).spoiled  # nobody hoards who is trusted
+    with pytest.raises(Ruling, match="only 1 MiB") as ruling:
+        play(landed(POOL_AT))
+
+    assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
+def test_who_leaves_the_judge_no_memory_is_told_so_after_its_import(
+    device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    asked: list[bytes] = []
+    candidate.ask = lambda order, _: asked.append(order)  # type: ignore[attr-defined]
+    device_seat.build(Deadline.after(10))
+    device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
+
+    with pytest.raises(Ruling, match="only 1 MiB"):
+        device_seat.build(Deadline.after(10))
+
+    assert len(asked) == 2
+
+
+def test_what_slows_the_gpu_is_asked_of_the_one_that_is_seen(
+    device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ("hardware power brake",)
+    monkeypatch.setattr(seat, "first_gpu", lambda: SimpleNamespace(slowed_by=lambda: told))
+
+    assert device_seat.slowed_by() == told
