@@ -61,9 +61,9 @@ class Round:
     own: list[float] = field(default_factory=list)
     """Windows of this round's own candidate before the submission was imported."""
     copying: list[float] = field(default_factory=list)
-    """Overhead of windows which copy an output as well, where timed ones did so on a GPU."""
+    """Overhead of windows which copy an output as well: on a GPU where there is no other way."""
     claimed: bool = False
-    """Whether the claims are the value: on a GPU, where calls were queued before their input."""
+    """Whether the claims are the value: on a GPU, as far as `Seat.claims_count` says so."""
     discarded: int = 0
     """Calls that were repeated, since something seemed to run when all should stand still."""
     spoiled: int = 0
