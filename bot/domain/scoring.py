@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.domain.score import ScoreValue
 from runners.contract.evaluation import CaseKind, Evaluation, EvaluationRequest
+from runners.contract.peaks import floors
 from runners.contract.task import Mode, RankingBy, TaskDefinition
 from runners.contract.verdict import Verdict
 
@@ -25,17 +26,15 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
     return None
 
 
-def score(
-    task: TaskDefinition, evaluation: Evaluation, floors: Mapping[str, float] | None = None
-) -> ScoreValue | None:
+def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
     """The score of a passed ranked evaluation, None for any other.
 
-    `floors` maps a workload's spec to the least credible time in ns; a faster one counts as it.
-    The half-widths of the cases are taken as independent: they come from separate rounds.
+    A workload counts no less than the GPU needs for it by its nominal rates. The half-widths of
+    the cases are taken as independent: they come from separate rounds.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
         return None
-    times = _times(evaluation, floors or {})
+    times = _times(evaluation, floors(task, evaluation.gpu))
     if not times:
         return None
     combined = _combined(task.ranking_by, times)
@@ -43,9 +42,9 @@ def score(
     return combined if sound and combined.time_ns > 0 else None
 
 
-def _times(evaluation: Evaluation, floors: Mapping[str, float]) -> list[ScoreValue]:
+def _times(evaluation: Evaluation, least: Mapping[str, float]) -> list[ScoreValue]:
     return [
-        ScoreValue(max(case.measurement.time_ns, floors.get(case.spec, 0.0)), half)
+        ScoreValue(max(case.measurement.time_ns, least.get(case.spec, 0.0)), half)
         for case in evaluation.cases
         if case.measurement is not None
         for half in (case.measurement.half_width_ns,)

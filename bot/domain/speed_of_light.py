@@ -6,42 +6,10 @@ it takes, not in which precision, so they are counted at the slowest rate there 
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from bot.domain.formula import FormulaError, parse_formula
-from runners.contract.task import Mode, RankingBy, TaskDefinition, Workload
-
-
-@dataclass(frozen=True, slots=True)
-class Peak:
-    """What a card can do at most, as its maker is quoted."""
-
-    bytes_per_s: float
-    flops_per_s: float
-    """In single precision without tensor cores."""
-
-
-_TB, _TFLOPS = 1e12, 1e12
-
-# Compared with public pages that quote the makers; the data sheets themselves were not read.
-# Dense FP32 vector rates. A B200 of HGX is quoted with 7.7 to 8 TB/s and 75 to 80 TFLOPS, an A10G
-# with the memory of an A10 and more FP32: the higher memory rate and the lower FP32 rate stand
-# here, so that the least time is rather unknown than too long.
-PEAKS = {
-    "T4": Peak(0.320 * _TB, 8.1 * _TFLOPS),
-    "L4": Peak(0.300 * _TB, 30.3 * _TFLOPS),
-    "A10": Peak(0.600 * _TB, 31.2 * _TFLOPS),
-    "A10G": Peak(0.600 * _TB, 31.2 * _TFLOPS),
-    "L40S": Peak(0.864 * _TB, 91.6 * _TFLOPS),
-    "A100": Peak(1.555 * _TB, 19.5 * _TFLOPS),
-    "A100-80GB": Peak(2.039 * _TB, 19.5 * _TFLOPS),
-    "H100": Peak(3.35 * _TB, 67.0 * _TFLOPS),
-    "H200": Peak(4.8 * _TB, 67.0 * _TFLOPS),
-    "B200": Peak(8.0 * _TB, 75.0 * _TFLOPS),
-    "MI300X": Peak(5.3 * _TB, 163.4 * _TFLOPS),
-}
-"""By the GPU types' names as `runners.backends.local_process.gpus` makes them: the A100 is the one
-of 40 GB, and the H100 the SXM module, for `H100-PCIe` and `H100-NVL` are types of their own."""
+from runners.contract.formula import FormulaError
+from runners.contract.peaks import PEAKS, Peak, amount
+from runners.contract.task import Mode, RankingBy, TaskDefinition
 
 
 def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
@@ -60,13 +28,9 @@ def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
 
 def _floors(task: TaskDefinition, peak: Peak) -> Iterator[float | None]:
     for workload in task.timed(Mode.RANKED):
-        moving_s = _value(task.bytes, workload) / peak.bytes_per_s
-        counting_s = _value(task.flops, workload) / peak.flops_per_s
+        moving_s = amount(task.bytes, workload) / peak.bytes_per_s
+        counting_s = amount(task.flops, workload) / peak.fp32_per_s
         yield moving_s * 1e9 if moving_s > counting_s else None
-
-
-def _value(formula: str | None, workload: Workload) -> float:
-    return 0.0 if formula is None else parse_formula(formula).value(workload.args)
 
 
 def _combined(ranking_by: RankingBy, floors: list[float]) -> float:

@@ -180,6 +180,8 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
     """Why a grader cannot grade the task; empty when it can."""
     written = source.written
     match grader:
+        case Grader.NATIVE if written.multi_gpu:
+            return "a task with multi_gpu brings its own evaluation"
         case Grader.NATIVE:
             missing = sorted(_NATIVE[written.format] - _reference_names(source, files))
             return f"{REFERENCE} must define {' and '.join(missing)}" if missing else ""

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from bot.domain.document import Document, unknown_key, validation_refusal
 from bot.domain.errors import UserError
-from bot.domain.formula import FormulaError, parse_formula
+from runners.contract.formula import FormulaError, parse_formula
 from runners.contract.task import (
     GPU_NAME,
     BuildConfig,

@@ -5,7 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from bot.domain.durations import show_time
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
-from runners.contract.evaluation import CaseKind, CaseResult, Environment, Evaluation, Isolation
+from runners.contract.evaluation import (
+    CaseKind,
+    CaseResult,
+    Environment,
+    Evaluation,
+    Isolation,
+    Timing,
+)
 from runners.contract.verdict import Verdict
 
 VERDICT_WORDS = {
@@ -22,6 +29,11 @@ VERDICT_WORDS = {
     Verdict.AUDIT: "held for audit",
     Verdict.TASK_ERROR: "the task itself failed",
 }
+
+IN_PROCESS = (
+    "in-process timing: the task's own evaluation ran the submission and timed it; "
+    "the judge confirmed neither times nor answers"
+)
 
 _CASE_COLUMNS = (
     Column("case"),
@@ -45,6 +57,8 @@ def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Repor
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
+    if evaluation.environment.timing is Timing.IN_PROCESS:
+        blocks.append(Text(IN_PROCESS, Tone.QUIET))
     if evaluation.log:
         blocks.append(Log("what it printed", evaluation.log))
     blocks.append(Text(machine_line(evaluation.environment), Tone.QUIET))
@@ -94,7 +108,8 @@ def machine_line(environment: Environment) -> str:
     parts += [f"{environment.cores} cores", environment.platform, f"Python {environment.python}"]
     parts += [f"torch {environment.torch}"] if environment.torch else []
     parts += [f"driver {environment.driver}"] if environment.driver else []
-    parts += [f"inputs by {environment.transport}", f"harness {environment.harness_version}"]
+    parts += [f"inputs by {environment.transport}"] if environment.transport != "none" else []
+    parts += [f"harness {environment.harness_version}"]
     return "machine: " + ", ".join(part for part in parts if part)
 
 

@@ -12,7 +12,7 @@ from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
 from bot.ports import Refusal
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
-from bot.reports.evaluation import VERDICT_WORDS
+from bot.reports.evaluation import IN_PROCESS, VERDICT_WORDS
 from runners.contract.verdict import Verdict
 
 
@@ -37,6 +37,8 @@ class Leaderboard(Protocol):
     def reference(self) -> ScoreValue | None: ...
     @property
     def reference_failure(self) -> str: ...
+    @property
+    def in_process(self) -> bool: ...
 
 
 _COLUMNS = (
@@ -115,6 +117,8 @@ def _on_board(leaderboard: Leaderboard) -> Iterator[Text]:
         yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
     if leaderboard.note:
         yield Text(f"task version {leaderboard.version}: {leaderboard.note}", Tone.QUIET)
+    if leaderboard.in_process:
+        yield Text(IN_PROCESS, Tone.QUIET)
     if leaderboard.speed_of_light_ns is not None:
         least = show_time(leaderboard.speed_of_light_ns)
         yield Text(f"speed of light {least}: moving the data once at the memory's peak", Tone.QUIET)

@@ -12,6 +12,7 @@ from bot.domain.score import ScoreValue, Standing
 from bot.domain.speed_of_light import speed_of_light
 from bot.ports import Refusal, Store
 from bot.services.lookup import find_board
+from runners.contract.task import Grader
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,9 @@ class BoardStandings:
     `refused` has, for each person without a score here, the latest ranked run that did not pass;
     `note` is what the version's author says about it, `speed_of_light_ns` the time that the card's
     memory allows at the least and `reference` the one of the task's own reference, where they are
-    known. `reference_failure` tells the board's creator why there is no time of the reference.
+    known. `reference_failure` tells the board's creator why there is no time of the reference;
+    `in_process` whether the task's own evaluation timed the submissions, with nothing that
+    confirms it.
     """
 
     board: Board
@@ -33,6 +36,7 @@ class BoardStandings:
     speed_of_light_ns: float | None = None
     reference: ScoreValue | None = None
     reference_failure: str = ""
+    in_process: bool = False
 
 
 async def standings(
@@ -90,6 +94,7 @@ async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str)
         speed_of_light_ns=light,
         reference=None if reference is None else reference.value,
         reference_failure="" if reference is None else reference.failure,
+        in_process=task.grader is Grader.POPCORN,
     )
 
 

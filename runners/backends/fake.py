@@ -219,12 +219,13 @@ def create(
     capabilities: Capabilities | None = None,
 ) -> FakeRunner:
     """A fake runner with these slots per GPU type (one CPU slot unless told otherwise)."""
+    gpus = dict(slots) if slots is not None else {CPU: 1}
     offered = capabilities or Capabilities(
         harness_version=_VERSION,
-        gpus=dict(slots) if slots is not None else {CPU: 1},
+        gpus=gpus,
         languages=tuple(Language),
         graders=tuple(Grader),
         formats=tuple(TaskFormat),
-        multi_gpu=True,
+        at_once=dict.fromkeys(gpus, 8),
     )
     return FakeRunner(name, offered)

@@ -92,6 +92,15 @@ class CaseStatus(StrEnum):
     """An earlier case had ended the evaluation."""
 
 
+class Timing(StrEnum):
+    """Whose clock the times of an evaluation come from."""
+
+    OUTSIDE = "outside"
+    """The judge's, or one that the judge confirmed; the submission could not change them."""
+    IN_PROCESS = "in-process"
+    """That of the task's own evaluation, which ran the submission too: nothing confirms it."""
+
+
 class StopReason(StrEnum):
     """Why timing stopped."""
 
@@ -101,6 +110,8 @@ class StopReason(StrEnum):
     """The last look was reached."""
     TIME_CAP = "time_cap"
     """The task's time limit came near."""
+    TASK = "task"
+    """The task's own evaluation decided."""
 
 
 class Measurement(Wire):
@@ -108,7 +119,7 @@ class Measurement(Wire):
 
     time_ns: PositiveNs
     """The value which scores: on a GPU the geometric centre of the medians of the rounds' claims,
-    on the CPU the arithmetic mean of the rounds' bounds."""
+    on the CPU the arithmetic mean of the rounds' bounds; with in-process timing what was said."""
     half_width_ns: Annotated[float, Field(ge=0)]
     """Half of the 95 % t interval of those medians, on their logs, or of those bounds."""
     bound_ns: float
@@ -117,7 +128,7 @@ class Measurement(Wire):
     """By how much a claim could be below the truth without being noticed."""
     rounds: Annotated[int, Field(ge=1)]
     samples: tuple[tuple[float, ...], ...]
-    """Every raw sample, by round."""
+    """Every raw sample, by round; none with in-process timing, which tells only their mean."""
     discarded: int = 0
     """Samples thrown away and repeated: the candidate seemed not to stand still beside them."""
     stop_reason: StopReason
@@ -157,9 +168,13 @@ class Environment(Wire):
     platform: str
     harness_version: str
     transport: str
-    """How inputs and outputs travelled: `shared-memory`, `vmm` or `pinned-host`."""
+    """How inputs and outputs travelled: `shared-memory`, `vmm`, `pinned-host`, or `none` where the
+    task's own evaluation made them beside the submission."""
+    timing: Timing = Timing.OUTSIDE
     clocks: dict[str, float] = Field(default_factory=dict)
     """Readings of the judge: clocks in MHz, temperature in C, power in W."""
+    slowed: dict[str, int] = Field(default_factory=dict)
+    """How many samples were thrown away because something slowed the GPU, by what did."""
 
 
 class Isolation(Wire):

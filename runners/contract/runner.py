@@ -38,7 +38,8 @@ class Capabilities(Wire):
     graders: tuple[Grader, ...] = (Grader.NATIVE,)
     formats: tuple[TaskFormat, ...] = (TaskFormat.KERNEL,)
     libraries: tuple[str, ...] = ()
-    multi_gpu: bool = False
+    at_once: dict[str, int] = Field(default_factory=dict)
+    """GPU type to the most GPUs of one host that one evaluation may use; 1 where none is named."""
     isolation: Isolation = Field(default_factory=lambda: Isolation(outer="none"))
 
 

@@ -188,6 +188,14 @@ class TaskDefinition(Wire):
                 last = self.ranking_by is RankingBy.LAST
                 return self.benchmarks[-1:] if last else self.benchmarks
 
+    @property
+    def world_size(self) -> int:
+        """How many GPUs of one host the largest case uses; 1 unless `multi_gpu`."""
+        if not self.multi_gpu:
+            return 1
+        sizes = (case.args.get("world_size") for case in (*self.tests, *self.benchmarks))
+        return max((size for size in sizes if isinstance(size, int)), default=1)
+
     def limit_s(self, mode: Mode) -> int:
         """How long a whole evaluation may take: the tests count where the mode runs them."""
         tests = self.test_timeout if mode is Mode.RANKED else 0

@@ -27,7 +27,9 @@ def main() -> int:
     os.putenv("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not take the kernel's cores
     from runners.harness import server  # noqa: PLC0415 - torch is loaded only inside the sandbox
 
-    return server.serve(isolation) if arguments.serve else server.answer_once(isolation)
+    if arguments.serve:
+        return server.serve(isolation, gpu=arguments.gpu_index is not None)
+    return server.answer_once(isolation)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import fcntl
 import mmap
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -23,13 +22,8 @@ ALIGNMENT = 4096
 """Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
 
 
-READY, GO, DONE = range(3)
-"""Words of the arena's first page, by which a GPU call is handed over without a system call."""
-CHECK_EVERY = 1 << 20
-"""Turns of a spinning wait, some 50 ms, between two looks at whether it still makes sense.
-
-A look delays what it waits for, and most windows must end without one.
-"""
+READY = 0
+"""The word of the arena's first page by which a GPU's guest says that its call is queued."""
 
 
 def reach(value: torch.Tensor) -> int:
@@ -103,15 +97,6 @@ class Words:
     def read(self, index: int) -> int:
         """The present value of one word."""
         return self.words[index]
-
-    def spin(self, index: int, value: int, check: Callable[[], None]) -> None:
-        """Wait until a word has the value; `check` raises when that can no longer come."""
-        words = self.words
-        turns = 0
-        while words[index] != value:
-            turns += 1
-            if turns % CHECK_EVERY == 0:
-                check()
 
 
 def sealed_memory(name: str, size: int) -> int:

@@ -5,6 +5,7 @@ is imported and counts as hostile from then on, so nothing here protects the jud
 """
 
 import errno
+import faulthandler
 import json
 import mmap
 import os
@@ -13,13 +14,14 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from runners import plugins
-from runners.harness import languages
+from runners.harness import builds, languages
 from runners.harness.arena import view
 from runners.harness.channel import (
     FRAME_MAX,
@@ -33,9 +35,9 @@ from runners.harness.channel import (
     Welcome,
     encode,
 )
-from runners.harness.cuda.guest import Guest, stand_in
+from runners.harness.cuda.guest import Guest
 from runners.harness.sandbox import isolate
-from runners.harness.values import Node, TensorNode, UndescribableError, describe, leaves, restore
+from runners.harness.values import TensorNode, UndescribableError, describe, leaves, restore
 
 Claims = tuple[float, float]
 """What a candidate says that a call took: wall time and, on the CPU, CPU time, in ns."""
@@ -60,12 +62,11 @@ class Candidate:
     def __init__(self, orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
         self.orders = orders
         self.enlisted = enlisted
-        self.buffer = mmap.mmap(fds[0], enlisted.arena_size)
-        self.guest = enlisted.shared and Guest(self.buffer, enlisted.shared, fds[1:])
+        self.builds, arena, *device = fds
+        self.buffer = mmap.mmap(arena, enlisted.arena_size)
+        self.guest = enlisted.shared and Guest(self.buffer, enlisted.shared, device)
         self.kernel: Callable[[Any], Any] = nothing
         self.known: dict[bytes, Order] = {}
-        self.calibrated_for: Node | None = None
-        self.blank: Callable[[Any], Any] = nothing
         self.kept: list[torch.Tensor] = []  # must stay mapped until the judge has read them
 
     def serve(self) -> None:
@@ -83,9 +84,11 @@ class Candidate:
                 return guarded(self.build, Status.BUILD_FAILED)
             case Operation.RUN:
                 return guarded(lambda: self.call(self.kernel, order), Status.RAISED)
+            case Operation.PACK:
+                return guarded(self.pack, Status.RAISED)
             case Operation.PROFILE:
                 return guarded(lambda: self.call(self.profiled, order), Status.RAISED)
-            case Operation.TOUCH:
+            case Operation.TOUCH | Operation.COPY:
                 return guarded(lambda: self.call(self.stand_in(order), order), Status.RAISED)
 
     def profiled(self, data: Any) -> Any:  # noqa: ANN401 - any task's input
@@ -99,20 +102,27 @@ class Candidate:
         return output
 
     def stand_in(self, order: Order) -> Callable[[Any], Any]:
-        """The trusted kernel for calibration, made ready before the window it is used in."""
-        if self.guest is None:
-            return touch
-        if self.calibrated_for != order.output:
-            self.calibrated_for, self.blank = order.output, stand_in(order.output)
-        return self.blank
+        """The trusted kernel for calibration."""
+        return self.guest.stand_in(order) if self.guest else touch
 
     def build(self) -> Reply:
-        """Import the submission."""
+        """Import the submission, with what an earlier candidate compiled of it at hand."""
+        if self.enlisted.built:
+            with suppress(Exception):  # it compiles for itself, then
+                builds.unpack(self.builds, Path.home())
         language = plugins.load(languages, self.enlisted.language)
         try:
             self.kernel = language.build(Path.home(), self.enlisted.submission_file)
         except language.InvalidSubmissionError as error:
             return Reply(status=Status.INVALID, message=str(error))
+        return Reply(status=Status.DONE)
+
+    def pack(self) -> Reply:
+        """Keep what was compiled for the candidates to come."""
+        try:
+            builds.pack(Path.home(), self.builds)
+        except OSError as error:  # ours, and nothing for the submission's log
+            return Reply(status=Status.DISK, message=f"it cannot be kept: {error}")
         return Reply(status=Status.DONE)
 
     def call(self, kernel: Callable[[Any], Any], order: Order) -> Reply:
@@ -201,6 +211,14 @@ def _status(error: BaseException, failure: Status) -> Status:
     return failure
 
 
+def lay_out_files(fd: int) -> None:
+    """Write the submission's files; the descriptor's position is shared with other candidates."""
+    packed = os.pread(fd, os.fstat(fd).st_size, 0)
+    for name, text in json.loads(packed).items():
+        (Path.home() / name).write_text(text)
+    os.close(fd)
+
+
 def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
     """Confine this process, lay out the submission's files, and serve."""
     output, files, *memory = fds
@@ -208,6 +226,7 @@ def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
         os.dup2(output, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it ends by a kill
+    faulthandler.enable()  # where a native crash happened is worth knowing to who wrote it
     os.putenv("KINETO_LOG_LEVEL", "99")  # torch's profiler talks to stderr otherwise
 
     def announce(pid: int) -> None:
@@ -221,10 +240,7 @@ def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
     )
     torch.set_num_threads(enlisted.threads)
     candidate = Candidate(orders, memory, enlisted)
-    with os.fdopen(files, "rb") as packed:
-        packed.seek(0)
-        for name, text in json.load(packed).items():
-            (Path.home() / name).write_text(text)
+    lay_out_files(files)
     address = candidate.guest.local.data_ptr() if candidate.guest else 0
-    orders.sendall(encode(Welcome(layers=layers, missing=missing, input_address=address)))
+    orders.sendall(encode(Welcome(layers=layers, missing=missing, device_address=address)))
     candidate.serve()

@@ -32,10 +32,14 @@ class Operation(StrEnum):
     """Import the submission."""
     RUN = "run"
     """Call the kernel on the input that lies in the arena."""
+    PACK = "pack"
+    """Keep what was compiled for the candidates to come."""
     PROFILE = "profile"
     """The same under torch's profiler, whose table is printed."""
     TOUCH = "touch"
-    """Run the trusted reader instead of the kernel, for calibration."""
+    """Run the trusted reader instead of the kernel, for calibration; on a GPU do nothing."""
+    COPY = "copy"
+    """On a GPU: copy an output to where it is wanted, for calibration."""
 
 
 class Order(Wire):
@@ -46,6 +50,8 @@ class Order(Wire):
     """Where the input lies."""
     output: Node | None = None
     """Where a device output is wanted; None on the CPU, where the judge fetches it."""
+    ahead: bool = False
+    """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
 
 
 class Status(StrEnum):
@@ -100,8 +106,8 @@ class Welcome(Wire):
     kind: Literal["welcome"] = "welcome"
     layers: tuple[str, ...]
     missing: dict[str, str]
-    input_address: int = 0
-    """Where the candidate sees the shared device input; 0 on the CPU."""
+    device_address: int = 0
+    """Where the candidate sees the shared device memory, its input first; 0 on the CPU."""
 
 
 Transport = Literal["vmm", "pinned-host"]
@@ -109,11 +115,18 @@ Transport = Literal["vmm", "pinned-host"]
 
 
 class DeviceFds(Wire):
-    """Sizes in bytes of the two device buffers whose descriptors follow the arena's."""
+    """Sizes in bytes of the two device buffers whose descriptors follow the arena's.
+
+    The first one holds the input, from `output_at` on the room into which outputs are copied, and
+    from `pool_at` on memory for the kernel's own allocations; the second one holds the words by
+    which the two GPU contexts wait for each other.
+    """
 
     transport: Transport
-    input_size: int
-    output_size: int
+    size: int
+    output_at: int
+    pool_at: int
+    words_size: int
 
 
 class Enlistment(Wire):
@@ -124,6 +137,8 @@ class Enlistment(Wire):
     language: str
     submission_file: str
     arena_size: int
+    built: bool = False
+    """Whether an earlier candidate has packed what it compiled."""
     shared: DeviceFds | None = None
 
 

@@ -14,8 +14,26 @@ from runners.harness.statistics import (
     t_quantile,
 )
 
-IDLE_GAP_NS = 8_000.0
-"""How much GPU work a window's idle gaps may hide: launch and hand-over that a no-op pays too."""
+IDLE_GAP_NS = 3_000.0
+"""How much GPU work a window may hide: the time stamps and the last word that a no-op pays too.
+
+Measured by attacks which leave them out or poll for them: `hostile_cuda` in `tests/exploits`.
+"""
+HONEST_NS = 2_000.0
+"""How far, beyond the noise, the claims of honest kernels lie below their bounds at most.
+
+An honest kernel may leave less of its output in the cache than the calibration did.
+"""
+
+DISTURBED_NS = 50_000.0
+"""By how much a calibrating window on a quiet GPU is never longer than those before it: two
+contexts that both work take turns of milliseconds."""
+
+DRIFT_MOST_NS = 3_000.0
+"""The most by which both medians of a round may differ; on a quiet GPU it is under 1,000."""
+
+CREDIBLE = 0.95
+"""The part of the least time by the card's nominal rates below which no time is believed."""
 
 FLOOR_NS = 1_000.0
 """No time on the CPU counts as less: a window cannot tell it from nothing."""
@@ -40,21 +58,42 @@ class Round:
     steady: list[float] = field(default_factory=list)
     """The same before the submission was imported; on the CPU, where it is frozen meanwhile and
     can disturb nothing, there is no need of it."""
+    own: list[float] = field(default_factory=list)
+    """Windows of this round's own candidate before the submission was imported."""
+    copying: list[float] = field(default_factory=list)
+    """Overhead of windows which copy an output as well: on a GPU where there is no other way."""
+    claimed: bool = False
+    """Whether the claims are the value: on a GPU, as far as `Seat.claims_count` says so."""
     discarded: int = 0
     """Calls that were repeated, since something seemed to run when all should stand still."""
+    spoiled: int = 0
+    """On a GPU: calls since the last restart that were not made as they were rehearsed."""
+
+    def restart(self) -> None:
+        """Forget the timed calls, since from now on they are made in another way."""
+        self.spoiled = 0
+        for values in (self.windows, self.claims, self.copying):
+            values.clear()
 
     @property
     def overhead(self) -> float:
-        """What a window costs beyond the kernel, as the interleaved calibration saw it.
+        """What a window costs beyond the kernel.
 
-        It may not exceed what the same trusted candidate needed before the submission was
-        imported, beyond the noise: who disturbs the calibration must not gain by it.
+        On a GPU it is what the very candidate needed for nothing before it imported the
+        submission, since every buffer lies elsewhere; a trusted candidate's windows before and
+        between tell how the machine has changed since. It may not seem to cost more than before,
+        beyond the noise: who disturbs the calibration must not gain by it.
         """
         beside = median(self.beside)
         if not self.steady:
             return beside
         noise = standard_error_of_median(self.steady) + standard_error_of_median(self.beside)
-        return min(beside, median(self.steady) + 3 * noise)
+        return median(self.own) + min(self.drift, 3 * noise)
+
+    @property
+    def copy(self) -> float:
+        """What copying the output took, as the calibration saw it."""
+        return max(0.0, median(self.copying) - median(self.beside)) if self.copying else 0.0
 
     @property
     def bound(self) -> float:
@@ -63,7 +102,7 @@ class Round:
         CPU time hardly depends on what else the machine does, while a window's difference can
         come out as nothing on a busy one.
         """
-        return max(median(self.windows) - self.overhead, self.busy)
+        return max(median(self.windows) - self.overhead - self.copy, self.busy)
 
     @property
     def busy(self) -> float:
@@ -77,12 +116,23 @@ class Round:
         """By how much the machine changed between calibration and timing, with its sign."""
         return median(self.beside) - median(self.steady) if self.steady else 0.0
 
+    def disturbed_by(self, overhead: float) -> bool:
+        """Whether a calibrating window on a GPU says that something else is at work there."""
+        return bool(self.steady) and overhead > median(self.steady) + DISTURBED_NS
+
     @property
     def error(self) -> float:
         """The standard error of the bound."""
-        return math.hypot(
-            standard_error_of_median(self.windows), standard_error_of_median(self.beside)
-        )
+        parts = (self.windows, self.beside, self.steady, self.own)
+        return math.hypot(*map(standard_error_of_median, parts))
+
+
+class DisturbedError(Exception):
+    """Something else than the trusted candidate works on the GPU while it should be alone."""
+
+    def __init__(self, of: Round) -> None:
+        super().__init__("the calibration of a round is disturbed")
+        self.round = of
 
 
 def resolution(rounds: list[Round]) -> float:
@@ -93,7 +143,7 @@ def resolution(rounds: list[Round]) -> float:
 
 
 def host_interval(rounds: list[Round]) -> Interval:
-    """On the CPU the window is the clock: the mean of the bounds, with their t interval."""
+    """Where the window is the clock: the mean of the bounds, with their t interval."""
     bounds = [each.bound for each in rounds]
     centre = max(FLOOR_NS, fmean(bounds))
     if len(bounds) < 2:
@@ -123,44 +173,65 @@ def device_interval(rounds: list[Round]) -> Interval:
 def audit_of(rounds: list[Round]) -> Ruling | None:
     """What a ranked GPU claim deserves which is neither confirmed nor refuted.
 
-    An honest claim lies about its bound; one in the lower half of what the resolution leaves
-    open may be a lie about a short kernel, and does not rank until somebody has looked.
+    A claim further below its bound than those of honest kernels are may be a lie about a short
+    one, and does not rank until somebody has looked.
     """
+    if not claimed(rounds):
+        return None
     claim = fmean(median(each.claims) for each in rounds)
     bound = fmean(each.bound for each in rounds)
-    open_ns = device_resolution(rounds)
-    if claim >= bound - open_ns / 2:
+    if claim >= bound - HONEST_NS - resolution(rounds):
         return None
     return Ruling(
         Verdict.AUDIT,
         f"{claim / 1e3:.2f} us were claimed and the judge saw {bound / 1e3:.2f} us"
-        f" ± {open_ns / 1e3:.2f}: too coarse to tell",
+        f" ± {device_resolution(rounds) / 1e3:.2f}: too coarse to tell",
+    )
+
+
+def beneath(value: float, floor: float | None) -> Ruling | None:
+    """What a time deserves that is less than the card's memory and arithmetic allow, in ns."""
+    if floor is None or value >= CREDIBLE * floor:
+        return None
+    return Ruling(
+        Verdict.AUDIT,
+        f"{value / 1e3:.2f} us is less than the {floor / 1e3:.2f} us which this GPU needs at its"
+        " nominal rates for the bytes and operations of the task",
     )
 
 
 def device_resolution(rounds: list[Round]) -> float:
-    """By how much a claim on a GPU could be below the truth without being noticed, in ns."""
-    return resolution(rounds) + IDLE_GAP_NS
+    """By how much a claim on a GPU could be below the truth without being noticed, in ns.
+
+    Who copies an output in the calibration alone gains as much as that copy takes.
+    """
+    return resolution(rounds) + IDLE_GAP_NS + fmean(each.copy for each in rounds)
 
 
-def interval_of(rounds: list[Round], *, on_gpu: bool) -> Interval:
+def claimed(rounds: list[Round]) -> bool:
+    """Whether the value is what the candidate claimed; else it is the judge's own reading."""
+    return all(each.claimed for each in rounds)
+
+
+def interval_of(rounds: list[Round]) -> Interval:
     """The value of all rounds together; Ruling when a claim was not confirmed."""
-    return device_interval(rounds) if on_gpu else host_interval(rounds)
+    return device_interval(rounds) if claimed(rounds) else host_interval(rounds)
 
 
-def measurement(rounds: list[Round], stop: StopReason, *, on_gpu: bool) -> Measurement:
+def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
     """What the rounds say together; Ruling when a claim was not confirmed."""
-    interval = interval_of(rounds, on_gpu=on_gpu)
+    interval = interval_of(rounds)
+    by_claim = claimed(rounds)
     own = [[w - each.overhead for w in each.windows] for each in rounds]
-    samples = [each.claims for each in rounds] if on_gpu else own
+    samples = [each.claims for each in rounds] if by_claim else own
     return Measurement(
         time_ns=interval.centre,
         half_width_ns=interval.half_width,
         bound_ns=fmean(each.bound for each in rounds),
-        resolution_ns=device_resolution(rounds) if on_gpu else max(FLOOR_NS, resolution(rounds)),
+        resolution_ns=device_resolution(rounds) if by_claim else max(FLOOR_NS, resolution(rounds)),
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),
         discarded=sum(each.discarded for each in rounds),
         stop_reason=stop,
-        claimed_ns=fmean(median(each.claims) for each in rounds) if on_gpu else None,
+        claimed_ns=fmean(median(each.claims) for each in rounds) if by_claim else None,
     )

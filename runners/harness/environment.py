@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from runners.contract.evaluation import CPU, Environment
-from runners.harness.cuda.readings import read_gpu
+from runners.harness.cuda.readings import first_gpu
 from runners.harness.version import HARNESS_VERSION
 
 
@@ -56,12 +56,12 @@ def host_environment() -> Environment:
 def gpu_environment(gpu: str, transport: str) -> Environment:
     """The machine and the GPU that this process sees first, with its present readings."""
     host = host_environment()
-    properties = torch.cuda.get_device_properties(0)
-    readings = read_gpu(f"GPU-{properties.uuid}")
+    gpu_seen = first_gpu()
+    readings = gpu_seen.read()
     return host.model_copy(
         update={
             "gpu": gpu,
-            "gpu_uuid": f"GPU-{properties.uuid}",
+            "gpu_uuid": gpu_seen.uuid,
             "driver": readings.driver if readings else None,
             "transport": transport,
             "clocks": readings.clocks if readings else {},

@@ -17,9 +17,10 @@ from runners.contract.evaluation import (
 from runners.contract.task import Device, Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders, languages
-from runners.harness.correctness import TaskCode, public_nonce
+from runners.harness.builds import Builds
+from runners.harness.correctness import public_nonce
 from runners.harness.environment import gpu_environment, host_environment
-from runners.harness.graders.native import Grade
+from runners.harness.grade import Grade
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
 from runners.harness.template import Template, pack_files
@@ -37,6 +38,7 @@ def evaluate(
     begin = time.monotonic()
     report(Progress(stage=Stage.PREPARE))
     files_fd = pack_files(candidate_files(request.task, request.source))
+    builds = Builds(request.limits.disk)
     session: Session | None = None
     try:
         with workspace(request.task) as folder:
@@ -45,10 +47,11 @@ def evaluate(
             plugin(languages, request.task.lang.name.lower())
             session = Session(
                 request=request,
-                code=TaskCode(folder, request.task),
+                task_code=grader.task_code(folder, request.task),
                 on_gpu=on_gpu,
                 template=template,
                 files_fd=files_fd,
+                builds=builds,
                 nonce=nonce_of(request),
                 report=report,
                 isolation=isolation,
@@ -59,6 +62,7 @@ def evaluate(
         grade.fail(Stage.PREPARE, ruling)
     finally:
         os.close(files_fd)
+        builds.close()
     return _answer(request, grade, session or isolation, time.monotonic() - begin)
 
 
@@ -111,6 +115,10 @@ def _answer(
 
 def environment_of(request: EvaluationRequest, session: Session | None) -> Environment:
     """The machine as it served this evaluation."""
-    if session is None or not session.on_gpu:
+    if session is None:
         return host_environment()
-    return gpu_environment(request.gpu, session.transport)
+    found = (
+        gpu_environment(request.gpu, session.transport) if session.on_gpu else host_environment()
+    )
+    noted = {"timing": session.timing, "transport": session.transport}
+    return found.model_copy(update={**noted, "slowed": dict(session.slowed)})

@@ -1,7 +1,7 @@
 """One order to a candidate and its answer, as the judge timed it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from runners.harness.channel import Reply
 
@@ -10,19 +10,35 @@ from runners.harness.channel import Reply
 class Exchange:
     """One order and its answer; the window closed when the bytes were the judge's own."""
 
-    window_ns: int
+    window_ns: float
     reply: Reply
     cpu_ns: int = 0
     """What the candidate's threads used meanwhile; not taken on a GPU."""
+    late: bool = False
+    """On a GPU: the call was not queued in time, so that launches lie in its window."""
+    moved: bool = False
+    """On a GPU: the output is not where it was captured, so that nothing is known of this call."""
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether the window is not that of a call which was queued ahead."""
+        return self.late or self.moved
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What the judge does inside a window, at both of its ends.
+class Turn(Protocol):
+    """One call's way over to a candidate on a GPU, as the judge drives it."""
 
-    `open` makes the input visible after the clock was read; `close` makes the answer the
-    judge's own before the clock is read again.
-    """
+    patience_s: float
+    """How long to wait until the candidate has queued its work, before the input is released."""
 
-    open: Callable[[], None]
-    close: Callable[[], None]
+    def ready(self) -> bool:
+        """Whether the candidate says that it waits for its input."""
+
+    def release(self) -> None:
+        """Open the window and make the input visible; the candidate's work follows by itself."""
+
+    def over(self) -> bool:
+        """Whether the answer is the judge's own."""
+
+    def window_ns(self) -> float:
+        """How long that took, in nanoseconds."""

@@ -1,16 +1,16 @@
 """The judge's hold on one candidate: start it, give it an order, time the answer, kill it."""
 
-import os
+import functools
 import select
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Self
 
 from pydantic import ValidationError
 
 from runners.contract.verdict import Verdict
-from runners.harness.arena import DONE, GO, READY, Arena, Words
+from runners.harness.arena import Arena
 from runners.harness.channel import (
     FAILURES,
     FRAME_MAX,
@@ -25,7 +25,8 @@ from runners.harness.channel import (
     pair,
 )
 from runners.harness.deadline import Deadline
-from runners.harness.exchange import Exchange, Window
+from runners.harness.exchange import Exchange, Turn
+from runners.harness.printed import Printed
 from runners.harness.process import ProcessGoneError, RestlessError, Subject
 from runners.harness.ruling import Ruling, ruling_of_end
 from runners.harness.sandbox.tree import memory_of_tree
@@ -41,7 +42,8 @@ DYING_S = 10.0
 """How long a process may take to end after it has closed its sockets: on a GPU over a second."""
 
 LATE_S = 2.0
-"""How far beyond its deadline that wait may reach."""
+"""How far beyond its deadline that wait may reach, and how long an answer may be there before its
+work is done."""
 
 
 class StartError(Exception):
@@ -61,24 +63,29 @@ class Handle:
         self.enlisted = enlisted
         self.arena = arena
         self.next_look = 0.0
-        self.log = bytearray()
-        self.silent = False
         self.orders, theirs = pair()
-        self.output, writer = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self.output, False)
+        self.printed = Printed(enlisted.limits.output)
         self.subject: Subject | None = None
         try:
-            template.enlist(enlisted, [theirs.fileno(), writer, *shared])
-            theirs.close()  # else a candidate that dies early would not be heard
-            self.welcome = self._meet(Deadline.after(START_S))
-        except (OSError, ValidationError, StartError) as error:
-            self.close()
-            log = self.log.decode(errors="replace")
-            raise StartError(f"a candidate did not start: {error}\n{log}") from error
+            template.enlist(enlisted, [theirs.fileno(), self.printed.writer, *shared])
+        except OSError as error:
+            self.end()
+            raise StartError(f"a candidate did not start: {error}") from error
         finally:
-            theirs.close()
-            os.close(writer)
+            theirs.close()  # else a candidate that dies early would not be heard
+            self.printed.given_away()
+
+    @functools.cached_property
+    def welcome(self) -> Welcome:
+        """What the candidate said when it had started; waits until it has."""
+        try:
+            welcome = self._meet(Deadline.after(START_S))
+        except (OSError, ValidationError, StartError) as error:
+            self.end()
+            said = self.printed.text.decode(errors="replace")
+            raise StartError(f"a candidate did not start: {error}\n{said}") from error
         self._watch()
+        return welcome
 
     def _meet(self, deadline: Deadline) -> Welcome:
         # The process id comes from the intermediate and the welcome from its child, in any order.
@@ -89,7 +96,7 @@ class Handle:
                 raise StartError("it did not answer in time")
             frame = self.orders.recv(FRAME_MAX)
             if not frame:
-                self._drain()
+                self.printed.drain()
                 raise StartError("it ended at once")
             greeting = GREETING.validate_json(frame)
             if isinstance(greeting, Announcement):
@@ -102,12 +109,14 @@ class Handle:
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
-        self.poll.register(self.output, select.POLLIN)
+        self.poll.register(self.printed.fd, select.POLLIN)
         self.poll.register(self.process.pidfd, select.POLLIN)
 
     @property
     def process(self) -> Subject:
-        """The candidate's process."""
+        """The candidate's process; waits until it has started."""
+        if self.subject is None:
+            _ = self.welcome
         if self.subject is None:
             raise StartError("the candidate has no process")
         return self.subject
@@ -147,29 +156,44 @@ class Handle:
         self._enforce(deadline)
         return Exchange(end - begin, self._judged(frame), used)
 
-    def race(self, order: bytes, deadline: Deadline, window: Window, words: Words) -> Exchange:
-        """Let the candidate get ready for an order, and hand it over by words in shared memory.
+    def race(self, order: bytes, deadline: Deadline, turn: Turn) -> Exchange:
+        """Let the candidate queue its work, release the input, and wait until its answer is ours.
 
-        The clock starts before `window.open` makes the input visible and stops when
-        `window.close` has made the answer the judge's own. The candidate is frozen afterwards.
+        The window is the turn's own; nothing that happens here lies in it. The candidate is frozen
+        afterwards.
         """
         with self._ruling(deadline):
             self._refuse_unasked()
-            turn = words.read(GO) + 1
             self.orders.sendall(order)
             self.process.thaw()
-            check = lambda: self._look(deadline)  # noqa: E731
-            words.spin(READY, turn, check)
-            begin = time.perf_counter_ns()
-            window.open()
-            words.write(GO, turn)
-            words.spin(DONE, turn, check)
-            window.close()
-            end = time.perf_counter_ns()
-            frame = self._await_frame(deadline)
+            early = self._until(turn.ready, Deadline.after(turn.patience_s), deadline)
+            if early is not None:
+                self._judged(early)
+                raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
+            late = not turn.ready()
+            turn.release()
+            frame = self._until(turn.over, deadline, deadline)
+            reply = self._judged(frame or self._await_frame(deadline))
+            self._confirm_over(turn, deadline)
             self.process.freeze()
             self._enforce(deadline)
-            return Exchange(end - begin, self._judged(frame))
+            return Exchange(turn.window_ns(), reply, late=late)
+
+    def _until(
+        self, done: Callable[[], bool], patience: Deadline, deadline: Deadline
+    ) -> bytes | None:
+        """Wait until it is done or patience ends, or for a frame that comes before."""
+        while not done() and patience.remaining > 0:
+            frame = self._look(deadline)
+            if frame is not None:
+                return frame
+        self._enforce(deadline)
+        return None
+
+    def _confirm_over(self, turn: Turn, deadline: Deadline) -> None:
+        frame = self._until(turn.over, Deadline.after(LATE_S), deadline)
+        if frame is not None or not turn.over():
+            raise Ruling(Verdict.DISALLOWED, "the candidate answered before its work was done")
 
     def confirm_stood(self, deadline: Deadline) -> None:
         """Refuse a candidate that has run since it was frozen: what was read might be its work."""
@@ -178,7 +202,7 @@ class Handle:
 
     def _judged(self, frame: bytes) -> Reply:
         reply = Reply.model_validate_json(frame)
-        self._drain()
+        self.printed.drain()
         if reply.status is not Status.DONE:
             raise Ruling(FAILURES[reply.status], reply.message)
         return reply
@@ -189,7 +213,7 @@ class Handle:
         try:
             yield
         except ProcessGoneError as gone:
-            self._drain()
+            self.printed.drain()
             raise ruling_of_end(gone.status) from gone
         except ValidationError as error:
             raise Ruling(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
@@ -200,20 +224,22 @@ class Handle:
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._ruling_of_hang_up(deadline) from error
 
-    def _look(self, deadline: Deadline) -> None:
-        """While spinning: raise when the candidate failed instead of answering."""
-        ready = {fd for fd, _ in self.poll.poll(0)}
-        if self.output in ready:
-            self._drain()
-        if self.process.pidfd in ready:
-            self.process.check()
+    def _look(self, deadline: Deadline, wait_s: float = 0.0) -> bytes | None:
+        """Wait so long for a frame; raises when the candidate is no more or broke a limit."""
+        ready = {fd for fd, _ in self.poll.poll(wait_s * 1000)}
         if self.orders.fileno() in ready:
             frame = self.orders.recv(FRAME_MAX)
             if not frame:
                 raise ConnectionResetError
-            self._judged(frame)
-            raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
+            return frame
+        if self.printed.fd in ready:
+            self.printed.drain()
+            if self.printed.ended:  # every later look would see its end again
+                self.poll.unregister(self.printed.fd)
+        if self.process.pidfd in ready:
+            self.process.check()
         self._enforce(deadline)
+        return None
 
     def _refuse_unasked(self) -> None:
         try:
@@ -225,18 +251,10 @@ class Handle:
         raise ConnectionResetError
 
     def _await_frame(self, deadline: Deadline) -> bytes:
-        while True:
-            ready = {fd for fd, _ in self.poll.poll(WATCH_S * 1000)}
-            if self.orders.fileno() in ready:
-                frame = self.orders.recv(FRAME_MAX)
-                if not frame:
-                    raise ConnectionResetError
-                return frame
-            if self.output in ready:
-                self._drain()
-            if self.process.pidfd in ready:
-                self.process.check()
-            self._enforce(deadline)
+        frame = None
+        while frame is None:
+            frame = self._look(deadline, WATCH_S)
+        return frame
 
     def _enforce(self, deadline: Deadline) -> None:
         if deadline.remaining < 0:
@@ -250,28 +268,6 @@ class Handle:
             limit = self.enlisted.limits.memory >> 20
             raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {limit} MiB of memory were used")
 
-    def _drain(self) -> None:
-        limit = self.enlisted.limits.output
-        while len(self.log) <= limit:
-            try:
-                text = os.read(self.output, 65536)
-            except BlockingIOError:
-                return
-            if not text:
-                self._stop_listening()
-                return
-            self.log += text
-        del self.log[limit:]
-        raise Ruling(
-            Verdict.OUTPUT_EXCEEDED, f"more than {limit >> 10} KiB were written to stdout or stderr"
-        )
-
-    def _stop_listening(self) -> None:
-        # A candidate may close its streams; every later look would see their end again.
-        if not self.silent and hasattr(self, "poll"):
-            self.poll.unregister(self.output)
-        self.silent = True
-
     def _ruling_of_hang_up(self, deadline: Deadline) -> Ruling:
         # A dying process closes its sockets a moment before it can be waited for.
         wait = min(DYING_S, max(0.0, deadline.remaining) + LATE_S)
@@ -284,12 +280,17 @@ class Handle:
 
     def close(self) -> None:
         """Kill the candidate with everything it started and let go of its descriptors."""
+        if self.subject is None and self.orders.fileno() >= 0:
+            with suppress(StartError):
+                _ = self.welcome  # tells the process that is to be killed
+        self.end()
+
+    def end(self) -> None:
+        """Kill what is known of the candidate and let go of its descriptors."""
         if self.subject is not None:
             self.subject.kill()
         self.orders.close()
-        if self.output >= 0:
-            os.close(self.output)
-            self.output = -1
+        self.printed.close()
 
     def __enter__(self) -> Self:
         return self

@@ -18,6 +18,10 @@ class Ruling(Exception):  # noqa: N818 - a verdict is not an error of ours
         self.stage = stage
 
 
+class MachineError(Exception):
+    """The machine, and not the submission, keeps an evaluation from an honest end."""
+
+
 def ruling_of_end(status: int) -> Ruling:
     """What a candidate's end means; `status` as `os.waitstatus_to_exitcode` gives it."""
     if status >= 0:

@@ -1,7 +1,7 @@
 """A candidate at work on the CPU: orders in, the judge's own copies of outputs out."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,10 +40,18 @@ class Seat:
     """A candidate with an arena of its own, frozen whenever it is not asked something."""
 
     def __init__(self, session: Session, handle: Handle, arena: Arena) -> None:
+        with session.lasting("start"):
+            session.greet(handle.welcome)
         self.session = session
         self.handle = handle
         self.arena = arena
         self.wanted: Node | None = None
+        self.discovered: Node | None = None
+        """On a GPU: the structure of the output, where a call and no reference told it."""
+        self.ahead = False
+        """On a GPU: calls are queued before their input is there."""
+        self.copies = True
+        """On a GPU: outputs are copied to where they are captured."""
         handle.process.freeze()
         self.base = handle.process.address_of("arena")  # no submitted code has run yet
 
@@ -53,6 +61,10 @@ class Seat:
             self.handle.ask(encode(Order(operation=Operation.BUILD)), deadline)
         except Ruling as ruling:
             raise Ruling(ruling.verdict, ruling.message, Stage.BUILD) from ruling
+
+    def pack(self, deadline: Deadline) -> None:
+        """Have what was compiled kept for later candidates."""
+        self.handle.ask(encode(Order(operation=Operation.PACK)), deadline)
 
     def call(
         self,
@@ -68,6 +80,26 @@ class Seat:
         plan = self._plan(value)
         order = self._packed(Order(operation=operation, value=plan.node))
         return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
+
+    @property
+    def claims_count(self) -> bool:
+        """On a GPU: whether the candidate's own clock gives the value, once it is confirmed."""
+        return False
+
+    @property
+    def copies_count(self) -> bool:
+        """On a GPU: whether the copy of an output is taken off a window."""
+        return False
+
+    def slowed_by(self) -> tuple[str, ...]:
+        """What slows the GPU at this moment, so that no time tells of the kernel."""
+        return ()
+
+    def rehearse(self, call: Callable[[], Exchange]) -> None:
+        """On a GPU: find out by untimed calls how timed ones may be made."""
+
+    def demote(self, exchange: Exchange) -> None:
+        """On a GPU: make calls in the way that is always possible, since this one was spoiled."""
 
     def _plan(self, value: object) -> Plan:
         plan = planned(value)
@@ -113,7 +145,7 @@ class Seat:
         return self.handle.process.read(node, room)
 
     def overhead(self, exchange: Exchange) -> float:
-        """What a calibrating window cost in nanoseconds beyond the trusted reader's own time."""
+        """What a calibrating window cost in nanoseconds beyond the trusted kernel's own time."""
         return exchange.window_ns - exchange.reply.claimed_ns
 
     def refuse_changes(self, data: object, reply: Reply) -> None:
@@ -126,25 +158,25 @@ class Seat:
 def enlisted(
     session: Session, arena: Arena, device_fds: list[int], shared: DeviceFds | None
 ) -> Iterator[Handle]:
-    """A fresh candidate process with its memory, killed at the end; its log is kept."""
+    """A fresh candidate process, which may still start; killed at the end, its log is kept."""
     enlistment = Enlistment(
         limits=session.request.limits,
         threads=threads_of(session.request.limits),
         language=session.request.task.lang.name.lower(),
         submission_file=session.request.task.submission_file,
         arena_size=arena.size,
+        built=session.builds.packed,
         shared=shared,
     )
     with session.lasting("start"):
-        fds = [session.files_fd, arena.fd, *device_fds]
+        fds = [session.files_fd, session.builds.fd, arena.fd, *device_fds]
         handle = Handle(session.template, enlistment, fds, arena)
     try:
-        session.greet(handle.welcome)
         yield handle
     finally:
         with session.lasting("kill"):
             handle.close()
-        session.keep_log(bytes(handle.log))
+        session.keep_log(bytes(handle.printed.text))
 
 
 @contextmanager
@@ -158,7 +190,7 @@ def host_arena(session: Session, room: Plan) -> Iterator[Arena]:
 
 
 @contextmanager
-def host_seat(session: Session, room: Plan) -> Iterator[Seat]:
-    """A fresh candidate on the CPU."""
+def host_start(session: Session, room: Plan) -> Iterator[Callable[[], Seat]]:
+    """A fresh candidate on the CPU, which starts; gives what waits for it and seats it."""
     with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
-        yield Seat(session, handle, arena)
+        yield lambda: Seat(session, handle, arena)

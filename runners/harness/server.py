@@ -21,14 +21,15 @@ from pydantic import ValidationError
 
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
 from runners.contract.runner import Capabilities
-from runners.contract.task import Language
+from runners.contract.task import Grader, Language
 from runners.contract.verdict import Verdict
-from runners.harness import languages
+from runners.harness import graders, languages
+from runners.harness.cuda.warm import warm_up
 from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
 from runners.harness.process import adopt_orphans, keep_freed_memory
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import MachineError, Ruling
 from runners.harness.sandbox.tree import KILL_S, kill_beneath
 from runners.harness.sandbox.view import SHARED_JOB
 from runners.harness.template import Template, fork_template
@@ -51,6 +52,7 @@ def capabilities(isolation: Isolation) -> Capabilities:
         harness_version=HARNESS_VERSION,
         gpus={CPU: 1},
         languages=_languages(),
+        graders=tuple(each for each in Grader if each.value in names(graders)),
         libraries=importable(),
         isolation=isolation,
     )
@@ -63,9 +65,11 @@ def _languages() -> tuple[Language, ...]:
     return tuple(each for each, plugin in known.items() if plugin and plugin.toolchain())
 
 
-def serve(isolation: Isolation) -> int:
+def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     """Answer request lines on standard input until it ends; gives the exit status."""
     adopt_orphans()
+    if gpu:
+        warm_up()
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
     while True:
         select.select([0], [], [])
@@ -130,7 +134,7 @@ def _serve_one(out: int, isolation: Isolation) -> int:
 
     try:
         evaluation = _judge(line, template, isolation, report)
-    except (ValidationError, StartError) as error:
+    except (ValidationError, StartError, MachineError) as error:
         _emit(out, b'{"error": %s}' % json.dumps(str(error)[:4000]).encode())
     else:
         _emit(out, b'{"evaluation": %s}' % evaluation.model_dump_json().encode())
@@ -144,7 +148,7 @@ def _answer_all(out: int, isolation: Isolation) -> int:
     request = sys.stdin.buffer.read(REQUEST_MAX)
     try:
         evaluation = _judge(request, template, isolation, lambda _: None)
-    except (ValidationError, StartError) as error:
+    except (ValidationError, StartError, MachineError) as error:
         sys.stderr.write(f"podium: no evaluation: {error}\n")
         return NO_EVALUATION
     finally:

@@ -1,12 +1,14 @@
 """One evaluation's means: the request, the task's code, the template, and what is noted."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from runners.contract.evaluation import EvaluationRequest, Isolation, Progress
+from runners.contract.evaluation import EvaluationRequest, Isolation, Progress, Timing
 from runners.contract.verdict import Stage
+from runners.harness.builds import Builds
 from runners.harness.channel import Welcome
 from runners.harness.correctness import TaskCode
 from runners.harness.template import Template
@@ -17,16 +19,26 @@ class Session:
     """What every step of one evaluation shares."""
 
     request: EvaluationRequest
-    code: TaskCode
+    task_code: TaskCode | None
     template: Template
     files_fd: int
+    builds: Builds
     nonce: bytes
     report: Callable[[Progress], None]
     isolation: Isolation
     on_gpu: bool = False
     transport: str = "shared-memory"
+    timing: Timing = Timing.OUTSIDE
     log: bytearray = field(default_factory=bytearray)
     durations_s: dict[str, float] = field(default_factory=dict)
+    slowed: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def code(self) -> TaskCode:
+        """The task's own code, for a grader that loads it."""
+        if self.task_code is None:
+            raise LookupError("this grader loads none of the task's code")
+        return self.task_code
 
     def tell(self, stage: Stage, done: int, total: int) -> None:
         """Report one step of progress."""
@@ -44,7 +56,11 @@ class Session:
 
     def greet(self, welcome: Welcome) -> None:
         """Note which layers a candidate was confined by."""
-        self.isolation = self.isolation.around(welcome.layers, welcome.missing)
+        self.confined(welcome.layers, welcome.missing)
+
+    def confined(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:
+        """Note which layers were round what ran the submission."""
+        self.isolation = self.isolation.around(layers, missing)
 
     def keep_log(self, text: bytes) -> None:
         """Add what a candidate printed, up to the limit."""

@@ -15,8 +15,9 @@ from runners.harness.channel import FRAME_MAX, Enlistment, encode, pair
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
-FDS = 6
-"""Sent with a request: order socket, output pipe, files, arena, and perhaps device buffers."""
+FDS = 7
+"""Sent with a request: order socket, output pipe, files, builds, arena, and perhaps two device
+buffers."""
 
 
 def serve(link: socket.socket) -> None:

@@ -5,18 +5,25 @@ written, while its output is read, and while the calibration runs.
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import torch
 
 from runners.contract.evaluation import Measurement, StopReason
+from runners.contract.peaks import floor_ns
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
-from runners.harness.channel import Operation, Reply
+from runners.harness.channel import Operation
 from runners.harness.clocks import (
+    DRIFT_MOST_NS,
+    DisturbedError,
     Round,
     audit_of,
+    beneath,
+    claimed,
     device_resolution,
     interval_of,
     measurement,
@@ -25,11 +32,12 @@ from runners.harness.correctness import planned, seed_of
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import MachineError, Ruling
 from runners.harness.seat import CORES, Seat
-from runners.harness.seating import take_seat
+from runners.harness.seating import Lineup, take_seat
 from runners.harness.session import Session
 from runners.harness.values import Node
+from runners.harness.verification import verify
 
 WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
@@ -39,10 +47,19 @@ SETTLING = 2
 """The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
 FLUSH_BYTES = 32 << 20
 """Written by the judge before every window, so that no input waits in a near cache."""
+STARTS_MOST = 8
+"""How many candidates start at once on a GPU."""
 SAMPLES_LEAST = 3
 """How many samples a round has, however near its end is."""
+WORKS_ON = "the kernel works on after its calls"
 DISCARDS_MOST = 10
 """How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
+ROUNDS_VOID_MOST = 4
+"""How often a round is timed whose calibration drifts."""
+SLOWED_MOST = 500
+"""How many samples of an evaluation may be lost to a GPU that protects itself."""
+SPOILED_MOST = 3
+"""How many calls of a round may fail to be as they were rehearsed on a GPU."""
 MARGIN = 1.3
 """A round is begun only when this many times the last round's duration is left."""
 
@@ -85,20 +102,47 @@ class Stopwatch:
     def measure(self) -> Measurement:
         """Time rounds until the interval is narrow, the cap is reached or time runs out."""
         rounds: list[Round] = []
-        with take_seat(self.session, self.room, self.expected) as anchor:
+        with Lineup(self.session, self.room, self.expected) as lineup, ExitStack() as stack:
+            self._prepare(lineup, 1, 0)
+            anchor = stack.enter_context(lineup.seat())
             self._settle(anchor)
             stop = None
             while stop is None:
+                self._prepare(lineup, 0, len(rounds))
                 before = self.deadline.remaining
-                rounds.append(self._round(anchor, len(rounds)))
+                rounds.append(self._next_round(lineup, anchor, len(rounds)))
                 spent = before - self.deadline.remaining
                 self.report(len(rounds))
                 stop = self._stop_reason(rounds, spent)
-        found = measurement(rounds, stop, on_gpu=self.session.on_gpu)
+        found = measurement(rounds, stop)
         audit = self._audit(rounds)
         if audit is not None:
             raise audit
         return found
+
+    def _prepare(self, lineup: Lineup, others: int, done: int) -> None:
+        """On a GPU, have all candidates start at once that are needed up to the next look."""
+        if self.session.on_gpu and not lineup.waiting:
+            upto = next((look for look in self.policy.looks if look > done), done + 1)
+            lineup.prepare(min(STARTS_MOST, others + upto - done))
+
+    def _next_round(self, lineup: Lineup, anchor: Seat, done: int) -> Round:
+        """A round with the next candidate; finds out who it was when its calibration is disturbed.
+
+        The candidate is dead by then: where the calibration is as before, it was its work.
+        """
+        for _ in range(ROUNDS_VOID_MOST):
+            try:
+                with lineup.seat() as seat:
+                    result = self._round(seat, anchor, done)
+            except DisturbedError as error:
+                now = median(anchor.overhead(self._touch(anchor)) for _ in range(CALIBRATIONS))
+                if error.round.disturbed_by(now):
+                    raise MachineError("something else works on this GPU") from error
+                raise Ruling(Verdict.DISALLOWED, WORKS_ON) from error
+            if abs(result.drift) <= DRIFT_MOST_NS or not self.session.on_gpu:
+                return result
+        raise MachineError("this GPU's pace changes too much for any time to be told")
 
     def _discover(self) -> Node | None:
         """Where no reference tells the output's structure, let a candidate of its own tell it.
@@ -108,7 +152,7 @@ class Stopwatch:
         with take_seat(self.session, self.room, None) as seat:
             seat.build(self.deadline)
             seat.call(Operation.RUN, self._fresh_input(), None, self.deadline)
-            return seat.wanted
+            return seat.discovered
 
     def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
         count = len(rounds)
@@ -119,36 +163,40 @@ class Stopwatch:
         return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
 
     def _precise(self, rounds: list[Round]) -> bool:
-        interval = interval_of(rounds, on_gpu=self.session.on_gpu)
+        interval = interval_of(rounds)
         narrow = len(rounds) > 1 and interval.relative <= self.policy.half_width
-        if not narrow or not self.session.on_gpu:
+        if not narrow or not claimed(rounds):
             return narrow
         # A claim finer than its own confirmation is worth more rounds before it is believed.
         return device_resolution(rounds) <= interval.centre and self._audit(rounds) is None
 
     def _audit(self, rounds: list[Round]) -> Ruling | None:
-        ranked = self.session.on_gpu and self.session.request.mode is Mode.RANKED
-        return audit_of(rounds) if ranked else None
+        request = self.session.request
+        if request.mode is not Mode.RANKED:
+            return None
+        floor = floor_ns(request.task, self.workload, request.gpu)
+        return beneath(interval_of(rounds).centre, floor) or audit_of(rounds)
 
     def _settle(self, seat: Seat) -> None:
         for _ in range(SETTLING):
             seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
-    def _round(self, anchor: Seat, done: int) -> Round:
+    def _round(self, seat: Seat, anchor: Seat, done: int) -> Round:
         result = Round(threads=min(CORES, self.session.request.limits.processes))
-        with take_seat(self.session, self.room, self.expected) as seat:
-            self._settle(seat)
-            if self.session.on_gpu:
-                result.steady = self._calibrate(seat, anchor)
-            with self.session.lasting("build"):
-                seat.build(self.deadline)
-            for _ in range(WARM_UPS):
-                self._call(seat)
-            known = frozenset(seat.handle.process.strays)
-            until = self._share_of_round(done)
-            while self._wants_more(result, until):
-                self._sample(seat, anchor, result)
-                refuse_new_processes(known, seat.handle.process.strays)
+        self._settle(seat)
+        if self.session.on_gpu:
+            with self.session.lasting("calibrate"):
+                self._calibrate(seat, anchor, result)
+        with self.session.lasting("build"):
+            seat.build(self.deadline)
+        for _ in range(WARM_UPS):
+            self._call(seat)
+        seat.rehearse(lambda: self._call(seat))
+        known = frozenset(seat.handle.process.strays)
+        until = self._share_of_round(done)
+        while self._wants_more(result, until):
+            self._sample(seat, anchor, result)
+            refuse_new_processes(known, seat.handle.process.strays)
         return result
 
     def _share_of_round(self, done: int) -> Deadline:
@@ -169,38 +217,71 @@ class Stopwatch:
         """
         restless = seat.handle.process.restless
         exchange = self._call(seat)
-        touched = self._touch(anchor)
+        with self.session.lasting("calibrate"):
+            touched = self._touch(anchor)
+            copied = self._touch(anchor, Operation.COPY) if seat.copies_count else None
         seat.handle.confirm_stood(self.deadline)
         if seat.handle.process.restless > restless:
-            result.discarded += 1
-            if result.discarded > DISCARDS_MOST:
-                raise Ruling(Verdict.DISALLOWED, "the kernel works on after its calls")
-            return
+            self._discard(result, Ruling(Verdict.DISALLOWED, WORKS_ON))
+        elif result.disturbed_by(anchor.overhead(touched)):
+            self._discard(result, DisturbedError(result))
+        elif exchange.spoiled:
+            self._spoil(seat, exchange, result)
+        elif reasons := seat.slowed_by():
+            self._cool_down(reasons, result)
+        else:
+            result.claimed = seat.claims_count
+            self._keep(result, exchange, anchor.overhead(touched), touched)
+            if copied is not None:
+                result.copying.append(anchor.overhead(copied))
+
+    def _keep(self, result: Round, exchange: Exchange, overhead: float, touched: Exchange) -> None:
         result.windows.append(exchange.window_ns)
         result.claims.append(exchange.reply.claimed_ns)
-        result.beside.append(anchor.overhead(touched))
+        result.beside.append(overhead)
         result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
         if not self.session.on_gpu:
             result.used.append(exchange.cpu_ns)
 
-    def _calibrate(self, seat: Seat, anchor: Seat) -> list[float]:
-        """The trusted candidate's overhead while the other one is still trusted, too."""
-        steady = []
-        for _ in range(CALIBRATIONS):
-            self._touch(seat)  # a window of its own between two, as it will be later
-            steady.append(anchor.overhead(self._touch(anchor)))
-        return steady
+    @staticmethod
+    def _discard(result: Round, why: Exception) -> None:
+        """Leave a call out beside which something worked; after too many there is an end."""
+        result.discarded += 1
+        if result.discarded > DISCARDS_MOST:
+            raise why
 
-    def _touch(self, seat: Seat) -> Exchange:
+    def _spoil(self, seat: Seat, exchange: Exchange, result: Round) -> None:
+        """Leave a call out; after some, time all of the round in the way that always works."""
+        result.discarded += 1
+        result.spoiled += 1
+        if result.spoiled > SPOILED_MOST:
+            seat.demote(exchange)
+            result.restart()
+
+    def _cool_down(self, reasons: tuple[str, ...], result: Round) -> None:
+        """Leave a call out during which the GPU protected itself."""
+        result.discarded += 1
+        self.session.slowed.update(reasons)
+        if self.session.slowed.total() > SLOWED_MOST:
+            raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
+
+    def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
+        """Both candidates' overhead in turns, while both are still trusted."""
+        for _ in range(CALIBRATIONS):
+            result.own.append(seat.overhead(self._touch(seat)))
+            result.steady.append(anchor.overhead(self._touch(anchor)))
+
+    def _touch(self, seat: Seat, operation: Operation = Operation.TOUCH) -> Exchange:
         self._flush()
-        return seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
+        return seat.call(operation, self.fixed, self.expected, self.deadline)
 
     def _call(self, seat: Seat) -> Exchange:
         data = self._fresh_input()
         with self.session.lasting("run"):
             self._flush()
             exchange = seat.call(Operation.RUN, data, self.expected, self.deadline)
-        verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
+        if not exchange.moved:  # else there is nothing of it to see, and it does not count
+            verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange
 
     def _flush(self) -> None:
@@ -212,33 +293,3 @@ class Stopwatch:
         seed = seed_of(self.session.nonce, self.workload, self.index)
         with self.session.lasting("inputs"):
             return self.session.code.generate(self.workload, seed)
-
-
-def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
-    """One warm, checked call under the profiler in a fresh candidate."""
-    data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
-    expected = session.code.expected(data)
-    with take_seat(session, planned(data), expected) as seat:
-        seat.build(deadline)
-        for _ in range(WARM_UPS):
-            seat.call(Operation.RUN, data, expected, deadline)
-        exchange = seat.call(Operation.PROFILE, data, expected, deadline)
-        verify(seat, data, exchange.reply, expected, deadline=deadline)
-
-
-def verify(
-    seat: Seat, data: object, reply: Reply, expected: Node | None, *, deadline: Deadline
-) -> None:
-    """Refuse a wrong output, or an input that was changed where the task does not allow it.
-
-    The check comes last: only then must everything be read, and only it may change `data`.
-    """
-    session = seat.session
-    with session.lasting("check"):
-        output = seat.fetch(reply, expected, deadline)
-        if not session.request.task.mutates_inputs:
-            seat.refuse_changes(data, reply)
-        seat.handle.confirm_stood(deadline)
-        wrong = session.code.refusal(data, output, expected)
-        if wrong:
-            raise Ruling(Verdict.WRONG_ANSWER, wrong)

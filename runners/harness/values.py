@@ -5,10 +5,10 @@ Both sides speak these; what comes from a candidate is validated here and nowher
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import torch
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from runners.contract.wire import Wire
 
@@ -40,6 +40,12 @@ class TensorNode(Wire):
     offset: Index | None = None
     address: Index = 0
     device: Annotated[str, Field(max_length=16)] = "cpu"
+
+    @model_validator(mode="after")
+    def _one_stride_an_extent(self) -> Self:
+        if len(self.shape) != len(self.stride):
+            raise ValueError("as many strides as extents are needed")
+        return self
 
     @property
     def span(self) -> int:
@@ -195,6 +201,21 @@ def leaves(value: object) -> tuple[torch.Tensor, ...]:
     if isinstance(value, dict):
         return tuple(found for item in value.values() for found in leaves(item))
     return ()
+
+
+def replaced(node: Node, replace: Callable[[TensorNode], TensorNode]) -> Node:
+    """The same structure with other tensors in it."""
+    match node:
+        case TensorNode():
+            return replace(node)
+        case SequenceNode():
+            items = tuple(replaced(item, replace) for item in node.items)
+            return node.model_copy(update={"items": items})
+        case DictNode():
+            pairs = tuple((key, replaced(item, replace)) for key, item in node.items)
+            return node.model_copy(update={"items": pairs})
+        case FloatNode() | ScalarNode():
+            return node
 
 
 def clone(value: Any) -> Any:  # noqa: ANN401 - as the value came

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.kernelbot import DOUBLES, PLAIN_EVAL
 from tests.e2e.command import IDENTITY, Podium, fresh
 from tests.e2e.command import served as running
 
@@ -243,3 +244,37 @@ def test_the_real_runner_judges_a_right_and_a_wrong_kernel(tmp_path: Path) -> No
     wrong = podium("judge", IDENTITY, solutions / "wrong" / "syntax_error.py")
     assert wrong.returncode == 1
     assert "build failed" in wrong.stdout
+
+
+TASK_OF_ITS_OWN = """\
+files:
+  - {name: submission.py, source: "@SUBMISSION@"}
+  - {name: eval.py, source: eval.py}
+lang: py
+description: "# Doubles"
+tests: [{size: 3, seed: 1}]
+benchmarks: [{size: 5, seed: 2}]
+test_timeout: 30
+benchmark_timeout: 30
+ranked_timeout: 30
+"""
+
+
+@pytest.mark.slow
+def test_a_board_that_the_tasks_own_evaluation_judges_ranks_and_says_so() -> None:
+    with fresh() as podium:
+        own = podium.folder / "doubles"
+        own.mkdir()
+        (own / "task.yml").write_text(TASK_OF_ITS_OWN)
+        (own / "eval.py").write_text(PLAIN_EVAL)
+        local = {"PODIUM_RUNNERS": "local"}
+        published = podium("task", "publish", own, "--unchecked", **local)
+        assert published.returncode == 0, published.stderr
+        kernel = podium.file("k.py", DOUBLES)
+        done = podium("submit", kernel, "--leaderboard", "doubles", "--as", "ada", **local)
+        assert done.returncode == 0, done.stderr
+        assert "in-process timing" in done.stdout
+        [board] = json.loads(podium("show", "doubles", "--json").stdout)
+        assert [entry["time_ns"] for entry in board["entries"]] == [5e3]
+        assert board["timing"] == "in-process"
+        assert "in-process timing" in podium("show", "doubles").stdout

@@ -11,7 +11,7 @@ from bot.services.history import HistoryEntry
 from bot.services.release import Released
 from bot.services.standings import BoardStandings
 from bot.services.status import JobStatus, SubmissionStatus
-from runners.contract.evaluation import CaseResult, Evaluation
+from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import TaskDefinition
 
 Json = dict[str, object]
@@ -63,6 +63,7 @@ def standings_json(leaderboard: BoardStandings) -> Json:
         "version_note": leaderboard.note,
         "deadline": None if deadline is None else deadline.isoformat(),
         "speed_of_light_ns": leaderboard.speed_of_light_ns,
+        "timing": (Timing.IN_PROCESS if leaderboard.in_process else Timing.OUTSIDE).value,
         "reference": _reference_json(leaderboard.reference),
         "reference_failure": leaderboard.reference_failure,
         "entries": [_entry_json(entry, leaderboard.reference) for entry in leaderboard.entries],

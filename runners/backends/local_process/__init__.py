@@ -39,8 +39,8 @@ def _slots(kind: str, count: int, found: tuple[Gpu, ...], walls: Walls) -> tuple
                 f"{count} slots of {CPU} are asked for; a machine runs one evaluation at a time "
                 "on its CPU, because two would disturb each other's times"
             )
-        return (Slot(CPU, None, walls),)
+        return (Slot(CPU, (), walls),)
     gpus = [gpu for gpu in found if gpu.kind == kind]
     if not 1 <= count <= len(gpus):
         raise RunnerError(f"{count} slots of {kind} are asked for; this machine has {len(gpus)}")
-    return tuple(Slot(kind, gpu, walls) for gpu in gpus[:count])
+    return tuple(Slot(kind, (gpu,), walls) for gpu in gpus[:count])

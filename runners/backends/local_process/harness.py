@@ -49,21 +49,21 @@ class Walls:
     """Folders that no submission may see, wherever they lie."""
 
 
-def command(gpu: Gpu | None, walls: Walls) -> list[str]:
+def command(gpus: tuple[Gpu, ...], walls: Walls) -> list[str]:
     """How a harness is started."""
     line = [sys.executable, "-m", "runners.harness", "--serve"]
-    line += ["--gpu-index", str(gpu.index)] if gpu else []
+    line += ["--gpu-index", str(gpus[0].index)] if gpus else []
     line += [word for folder in walls.hidden for word in ("--hide", str(folder.resolve()))]
     return [*line, "--strict"] if walls.strict else line
 
 
-def environment(gpu: Gpu | None) -> dict[str, str]:
+def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
     """The whole environment of a harness: nothing of ours is passed on."""
     return {
         "PATH": _SEARCH_PATH,
         "LANG": "C.UTF-8",
         "HOME": tempfile.gettempdir(),
-        "CUDA_VISIBLE_DEVICES": gpu.handle if gpu else "",
+        "CUDA_VISIBLE_DEVICES": ",".join(gpu.handle for gpu in gpus),
     }
 
 
@@ -182,16 +182,16 @@ class Harness:
         await asyncio.wait({self._listener})
 
 
-async def start_harness(gpu: Gpu | None, walls: Walls) -> Harness:
+async def start_harness(gpus: tuple[Gpu, ...], walls: Walls) -> Harness:
     """Start a harness in a session of its own and wait until it is ready."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *command(gpu, walls),
+            *command(gpus, walls),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
             limit=LINE_MAX,
-            env=environment(gpu),
+            env=environment(gpus),
             cwd=_ROOT,
             start_new_session=True,
         )

@@ -1,6 +1,7 @@
 """The CUDA driver through ctypes, and raw device memory as tensors."""
 
 import ctypes
+import functools
 
 import torch
 
@@ -11,6 +12,7 @@ class DriverError(Exception):
     """A call of the CUDA driver failed."""
 
 
+@functools.cache
 def driver() -> ctypes.CDLL:
     """The driver's library, which every process with a CUDA context has loaded."""
     return ctypes.CDLL("libcuda.so.1")
@@ -20,6 +22,25 @@ def check(status: int, call: str) -> None:
     """Raise DriverError when a call did not succeed."""
     if status != 0:
         raise DriverError(f"{call} failed with CUDA error {status}")
+
+
+def await_word(address: int, value: int) -> None:
+    """Have the default stream wait, on the device, until a word of memory has reached a value.
+
+    Source: CUDA driver API, chapter "Stream Memory Operations"; the comparison is cyclic.
+    """
+    waiting = driver().cuStreamWaitValue32_v2(
+        ctypes.c_void_p(0), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
+    )
+    check(waiting, "cuStreamWaitValue32")
+
+
+def write_word(address: int, value: int, stream: int = 0) -> None:
+    """Have a stream, by default the default one, write a word when its earlier work is done."""
+    written = driver().cuStreamWriteValue32_v2(
+        ctypes.c_void_p(stream), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
+    )
+    check(written, "cuStreamWriteValue32")
 
 
 class _Bytes:

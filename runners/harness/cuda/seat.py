@@ -1,9 +1,9 @@
 """A candidate at work on the GPU: judge-owned device buffers, flushed and poisoned by the judge."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import torch
 from typing_extensions import override
@@ -11,11 +11,13 @@ from typing_extensions import override
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, Layout, Plan, lay_out
 from runners.harness.channel import DeviceFds, Operation, Order, Reply, encode
-from runners.harness.cuda.driver import DriverError, typed_view
+from runners.harness.cuda.buffers import Buffers, device_bytes, on_device
+from runners.harness.cuda.driver import typed_view
+from runners.harness.cuda.gate import Crossing, Gate
 from runners.harness.cuda.pinned import HostBuffer
-from runners.harness.cuda.vmm import DeviceBuffer
+from runners.harness.cuda.readings import first_gpu
 from runners.harness.deadline import Deadline
-from runners.harness.exchange import Exchange, Window
+from runners.harness.exchange import Exchange
 from runners.harness.handle import Handle
 from runners.harness.integrity import Changes, refuse_changed
 from runners.harness.process import UnreadableError
@@ -28,157 +30,236 @@ from runners.harness.values import (
     TensorNode,
     UndescribableError,
     describe,
+    difference,
     leaves,
+    replaced,
     restore,
     tensors,
 )
 
 POISON = 0xFF
 """Fills every output byte before a call: NaN in floating types, never a right answer by luck."""
-SPARE = 64 << 20
-"""Bytes of output room beyond twice the input, where no reference tells the output's size."""
-
-
-@dataclass(slots=True)
-class Buffers:
-    """What judge and candidate share on the device, and what the judge keeps to itself."""
-
-    input: DeviceBuffer | HostBuffer
-    staging: torch.Tensor
-    """The judge's own copy of the next input, always at one place, since that matters for time."""
-    output: DeviceBuffer | HostBuffer
-    snapshot: torch.Tensor
-    """The judge's own copy of the output buffer, taken before the window closes."""
-    flush: torch.Tensor
-
-    @classmethod
-    def create(cls, room: Plan, expected: Node | None) -> Self:
-        """Buffers for inputs like `room`; the flush is twice as large as the L2 cache."""
-        wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
-        cache = torch.cuda.get_device_properties(0).L2_cache_size
-        inputs, output = share(max(1, room.device_size), max(1, wanted))
-        return cls(
-            input=inputs,
-            staging=torch.empty_like(inputs.bytes),
-            output=output,
-            snapshot=torch.empty_like(output.bytes),
-            flush=torch.empty(2 * cache, dtype=torch.uint8, device="cuda"),
-        )
-
-    def close(self) -> None:
-        """Free the shared memory."""
-        self.input.close()
-        self.output.close()
-
-
-def share(*sizes: int) -> list[DeviceBuffer] | list[HostBuffer]:
-    """Shared buffers of these sizes: on the device, or in pinned host memory where it refuses."""
-    torch.cuda.init()  # type: ignore[no-untyped-call]
-    torch.zeros(1, device="cuda")  # makes the context
-    made: list[DeviceBuffer] = []
-    try:
-        for size in sizes:
-            made.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be known
-    except (DriverError, AttributeError):
-        for each in made:
-            each.close()
-        return [HostBuffer.create(size) for size in sizes]
-    return made
-
-
-def device_bytes(node: Node) -> int:
-    """Bytes of device memory up to the end of a laid out structure."""
-    return max((each.reach + (each.offset or 0) for each in on_device(node)), default=0)
-
-
-def on_device(node: Node) -> list[TensorNode]:
-    """The tensors of a structure that lie on the GPU."""
-    return [each for each in tensors(node) if each.device == "cuda"]
+PATIENCE_S = 0.1
+"""How long a candidate may take to queue its call; who waits for the GPU in it takes for ever."""
+REHEARSALS = 2
+"""Untimed calls ahead of their input: the first one shows where the output lies, the second one
+whether it lies there again."""
 
 
 class DeviceSeat(Seat):
-    """A candidate whose inputs and outputs lie in buffers that the judge owns."""
+    """A candidate whose inputs and outputs lie in memory that the judge owns."""
 
     def __init__(self, session: Session, handle: Handle, arena: Arena, buffers: Buffers) -> None:
         super().__init__(session, handle, arena)
         self.buffers = buffers
+        self.gate = Gate(buffers.words, arena.words)
+        self.device_base = handle.welcome.device_address
+        self.landed: Node | None = None
+        self.copied = True
+        self.snapshots: list[torch.Tensor] = []
+        self.of: Node | None = None
 
     @override
     def call(
         self, operation: Operation, value: object, expected: Node | None, deadline: Deadline
     ) -> Exchange:
         plan = self._plan(value)
-        if plan.device_size > self.buffers.input.size:
+        if plan.device_size > self.buffers.output_at:
             raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
-        self.arena.write(plan.node, value)
-        if expected is None and operation is not Operation.TOUCH:
+        trusted = operation in (Operation.TOUCH, Operation.COPY)
+        if expected is None and not trusted:
             expected = self._discover(plan, value, deadline)
-        self.wanted = expected
+        at_rest = expected and self._at_landing(expected)
+        self.wanted = at_rest if trusted or self.copies else self.landed or at_rest
+        # A kernel may need what of its input lies on the host; who stands in for one does not.
+        too_soon = not trusted and self.ahead and _partly_hosted(plan.node)
+        ahead = trusted or (self.ahead and not too_soon)
+        exchange = self._cross(operation, plan, value, deadline, ahead=ahead)
+        if trusted:
+            return exchange
+        return self._settled(replace(exchange, late=exchange.late or too_soon), at_rest)
+
+    def _cross(
+        self, operation: Operation, plan: Plan, value: object, deadline: Deadline, *, ahead: bool
+    ) -> Exchange:
+        """One order through the gate."""
         self._prepare(plan.node, value)
-        order = Order(operation=operation, value=plan.node, output=self.wanted)
-        window = Window(open=self._reveal, close=self._capture)
-        return self.handle.race(self._packed(order), deadline, window, self.arena.words)
+
+        def reveal() -> None:
+            self.arena.write(plan.node, value)
+            self.buffers.reveal()
+
+        order = Order(operation=operation, value=plan.node, output=self.wanted, ahead=ahead)
+        patience_s = PATIENCE_S if ahead else deadline.remaining
+        crossing = Crossing(self.gate, patience_s, reveal, self._capture)
+        try:
+            return self.handle.race(self._packed(order), deadline, crossing)
+        except BaseException:
+            self.gate.abort()
+            raise
+
+    def _settled(self, exchange: Exchange, at_rest: Node | None) -> Exchange:
+        """Note where the output lay, for the next call; and whether this one captured it."""
+        self.buffers.refuse_hoard()
+        places = self._landing(exchange.reply.output, at_rest)
+        self.copied = places is None or places != self.wanted
+        moved = self.copied and self.wanted != at_rest
+        self.landed = places if self.ahead else None
+        return replace(exchange, moved=moved)
+
+    def _landing(self, output: Node | None, at_rest: Node | None) -> Node | None:
+        """Where the next output can be captured without a copy; None when only a copy will do.
+
+        Nothing else may be told by it than where: the structure is the right one, and all of it
+        together is no more than a copy.
+        """
+        places = output and self._in_memory(output)
+        if places is None or at_rest is None or difference(at_rest, places):
+            return None
+        room = self.buffers.pool_at - self.buffers.output_at
+        return places if sum(each.reach for each in on_device(places)) <= room else None
+
+    def _in_memory(self, output: Node) -> Node | None:
+        """The places of an output that lies wholly in the shared memory; None when it does not."""
+        found = self.buffers.memory
+        if isinstance(found, HostBuffer):
+            return None
+
+        def place(node: TensorNode) -> TensorNode:
+            offset = node.address - self.device_base
+            if node.device != "cuda" or not 0 <= offset <= found.size - node.reach:
+                raise UnreadableError("elsewhere")
+            if offset % node.itemsize:
+                raise UnreadableError("askew")
+            return node.model_copy(update={"offset": offset, "address": 0})
+
+        try:
+            return replaced(output, place)
+        except (UnreadableError, KeyError):  # a type without a name has no size
+            return None
+
+    @property
+    @override
+    def claims_count(self) -> bool:
+        """Who copies its output could leave that out and work in its stead.
+
+        So its copy counts as its time, save where there is no other way.
+        """
+        return self.ahead and (not self.copies or self._remote)
+
+    @property
+    @override
+    def copies_count(self) -> bool:
+        return self.ahead and self._remote
+
+    @property
+    def _remote(self) -> bool:
+        return isinstance(self.buffers.memory, HostBuffer)
+
+    @override
+    def build(self, deadline: Deadline) -> None:
+        super().build(deadline)
+        self.buffers.refuse_hoard()
+
+    @override
+    def slowed_by(self) -> tuple[str, ...]:
+        return first_gpu().slowed_by()
+
+    @override
+    def rehearse(self, call: Callable[[], Exchange]) -> None:
+        self.ahead, self.copies = True, False
+        for _ in range(REHEARSALS):
+            exchange = call()
+            if exchange.late:
+                self.ahead, self.landed, self.copies = False, None, True
+                return
+        self.copies = self.copied
+
+    @override
+    def demote(self, exchange: Exchange) -> None:
+        self.ahead = self.ahead and not exchange.late
+        self.landed, self.copies = None, True
+
+    def _at_landing(self, expected: Node) -> Node:
+        """The structure in the room for copied outputs."""
+
+        def shifted(node: TensorNode) -> TensorNode:
+            if node.device != "cuda":
+                return node
+            offset = (node.offset or 0) + self.buffers.output_at
+            return node.model_copy(update={"offset": offset})
+
+        return replaced(expected, shifted)
 
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Without a reference output, one untimed call tells the structure of this one."""
-        self._prepare(plan.node, value)
-        order = Order(operation=Operation.RUN, value=plan.node)
-        window = Window(open=self._reveal, close=self._capture)
-        exchange = self.handle.race(self._packed(order), deadline, window, self.arena.words)
+        self.wanted = None
+        exchange = self._cross(Operation.RUN, plan, value, deadline, ahead=False)
         if exchange.reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
         try:
             wanted = replan(exchange.reply.output)
-            encode(order.model_copy(update={"operation": Operation.PROFILE, "output": wanted}))
+            encode(Order(operation=Operation.PROFILE, value=plan.node, output=wanted))
         except (UnreadableError, UndescribableError, ValueError, RuntimeError) as error:
             raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
-        if device_bytes(wanted) > self.buffers.output.size:
+        if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
             raise Ruling(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
+        self.discovered = wanted
         return wanted
 
     def _prepare(self, node: Node, value: object) -> None:
         for place, tensor in zip(tensors(node), leaves(value), strict=True):
             if place.device == "cuda":
                 typed_view(self.buffers.staging, place).copy_(tensor)
-        self.buffers.output.bytes.fill_(POISON)
+        if self.wanted != self.of:
+            nodes = on_device(self.wanted) if self.wanted is not None else []
+            self.snapshots = [
+                torch.empty(each.reach, dtype=torch.uint8, device="cuda") for each in nodes
+            ]
+            self.of = self.wanted
+            self._capture()  # loads what it is made of
+        for there in self._places():
+            there.fill_(POISON)
         torch.cuda.synchronize()
 
-    def _reveal(self) -> None:
-        self.buffers.input.bytes.copy_(self.buffers.staging)
-        self.buffers.flush.add_(1)
-        torch.cuda.synchronize()
+    def _places(self) -> Iterator[torch.Tensor]:
+        """The bytes of every output, where it is wanted."""
+        for each in on_device(self.wanted) if self.wanted is not None else []:
+            offset = each.offset or 0
+            yield self.buffers.memory.bytes[offset : offset + each.reach]
 
     def _capture(self) -> None:
-        self.buffers.snapshot.copy_(self.buffers.output.bytes)
-        torch.cuda.synchronize()
+        for snapshot, there in zip(self.snapshots, self._places(), strict=True):
+            snapshot.copy_(there)
 
     @override
     def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:
         if self.wanted is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
-        self._places = iter(tensors(self.wanted))
+        self._captured = iter(self.snapshots)
+        self._places_wanted = iter(tensors(self.wanted))
         return super().fetch(reply, self.wanted, deadline)
 
     @override
     def _read(self, node: TensorNode, room: int) -> torch.Tensor:
-        place = next(self._places)  # of the same structure, else it would not be read
+        place = next(self._places_wanted)  # of the same structure, else it would not be read
         if node.device == "cpu":
             return self.handle.process.read(node, room)
-        return typed_view(self.buffers.snapshot, place)
-
-    @override
-    def overhead(self, exchange: Exchange) -> float:
-        return float(exchange.window_ns)
+        return typed_view(next(self._captured), place.model_copy(update={"offset": 0}))
 
     @override
     def refuse_changes(self, data: object, reply: Reply) -> None:
-        if reply.output is None or isinstance(self.buffers.input, HostBuffer):
+        if reply.output is None or isinstance(self.buffers.memory, HostBuffer):
             return  # from pinned memory the kernel got a copy of its own
         plan = lay_out(data)
-        found = [typed_view(self.buffers.input.bytes, each) for each in on_device(plan.node)]
+        found = [typed_view(self.buffers.memory.bytes, each) for each in on_device(plan.node)]
         wanted = [typed_view(self.buffers.staging, each) for each in on_device(plan.node)]
         pairs = Changes(on_device(plan.node), found, wanted)
-        refuse_changed(pairs, self.handle.welcome.input_address, reply.output)
+        refuse_changed(pairs, self.device_base, reply.output)
+
+
+def _partly_hosted(node: Node) -> bool:
+    return any(each.device == "cpu" and each.span for each in tensors(node))
 
 
 def replan(node: Node) -> Node:
@@ -195,18 +276,24 @@ def replan(node: Node) -> Node:
 
 
 @contextmanager
-def device_seat(session: Session, room: Plan, expected: Node | None) -> Iterator[DeviceSeat]:
-    """A fresh candidate on the GPU."""
-    buffers = Buffers.create(room, expected)
-    fds = [buffers.input.fd, buffers.output.fd]
+def device_start(
+    session: Session, room: Plan, expected: Node | None
+) -> Iterator[Callable[[], DeviceSeat]]:
+    """A fresh candidate on the GPU, which starts; gives what waits for it and seats it."""
+    with session.lasting("memory"):
+        buffers = Buffers.create(room, expected)
+    fds = [buffers.memory.fd, buffers.words.fd]
     shared = DeviceFds(
-        transport=buffers.input.transport,
-        input_size=buffers.input.size,
-        output_size=buffers.output.size,
+        transport=buffers.memory.transport,
+        size=buffers.memory.size,
+        output_at=buffers.output_at,
+        pool_at=buffers.pool_at,
+        words_size=buffers.words.size,
     )
     session.transport = shared.transport
     try:
         with host_arena(session, room) as arena, enlisted(session, arena, fds, shared) as handle:
-            yield DeviceSeat(session, handle, arena, buffers)
+            yield lambda: DeviceSeat(session, handle, arena, buffers)
     finally:
-        buffers.close()
+        with session.lasting("memory"):
+            buffers.close()

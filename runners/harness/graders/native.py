@@ -1,82 +1,107 @@
 """Our own judge: tests in one candidate, then timed rounds in fresh ones."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from pathlib import Path
 
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
-from runners.contract.task import Mode, Workload
+from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan
 from runners.harness.channel import Operation
-from runners.harness.correctness import planned, public_seed
+from runners.harness.correctness import TaskCode, planned, public_seed
 from runners.harness.deadline import Deadline
+from runners.harness.grade import STAGES, Grade, skipped
+from runners.harness.profiling import profile
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
-from runners.harness.timing import Allowance, Stopwatch, profile, verify
+from runners.harness.timing import Allowance, Stopwatch
 from runners.harness.values import ScalarNode
-
-STAGES = {
-    CaseKind.TEST: Stage.TEST,
-    CaseKind.BENCHMARK: Stage.TIMING,
-    CaseKind.PROFILE: Stage.TIMING,
-}
-"""The stage in which a case of each kind can fail."""
+from runners.harness.verification import verify
 
 
-@dataclass(slots=True)
-class Grade:
-    """What grading found: the verdict, where it fell, and every case."""
-
-    verdict: Verdict = Verdict.PASSED
-    stage: Stage | None = None
-    message: str = ""
-    cases: list[CaseResult] = field(default_factory=list)
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing has failed so far."""
-        return self.verdict is Verdict.PASSED
-
-    def fail(self, stage: Stage, ruling: Ruling) -> None:
-        """Note where and how the evaluation ended."""
-        self.verdict, self.message = ruling.verdict, ruling.message
-        self.stage = ruling.stage or stage
+def task_code(folder: Path, task: TaskDefinition) -> TaskCode | None:
+    """The task's reference, loaded into the judge."""
+    if task.multi_gpu:
+        raise Ruling(
+            Verdict.TASK_ERROR, "grader 'native' judges on one GPU; this task needs 'popcorn'"
+        )
+    return TaskCode(folder, task)
 
 
 def grade(session: Session) -> Grade:
     """Run the cases that the request's mode asks for, until one fails."""
     task, mode = session.request.task, session.request.mode
     result = Grade()
-    if mode in (Mode.TEST, Mode.RANKED):
-        _run_tests(session, result)
-    _run_benchmarks(session, result, task.timed(mode))
+    tests = task.tests if mode in (Mode.TEST, Mode.RANKED) else ()
+    timed = _Timed(task.timed(mode), task.timeout_s(mode))
+    if tests or timed.workloads:
+        _first_candidate(session, result, tests, timed)
+    _run_benchmarks(session, result, timed)
     if mode is Mode.PROFILE:
         _profile(session, result)
     return result
 
 
-def _run_tests(session: Session, result: Grade) -> None:
-    tests = session.request.task.tests
+class _Timed:
+    """The workloads to be timed, their common deadline, and what fell before they were."""
+
+    def __init__(self, workloads: tuple[Workload, ...], seconds: float) -> None:
+        self.workloads = workloads
+        self.seconds = seconds
+        self.deadline = Deadline.after(seconds)
+        self.fallen: dict[int, Ruling] = {}
+
+    def begin(self) -> None:
+        """From now on the time counts."""
+        self.deadline = Deadline.after(self.seconds)
+
+
+def _first_candidate(
+    session: Session, result: Grade, tests: tuple[Workload, ...], timed: _Timed
+) -> None:
+    """Build and test; then rehearse the timed workloads, so that later candidates need not compile.
+
+    It sees public inputs only, for what it compiled is handed on to those which see secret ones.
+    """
     deadline = Deadline.after(session.request.task.test_timeout)
-    with take_seat(session, _room(session, tests), None) as seat:
-        if _build(session, seat, result, deadline):
-            for number, workload in enumerate(tests, 1):
-                step = _test(session, seat, workload, deadline)
-                _case(result, CaseKind.TEST, workload, step)
-                session.tell(Stage.TEST, number, len(tests))
-        else:
-            result.cases += [_skipped(CaseKind.TEST, workload) for workload in tests]
+    with take_seat(session, _room(session, (*tests, *timed.workloads)), None) as seat:
+        if not _build(session, seat, result, deadline):
+            result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
+            return
+        for number, workload in enumerate(tests, 1):
+            _case(result, CaseKind.TEST, workload, _test(session, seat, workload, deadline))
+            session.tell(Stage.TEST, number, len(tests))
+        timed.begin()
+        if result.passed and timed.workloads:
+            with session.lasting("rehearse"):
+                _rehearse(session, seat, timed)
+    session.builds.seal()
 
 
-def _room(session: Session, tests: tuple[Workload, ...]) -> Plan:
-    """Room for the largest test; on the CPU, where an arena is sparse, none need be measured."""
+def _rehearse(session: Session, seat: Seat, timed: _Timed) -> None:
+    for number, workload in enumerate(timed.workloads):
+        try:
+            data = session.code.generate(workload, public_seed(session.request.task, workload))
+            expected = session.code.expected(data)
+            seat.call(Operation.RUN, data, expected, timed.deadline)
+        except Ruling as ruling:
+            timed.fallen[number] = ruling
+            return
+    with suppress(Ruling):  # then every candidate compiles for itself
+        seat.pack(timed.deadline)
+        session.builds.packed = True
+
+
+def _room(session: Session, workloads: tuple[Workload, ...]) -> Plan:
+    """Room for the largest input; on the CPU, where an arena is sparse, none need be measured."""
     none = Plan(ScalarNode(), 0, 0)
     if not session.on_gpu:
         return none
     task = session.request.task
-    plans = (planned(session.code.generate(each, public_seed(task, each))) for each in tests)
+    plans = (planned(session.code.generate(each, public_seed(task, each))) for each in workloads)
     return max(plans, key=lambda plan: plan.device_size, default=none)
 
 
@@ -104,8 +129,8 @@ def _test(
     return step
 
 
-def _run_benchmarks(session: Session, result: Grade, workloads: tuple[Workload, ...]) -> None:
-    deadline = Deadline.after(session.request.task.timeout_s(session.request.mode))
+def _run_benchmarks(session: Session, result: Grade, plan: _Timed) -> None:
+    deadline, workloads = plan.deadline, plan.workloads
     cap = session.request.round_policy.looks[-1]
     for number, workload in enumerate(workloads):
 
@@ -115,8 +140,11 @@ def _run_benchmarks(session: Session, result: Grade, workloads: tuple[Workload, 
         def step(
             timed: Workload = workload,
             left: int = len(workloads) - number,
+            number: int = number,
             report: Callable[[int], None] = report,
         ) -> Measurement:
+            if number in plan.fallen:
+                raise plan.fallen[number]
             share = Deadline.after(deadline.remaining / left)
             return Stopwatch(session, timed, Allowance(deadline, share), report).measure()
 
@@ -142,7 +170,7 @@ def _case(
     step: Callable[[], Measurement | None],
 ) -> None:
     if not result.passed:
-        result.cases.append(_skipped(kind, workload))
+        result.cases.append(skipped(kind, workload))
         return
     status, message, measured = CaseStatus.PASSED, "", None
     try:
@@ -155,7 +183,3 @@ def _case(
             spec=workload.spec, kind=kind, status=status, message=message, measurement=measured
         )
     )
-
-
-def _skipped(kind: CaseKind, workload: Workload) -> CaseResult:
-    return CaseResult(spec=workload.spec, kind=kind, status=CaseStatus.SKIPPED)

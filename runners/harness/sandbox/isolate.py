@@ -14,11 +14,13 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
+from runners.harness import builds
 from runners.harness.sandbox import kernel, landlock, seccomp, view
 from runners.harness.sandbox.layers import Layers
 
@@ -44,6 +46,19 @@ def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: 
     namespace knows it; then the intermediate ends. Gives the active layers, and for every
     missing one the reason.
     """
+    layers, job = move_in(limits, announce, keep_fds=keep_fds, gpu=gpu)
+    take_rights_away(layers, limits, Walls(job, gpu=gpu))
+    return tuple(layers.active), layers.missing
+
+
+def move_in(
+    limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool
+) -> tuple[Layers, str]:
+    """The first half of `enter`: everything new is there, and no right is given up yet.
+
+    Gives the layers so far and the work folder. No submitted code may run in this process before
+    `take_rights_away`.
+    """
     layers = Layers()
     as_root = os.getuid() == 0
     if as_root:
@@ -60,8 +75,7 @@ def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: 
     job = view.enter_job(own_view=IsolationLayer.FILESYSTEM in layers.active)
     _clean_environment(job)
     _close_others(keep_fds)
-    _take_rights_away(layers, limits, job, gpu=gpu)
-    return tuple(layers.active), layers.missing
+    return layers, job
 
 
 def build_view(scratch_bytes: int, *, gpu: bool) -> None:
@@ -125,6 +139,7 @@ def _clean_environment(job: str) -> None:
         }
     )
     os.environ.update(kept)
+    os.environ.update(builds.environment(Path(job)))
     tempfile.tempdir = None  # what it remembers is another process's
 
 
@@ -136,13 +151,30 @@ def _close_others(keep: frozenset[int]) -> None:
         start = descriptor + 1
 
 
-def _take_rights_away(layers: Layers, limits: Limits, job: str, *, gpu: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """What stays within reach of a process that has given up its rights."""
+
+    job: str
+    gpu: bool
+    readable: tuple[str, ...] = ()
+    """Folders to be read beside those of the view, where there is no view of one's own."""
+    tcp: bool = False
+    """Whether TCP is left to it, for processes that talk over their own loopback interface."""
+
+
+def take_rights_away(layers: Layers, limits: Limits, walls: Walls) -> None:
+    """The second half of `enter`: what is given up here never comes back, not by `exec` either."""
+    job, gpu = walls.job, walls.gpu
     layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))
     layers.attempt(CAPABILITIES, kernel.drop_capabilities)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     readable, writable = _paths(job)
-    layers.attempt(IsolationLayer.LANDLOCK, lambda: landlock.restrict(readable, writable))
+    readable += walls.readable
+    layers.attempt(
+        IsolationLayer.LANDLOCK, lambda: landlock.restrict(readable, writable, tcp=walls.tcp)
+    )
     layers.attempt(IsolationLayer.SECCOMP, lambda: seccomp.install(gpu=gpu))
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
 

@@ -1,7 +1,9 @@
 """The few system calls that Python's library does not offer, raising OSError like the rest."""
 
 import ctypes
+import fcntl
 import os
+import socket
 import struct
 from pathlib import Path
 
@@ -39,6 +41,7 @@ _LANDLOCK_VERSION = 1
 _LANDLOCK_PATH_BENEATH = 1
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _CAPABILITY_VERSION_3 = 0x20080522
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
 
 
 def _checked(result: int, what: str) -> int:
@@ -57,6 +60,12 @@ def prctl(option: int, first: int = 0, second: int = 0) -> None:
 def unshare(flags: int) -> None:
     """Move this process into new namespaces."""
     _checked(_LIBC.unshare(flags), "unshare")
+
+
+def raise_loopback() -> None:
+    """Switch on the loopback interface of this process's own network namespace."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 
 
 def mount(kind: str, target: str, flags: int, options: str = "") -> None:

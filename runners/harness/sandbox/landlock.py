@@ -16,21 +16,24 @@ _TCP_BIND_AND_CONNECT = 3
 _SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS = 3
 
 
-def attributes(version: int) -> bytes:
-    """Everything that this Landlock version can handle: files, TCP from 4, scopes from 6."""
+def attributes(version: int, *, tcp: bool = False) -> bytes:
+    """Everything that this Landlock version can handle: files, TCP from 4, scopes from 6.
+
+    With `tcp`, TCP is left alone: for processes that talk over their own loopback interface.
+    """
     rights = (1 << _BITS_BY_VERSION.get(version, 16)) - 1
     fields = [rights]
     if version >= 4:
-        fields.append(_TCP_BIND_AND_CONNECT)
+        fields.append(0 if tcp else _TCP_BIND_AND_CONNECT)
     if version >= 6:
         fields.append(_SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS)
     return struct.pack(f"={len(fields)}Q", *fields)
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str]) -> int:
+def restrict(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = False) -> int:
     """Allow only these paths from now on, and give the version in force; needs no_new_privs."""
     version = kernel.landlock_version()
-    handled = attributes(version)
+    handled = attributes(version, tcp=tcp)
     rights = int.from_bytes(handled[:8], "little")
     ruleset = kernel.landlock_ruleset(handled)
     try:

@@ -25,15 +25,26 @@ def memory_of_tree(pid: int) -> int:
     """
     tree = (pid, *descendants(pid))
     living = [thread for each in tree for thread in living_threads(each)[:1]]
-    if len(tree) == 1:
-        return sum(_sum_kib(f"/proc/{each}/status", _HELD) for each in living)
-    return sum(_sum_kib(f"/proc/{each}/smaps_rollup", _SHARED_OUT) for each in living)
+    return sum(held_by(each) if len(tree) == 1 else _share_of(each) for each in living)
+
+
+def held_by(thread: int) -> int:
+    """Bytes of memory that one process holds, what it shares with others included."""
+    return _sum_kib(f"/proc/{thread}/status", _HELD)
+
+
+def _share_of(thread: int) -> int:
+    """Without what it shares; of a process that lets nobody look into it, all that it holds."""
+    try:
+        return _sum_kib(f"/proc/{thread}/smaps_rollup", _SHARED_OUT)
+    except PermissionError:
+        return held_by(thread)
 
 
 def _sum_kib(path: str, fields: set[str]) -> int:
     try:
         lines = Path(path).read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
+    except (FileNotFoundError, ProcessLookupError):
         return 0  # it ended, or its memory is already gone
     words = (line.split() for line in lines)
     return sum(int(each[1]) for each in words if each and each[0] in fields) << 10
@@ -53,6 +64,12 @@ def kill_beneath(pid: int, within_s: float = KILL_S) -> bool:
     Beneath a process that adopts orphans nothing escapes by having its parent end.
     """
     return _hunt(lambda: descendants(pid), within_s)
+
+
+def kill_others(pid: int, spared: Iterable[int], within_s: float = KILL_S) -> bool:
+    """As `kill_beneath`, sparing these; for a process that knows what it had started before."""
+    kept = frozenset(spared)
+    return _hunt(lambda: tuple(each for each in descendants(pid) if each not in kept), within_s)
 
 
 def _hunt(listed: Callable[[], tuple[int, ...]], within_s: float) -> bool:

@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,8 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - mounted afresh for each sandbox
 EMPTY = ("/run", "/home", "/root")
 JOB = "/tmp/job"  # noqa: S108 - inside the sandbox's own scratch
+TASK = "/task"
+"""Where `place` shows files; nobody inside can rename what lies above it."""
 SHARED_JOB = "podium-job-"
 """How the work folders begin where `/tmp` is everybody's: each candidate has another one."""
 _BUILT_AT = "/tmp"  # noqa: S108 - only a place to mount the new root on
@@ -157,7 +159,7 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
     plain = kernel.MS_NOSUID | kernel.MS_NODEV
     root, scratch = _BUILT_AT, _BUILT_AT + SCRATCH[0]
     kernel.mount("tmpfs", root, plain, "size=1m,mode=755")
-    for folder in (*EMPTY, "/var", "/dev", *SCRATCH):
+    for folder in (*EMPTY, TASK, "/var", "/dev", *SCRATCH):
         Path(root + folder).mkdir(parents=True, exist_ok=True)
     options = f"size={scratch_bytes},nr_inodes={_MAX_FILES},mode=1777"
     kernel.mount("tmpfs", scratch, plain, options)
@@ -187,6 +189,33 @@ def mount_proc() -> None:
     """A fresh /proc, which shows the processes of this PID namespace only."""
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     kernel.mount("proc", "/proc", flags)
+
+
+def place(files: Mapping[str, str]) -> None:
+    """Show these files read-only at `TASK`, over what was shown there before, and stand there.
+
+    They belong to a mount that nobody can write, whoever owns it; needs a view of one's own.
+    """
+    kernel.mount("tmpfs", TASK, kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+    _write(files, TASK)
+    kernel.set_mount_attributes(TASK, kernel.MOUNT_ATTR_RDONLY, recursive=False)
+    os.chdir(TASK)
+
+
+def place_openly(files: Mapping[str, str], job: str) -> str:
+    """Write these files where this process has no view of its own, stand there, give the folder.
+
+    It lies beside the work folder, so that Landlock keeps it as it is; modes would not.
+    """
+    folder = tempfile.mkdtemp(prefix=SHARED_JOB, dir=Path(job).parent)
+    _write(files, folder)
+    os.chdir(folder)
+    return folder
+
+
+def _write(files: Mapping[str, str], folder: str) -> None:
+    for name, text in files.items():
+        Path(folder, name).write_text(text, encoding="utf-8")
 
 
 def enter_job(*, own_view: bool) -> str:

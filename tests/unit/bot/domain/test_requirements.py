@@ -3,9 +3,18 @@ import pytest
 from bot.domain.requirements import least_missing, missing, missing_for
 from bot.domain.solutions import Solution
 from runners.contract.evaluation import CPU, Isolation
-from runners.contract.task import Device, Grader, IsolationLayer, Language, TaskFormat
+from runners.contract.task import (
+    Device,
+    Grader,
+    IsolationLayer,
+    Language,
+    TaskFormat,
+    Workload,
+)
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_capabilities, make_task
+
+TWO_RANKS = (Workload(args={"size": 16, "world_size": 2}),)
 
 
 def test_a_plain_task_runs_on_a_plain_runner() -> None:
@@ -20,7 +29,7 @@ def test_a_plain_task_runs_on_a_plain_runner() -> None:
         ({"format": TaskFormat.KERNELBENCH}, "task format kernelbench"),
         ({"libraries": ("cutlass",)}, "library cutlass"),
         ({"isolation": (IsolationLayer.SECCOMP,)}, "isolation layer seccomp"),
-        ({"multi_gpu": True}, "several GPUs at once"),
+        ({"multi_gpu": True, "tests": TWO_RANKS}, "2 GPUs at once"),
         ({"device": Device.CUDA}, "the device cuda"),
     ],
 )
@@ -35,7 +44,7 @@ def test_a_runner_that_offers_everything_lacks_nothing() -> None:
         graders=tuple(Grader),
         formats=tuple(TaskFormat),
         libraries=("cutlass",),
-        multi_gpu=True,
+        at_once={"H100": 2},
         isolation=Isolation(outer="none", layers=("seccomp",)),
     )
     task = make_task(
@@ -44,6 +53,7 @@ def test_a_runner_that_offers_everything_lacks_nothing() -> None:
         libraries=("cutlass",),
         isolation=(IsolationLayer.SECCOMP,),
         multi_gpu=True,
+        tests=TWO_RANKS,
         device=Device.CUDA,
     )
     assert missing(rich, task, "H100") == ()

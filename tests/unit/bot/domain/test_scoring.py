@@ -45,10 +45,14 @@ def test_geom_combines_relative_half_widths() -> None:
 
 
 def test_a_workload_below_its_floor_counts_as_its_floor() -> None:
-    task = make_task(ranking_by=RankingBy.MEAN)
-    floors = {"size: 0": 20.0, "size: 1": 5.0}
-    value = score(task, timed((10, 0), (30, 0)), floors)
-    assert value == ScoreValue(25, 0)
+    sizes = tuple(Workload(args={"size": size}) for size in (0, 67_000))
+    task = make_task(ranking_by=RankingBy.MEAN, bytes="size", benchmarks=sizes)  # 20 ns on an H100
+    cases = [
+        make_case(CaseKind.BENCHMARK, spec=each.spec, measurement=make_measurement(10, 0))
+        for each in sizes
+    ]
+    found = make_evaluation(cases=tuple(cases), gpu="H100")
+    assert score(task, found) == ScoreValue(15, 0)
 
 
 @pytest.mark.parametrize("mode", [Mode.TEST, Mode.BENCHMARK, Mode.PROFILE])

@@ -169,6 +169,17 @@ def test_a_reference_without_our_functions_is_graded_by_its_own_evaluation() -> 
     assert task.grader is Grader.POPCORN
 
 
+RANKS = BASE.replace("size: 7", "world_size: 2, size: 7").replace(
+    "size: 1000", "world_size: 4, size: 1000"
+)
+
+
+def test_a_task_of_several_gpus_is_graded_by_its_own_evaluation() -> None:
+    text = RANKS.replace("lang: py\n", "  - {name: eval.py, source: eval.py}\nlang: py\n")
+    task = parse_task(make_bundle(text + "multi_gpu: true\n"))
+    assert (task.grader, task.world_size) == (Grader.POPCORN, 4)
+
+
 def test_an_assigned_check_counts_as_defined() -> None:
     source = "from utils import make\ncheck_implementation = make()\ndef generate_input(): ...\n"
     assert parse_task(make_bundle(**{"add/reference.py": source})).grader is Grader.NATIVE
@@ -230,6 +241,10 @@ def test_a_template_under_the_submissions_name_is_stored_under_its_language() ->
         (BASE + "ranked_timeout: 3601\n", ("ranked_timeout",)),
         (BASE + "test_timeout: '30'\n", ("test_timeout", "integer")),
         (BASE + "multi_gpu: true\n", ("add/task.yml:10", "world_size")),
+        (
+            RANKS + "multi_gpu: true\n",
+            ("multi_gpu brings its own evaluation (or the task brings an eval.py)",),
+        ),
         (BASE + "flops: 2*m\n", (f":{KERNELBOT_LINES + 1}:", "flops: 'm' is no argument")),
         (BASE + "bytes: size - 7\n", ("bytes: 0 for the case 'size: 7; seed: 1'",)),
         (BASE + "flops: open(1)\n", ("flops",)),

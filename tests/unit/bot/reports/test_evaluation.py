@@ -4,7 +4,7 @@ import pytest
 
 from bot.reports.blocks import Log, Report, Table, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS, evaluation_report, isolation_line, machine_line
-from runners.contract.evaluation import CaseKind, CaseStatus, Isolation
+from runners.contract.evaluation import CaseKind, CaseStatus, Isolation, Timing
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_case, make_environment, make_evaluation, make_measurement
 
@@ -54,6 +54,13 @@ def test_a_bound_that_says_nothing_is_shown_as_none() -> None:
     measurement = make_measurement().model_copy(update={"bound_ns": -5.0})
     timed = make_case(CaseKind.BENCHMARK, measurement=measurement)
     assert _table(evaluation_report(make_evaluation(cases=(timed,)))).rows[0][4] == "none"
+
+
+def test_times_that_nobody_confirmed_are_said_to_be_such() -> None:
+    environment = make_environment().model_copy(update={"timing": Timing.IN_PROCESS})
+    report = evaluation_report(make_evaluation(environment=environment))
+    assert [text for text in _texts(report) if text.startswith("in-process timing")]
+    assert "in-process" not in " ".join(_texts(evaluation_report(make_evaluation())))
 
 
 def test_what_the_candidate_printed_is_a_log() -> None:

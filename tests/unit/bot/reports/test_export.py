@@ -10,7 +10,7 @@ from bot.domain.person import Person
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
 from bot.ports import Outcome
-from bot.reports import export as reports_export
+from bot.reports import spreadsheet
 from bot.reports.blocks import Attachment
 from bot.reports.export import export_report
 from bot.services.export import Export, ExportedSubmission
@@ -68,6 +68,6 @@ def test_a_name_is_never_a_formula(name: str) -> None:
 
 def test_what_is_large_is_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = files(exported("ada"))
-    monkeypatch.setattr(reports_export, "_LARGE", 0)
+    monkeypatch.setattr(spreadsheet, "_LARGE", 0)
     found = files(exported("ada"))
     assert gzip.decompress(found["vectoradd.json.gz"]) == plain["vectoradd.json"]

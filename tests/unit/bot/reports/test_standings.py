@@ -24,6 +24,7 @@ class _Leaderboard:
     speed_of_light_ns: float | None = None
     reference: ScoreValue | None = None
     reference_failure: str = ""
+    in_process: bool = False
 
 
 def _refusal(message: str) -> Refusal:
@@ -83,6 +84,13 @@ def test_a_shared_rank_is_marked() -> None:
     entries = rank([make_score(1, 10_000.0), make_score(2, 10_001.0), make_score(3, 30_000.0)])
     rows = _tables(_Leaderboard(entries=entries))["standings"].rows
     assert [row[0] for row in rows] == ["1=", "1=", "3"]
+
+
+def test_a_board_whose_times_nobody_confirmed_says_so() -> None:
+    head = [b.text for b in standings_report(_Leaderboard(in_process=True)).blocks[:1]
+            if isinstance(b, Text)]  # fmt: skip
+    assert head[0].startswith("in-process timing")
+    assert standings_pages(_Leaderboard(in_process=True))[0].blocks[0] == Text(head[0], Tone.QUIET)
 
 
 def test_absent_people_are_listed_with_verdict_and_one_line_of_reason() -> None:

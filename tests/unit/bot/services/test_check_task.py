@@ -13,6 +13,7 @@ from bot.services.check_task import check_on, check_task
 from runners.backends.fake import FakeRunner, create
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId, Capabilities, RunnerError
+from runners.contract.task import Grader
 
 WRONG = "#!PODIUM expect wrong_answer\n# fake: verdict=wrong_answer\n"
 
@@ -173,16 +174,18 @@ async def test_a_degenerate_answer_that_passes_is_an_error(number: str, answer: 
         ("device: cpu\n", "H200", "missing the device cpu;"),
         ("libraries: [mojo]\n", "CPU", "missing library mojo;"),
         ("isolation: [seccomp]\n", "CPU", "missing isolation layer seccomp;"),
-        ("multi_gpu: true\n", "CPU", "missing several GPUs at once;"),
+        ("multi_gpu: true\n", "CPU", "missing 2 GPUs at once;"),
     ],
 )
 async def test_without_a_fitting_runner_the_dry_run_is_marked_as_not_done(
     change: str, gpu: str, reason: str
 ) -> None:
-    offered = Capabilities(harness_version="1", gpus={"CPU": 1, "H200": 1})
+    offered = Capabilities(harness_version="1", gpus={"CPU": 1, "H200": 1}, graders=tuple(Grader))
     runner = DiscerningRunner(create(capabilities=offered))
     text = scaffold("double")["task.yml"].replace("seed:", "world_size: 2, seed:")
-    report = await report_on({"task.yml": text + change}, runner=runner, gpu=gpu)
+    text = text.replace("lang: py", "  - {name: eval.py, source: eval.py}\nlang: py")
+    files = {"task.yml": text + change, "eval.py": "print()\n"}
+    report = await report_on(files, runner=runner, gpu=gpu)
     assert not report.dry_run
     assert runner.modes == []
     assert reason in report.obstacle

@@ -5,6 +5,7 @@ from bot.domain.errors import UserError
 from bot.services.publish import PublishRequest, publish
 from bot.services.standings import standings
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
+from runners.contract.task import Grader
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_case, make_measurement, make_task
 from tests.doubles.place import Place
@@ -38,6 +39,20 @@ async def test_the_absent_are_listed_once_with_their_latest_reason(place: Place)
     (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
     refused = [(each.person_name, each.verdict, each.message) for each in board.refused]
     assert refused == [("eve", "build_failed", "line 3")]
+
+
+async def test_a_board_that_its_own_evaluation_times_says_so(place: Place) -> None:
+    task = make_task(
+        name="own", files={"reference.py": "", "eval.py": "print()\n"}, grader=Grader.POPCORN
+    )
+    await publish(
+        place.store,
+        place.clock,
+        PublishRequest(place.ada, task, gpus=("CPU",)),
+    )
+    viewer = Viewer(place.ada)
+    assert (await standings(place.store, viewer, "own"))[0].in_process
+    assert not (await standings(place.store, viewer, "vectoradd"))[0].in_process
 
 
 async def test_two_people_of_the_same_name_are_two_people(place: Place) -> None:

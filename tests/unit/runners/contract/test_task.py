@@ -75,3 +75,10 @@ def test_a_ranked_run_times_only_the_benchmarks_which_score() -> None:
     assert mean.timed(Mode.RANKED) == benchmarks
     assert last.timed(Mode.BENCHMARK) == benchmarks
     assert last.timed(Mode.TEST) == last.timed(Mode.PROFILE) == ()
+
+
+def test_a_task_of_several_gpus_needs_as_many_as_its_largest_case() -> None:
+    cases = tuple(Workload(args={"size": 1, "world_size": size}) for size in (2, 8, 4))
+    assert make_task(tests=cases, benchmarks=cases, multi_gpu=True).world_size == 8
+    assert make_task(tests=cases, benchmarks=cases).world_size == 1
+    assert make_task(multi_gpu=True).world_size == 1

@@ -13,6 +13,7 @@ import torch
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
 from runners.harness import evaluate as evaluating
+from runners.harness.builds import Builds
 from runners.harness.correctness import PUBLIC_NONCE, TaskCode
 from runners.harness.process import adopt_orphans
 from runners.harness.session import Session
@@ -64,6 +65,7 @@ def judge(template: Template, progress: list[Progress]) -> Judge:
 def sit(template: Template, progress: list[Progress]) -> Iterator[Sit]:
     """Makes sessions, as an evaluation does before it grades."""
     opened: list[int] = []
+    kept: list[Builds] = []
     folders = []
 
     def make(request: EvaluationRequest) -> Session:
@@ -71,11 +73,13 @@ def sit(template: Template, progress: list[Progress]) -> Iterator[Sit]:
         folders.append(folder)
         files = pack_files(candidate_files(request.task, request.source))
         opened.append(files)
+        kept.append(Builds(request.limits.disk))
         return Session(
             request=request,
-            code=TaskCode(Path(folder.__enter__()), request.task),
+            task_code=TaskCode(Path(folder.__enter__()), request.task),
             template=template,
             files_fd=files,
+            builds=kept[-1],
             nonce=PUBLIC_NONCE,
             report=progress.append,
             isolation=OPEN,
@@ -84,5 +88,7 @@ def sit(template: Template, progress: list[Progress]) -> Iterator[Sit]:
     yield make
     for files in opened:
         os.close(files)
+    for builds in kept:
+        builds.close()
     for folder in folders:
         folder.__exit__(None, None, None)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.harness.arena import ALIGNMENT, DONE, GO, Arena, lay_out, reach, view
+from runners.harness.arena import ALIGNMENT, READY, Arena, Words, lay_out, reach, view
 from runners.harness.values import leaves, restore, tensors
 
 ROOM = 1 << 22
@@ -96,28 +96,8 @@ def test_what_somebody_else_has_an_arena_hold_is_a_hoard() -> None:
 def test_both_sides_see_the_words() -> None:
     with Arena(ROOM) as arena:
         other = mmap.mmap(arena.fd, ROOM)
-        arena.words.write(GO, 7)
-        assert int.from_bytes(other[8 * GO : 8 * GO + 8], "little") == 7 == arena.words.read(GO)
-
-
-def test_spinning_ends_when_the_word_has_the_value() -> None:
-    with Arena(ROOM) as arena:
-        turns: list[int] = []
-
-        def check() -> None:
-            turns.append(1)
-            arena.words.write(DONE, 3)
-
-        arena.words.spin(DONE, 3, check)
-        assert turns == [1]
-
-
-def test_spinning_ends_when_the_check_raises() -> None:
-    def check() -> None:
-        raise TimeoutError
-
-    with Arena(ROOM) as arena, pytest.raises(TimeoutError):
-        arena.words.spin(DONE, 1, check)
+        Words(other).write(READY, 7)
+        assert int.from_bytes(other[:8], "little") == 7 == arena.words.read(READY)
 
 
 def test_nobody_may_seal_an_arena_further() -> None:

@@ -1,5 +1,8 @@
 import errno
+import fcntl
+import os
 import socket
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +14,7 @@ import torch
 from runners.contract.evaluation import Limits
 from runners.harness import candidate as program
 from runners.harness.arena import Arena, lay_out
+from runners.harness.builds import FOLDER, Builds
 from runners.harness.candidate import Candidate
 from runners.harness.channel import (
     FRAME_MAX,
@@ -24,6 +28,7 @@ from runners.harness.channel import (
     encode,
     pair,
 )
+from runners.harness.template import pack_files
 from runners.harness.values import ScalarNode, TensorNode
 
 ENLISTMENT = Enlistment(
@@ -35,8 +40,9 @@ INPUT = (torch.arange(4.0), torch.zeros(2))
 class Judge:
     """The judge's end, with a candidate in this process that runs no submitted code."""
 
-    def __init__(self, arena: Arena, line: socket.socket, made: Candidate) -> None:
+    def __init__(self, arena: Arena, builds: Builds, line: socket.socket, made: Candidate) -> None:
         self.arena = arena
+        self.builds = builds
         self.line = line
         self.candidate = made
 
@@ -57,8 +63,11 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     ours, theirs = pair()
+    builds = Builds(1 << 20)
     with Arena(ENLISTMENT.arena_size) as arena, ours, theirs:
-        yield Judge(arena, ours, Candidate(theirs, [arena.fd], ENLISTMENT))
+        made = Candidate(theirs, [builds.fd, arena.fd], ENLISTMENT)
+        yield Judge(arena, builds, ours, made)
+    builds.close()
 
 
 def kernel(judge: Judge, body: Callable[[object], object]) -> Reply:
@@ -182,24 +191,26 @@ def test_orders_are_served_until_the_judge_hangs_up(judge: Judge, tmp_path: Path
     assert not served.is_alive()
 
 
-def test_on_a_gpu_the_guest_calls_and_calibrates(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[object] = []
+def test_on_a_gpu_the_guest_calls_and_calibrates(judge: Judge) -> None:
+    asked: list[Order] = []
 
-    def stand_in(node: object) -> Callable[[object], object]:
-        made.append(node)
+    def stand_in(order: Order) -> Callable[[object], object]:
+        asked.append(order)
         return program.nothing
 
-    monkeypatch.setattr(program, "stand_in", stand_in)
-    guest = SimpleNamespace(call=lambda kernel, order: (kernel(5), (7.0, 3.0)))
+    guest = SimpleNamespace(call=lambda kernel, order: (kernel(5), (7.0, 3.0)), stand_in=stand_in)
     judge.candidate.guest = guest  # type: ignore[assignment]
-    order = Order(operation=Operation.TOUCH, output=ScalarNode(value=1))
+    judge.candidate.kernel = lambda data: data + 1
+    orders = [
+        Order(operation=operation, output=ScalarNode(value=1))
+        for operation in (Operation.TOUCH, Operation.COPY, Operation.RUN)
+    ]
 
-    replies = [judge.candidate.answer(order) for _ in range(2)]
+    replies = [judge.candidate.answer(order) for order in orders]
 
-    assert [reply.claimed_ns for reply in replies] == [7.0, 7.0]
-    assert made == [order.output]  # made once for an output of that shape
+    assert [reply.claimed_ns for reply in replies] == [7.0] * 3
+    assert [reply.output for reply in replies] == [ScalarNode(value=value) for value in (5, 5, 6)]
+    assert asked == orders[:2]  # the trusted ones
     assert program.nothing(3) == 3
 
 
@@ -208,3 +219,82 @@ def test_what_an_earlier_call_gave_is_let_go(judge: Judge) -> None:
         kernel(judge, lambda data: torch.ones(2))
 
     assert len(judge.candidate.kept) == 1
+
+
+def laid_out(home: Path, judge: Judge, content: bytes) -> Path:
+    path = home / FOLDER / "extensions" / "made.so"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    assert judge.candidate.answer(Order(operation=Operation.PACK)).status is Status.DONE
+    path.unlink()
+    return path
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_what_was_packed_is_unpacked_before_the_import_and_only_where_there_was_any(
+    *, judge: Judge, tmp_path: Path, built: bool
+) -> None:
+    path = laid_out(tmp_path, judge, b"compiled")
+    judge.candidate.enlisted = ENLISTMENT.model_copy(update={"built": built})
+    (tmp_path / "kernel.py").write_text(
+        f"from pathlib import Path\nFOUND = Path({str(path)!r}).exists()\n"
+        "def custom_kernel(data): return FOUND\n"
+    )
+
+    assert judge.ask(Operation.BUILD).status is Status.DONE
+    assert judge.candidate.kernel(INPUT) is built
+
+
+def endless_headers() -> bytes:
+    """An archive in which one header follows the other, which tarfile reads by recursion."""
+    header = tarfile.TarInfo("x")
+    header.type = tarfile.XHDTYPE
+    return header.tobuf(tarfile.USTAR_FORMAT) * 1500
+
+
+@pytest.mark.parametrize("left", [b"nonsense" * 512, endless_headers()], ids=["nonsense", "deep"])
+def test_who_left_no_archive_compiles_for_itself(judge: Judge, tmp_path: Path, left: bytes) -> None:
+    os.pwrite(judge.builds.fd, left, 0)
+    judge.candidate.enlisted = ENLISTMENT.model_copy(update={"built": True})
+    (tmp_path / "kernel.py").write_text("def custom_kernel(data): return data\n")
+
+    assert judge.ask(Operation.BUILD).status is Status.DONE
+
+
+def test_what_cannot_be_packed_is_a_failure_of_that_order_alone(
+    judge: Judge, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / FOLDER / "large"
+    path.parent.mkdir()
+    path.write_bytes(bytes(2 << 20))
+
+    assert judge.candidate.answer(Order(operation=Operation.PACK)).status is Status.DISK
+    assert capfd.readouterr() == ("", "")
+    assert kernel(judge, lambda data: 1).status is Status.DONE
+
+
+def test_candidates_that_start_at_once_lay_their_files_out_from_one_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    texts = {f"part{number}.py": f"x = {number}\n" * 50 for number in range(20)}
+    shared = pack_files(texts)
+    os.lseek(shared, 777, os.SEEK_SET)  # where another one has come to
+
+    program.lay_out_files(os.dup(shared))
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == texts
+    assert os.lseek(shared, 0, os.SEEK_CUR) == 777  # nor is the other one disturbed
+    os.close(shared)
+
+
+def test_the_descriptor_of_the_files_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shared = pack_files({})
+
+    program.lay_out_files(shared)
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        fcntl.fcntl(shared, fcntl.F_GETFD)

@@ -3,10 +3,16 @@ import pytest
 from runners.contract.evaluation import StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.clocks import (
+    CREDIBLE,
+    DISTURBED_NS,
     FLOOR_NS,
+    HONEST_NS,
     IDLE_GAP_NS,
+    DisturbedError,
     Round,
     audit_of,
+    beneath,
+    claimed,
     device_interval,
     device_resolution,
     host_interval,
@@ -25,13 +31,20 @@ def make_round(
     claim: float = 1.0 * MS,
     steady: float | None = None,
     noise: float = 0.0,
+    own: float | None = None,
+    *,
+    claimed: bool = False,
 ) -> Round:
+    """A round; its candidate's own calibration is like the trusted one's, unless it is given."""
     spread = [index * noise for index in (-2, -1, 0, 1, 2)]
+    own = steady if own is None else own
     return Round(
         windows=[window + each for each in spread],
         claims=[claim + each for each in spread],
         beside=[beside + each for each in spread],
         steady=[] if steady is None else [steady + each for each in spread],
+        own=[] if own is None else [own + each for each in spread],
+        claimed=claimed,
     )
 
 
@@ -53,6 +66,67 @@ def test_a_quieter_calibration_counts_as_it_is() -> None:
     assert make_round(beside=1.0, steady=5.0).overhead == 1.0
 
 
+def test_a_window_costs_what_this_very_candidate_needed_and_the_trusted_one_tells_the_drift() -> (
+    None
+):
+    assert make_round(beside=5.0, steady=5.0, own=9.0).overhead == 9.0
+    assert make_round(beside=4.0, steady=5.0, own=9.0).overhead == 8.0
+    assert make_round(beside=6.0, steady=5.0, own=9.0).overhead == 9.0  # no noise that allows it
+
+
+def test_as_much_dearer_as_the_noise_explains_a_window_may_become() -> None:
+    calm, busy = (
+        make_round(beside=6.0 * MS, steady=5.0 * MS, own=9.0 * MS, noise=noise)
+        for noise in (1.0, 1.0 * MS)
+    )
+
+    assert calm.overhead == pytest.approx(9.0 * MS, abs=100.0)
+    assert busy.overhead == pytest.approx(10.0 * MS)
+
+
+def test_noise_in_a_candidates_own_calibration_is_noise_of_its_bound() -> None:
+    quiet, noisy = (make_round(steady=0.1 * MS) for _ in range(2))
+    noisy.own = [0.1 * MS + each for each in (-200.0, -100.0, 0.0, 100.0, 200.0)]
+
+    assert quiet.error == 0.0
+    assert noisy.error > 0.0
+
+
+def test_a_copy_of_the_output_is_no_part_of_the_kernels_time() -> None:
+    copying = make_round(window=1.3 * MS)
+    copying.copying = [0.3 * MS] * 5
+
+    assert copying.copy == pytest.approx(0.2 * MS)
+    assert copying.bound == pytest.approx(1.0 * MS)
+    assert make_round().copy == 0.0
+
+
+def test_a_copy_that_seems_to_take_less_than_nothing_takes_nothing() -> None:
+    copying = make_round(beside=0.2 * MS)
+    copying.copying = [0.1 * MS] * 5
+
+    assert copying.copy == 0.0
+
+
+def test_a_claim_may_be_wrong_by_as_much_as_the_copy_takes() -> None:
+    rounds = [make_round(window=1.3 * MS) for _ in range(2)]
+    rounds[0].copying = [0.3 * MS] * 5
+    rounds[1].windows = [1.1 * MS] * 5
+
+    assert device_resolution(rounds) == pytest.approx(resolution(rounds) + IDLE_GAP_NS + 0.1 * MS)
+
+
+def test_a_restart_forgets_the_timed_calls_and_keeps_every_calibration() -> None:
+    restarted = make_round(steady=0.1 * MS)
+    restarted.copying, restarted.spoiled, restarted.discarded = [0.3 * MS], 4, 5
+
+    restarted.restart()
+
+    assert (restarted.windows, restarted.claims, restarted.copying) == ([], [], [])
+    assert (restarted.spoiled, restarted.discarded) == (0, 5)
+    assert len(restarted.steady) == len(restarted.own) == len(restarted.beside) == 5
+
+
 def test_without_a_calibration_before_the_import_there_is_no_drift() -> None:
     assert make_round().drift == 0.0
 
@@ -70,6 +144,7 @@ def test_the_resolution_sees_differences_between_rounds() -> None:
 def test_drift_that_averages_out_costs_no_resolution() -> None:
     up, down = make_round(beside=0.2 * MS, steady=0.1 * MS), make_round(0.1 * MS + MS, 0.1 * MS)
     down.steady = [0.2 * MS] * 5
+    down.own = [0.2 * MS] * 5
 
     assert resolution([up, down]) < resolution([up, up]) + 0.1 * MS
     assert resolution([up, up]) == pytest.approx(0.1 * MS)
@@ -94,8 +169,7 @@ def test_nothing_on_the_cpu_counts_as_less_than_the_floor() -> None:
 
 def test_what_the_candidate_claims_on_the_cpu_is_not_used() -> None:
     lied, told = (
-        measurement([make_round(claim=claim)] * 3, StopReason.PRECISE, on_gpu=False)
-        for claim in (1.0, 1.0 * MS)
+        measurement([make_round(claim=claim)] * 3, StopReason.PRECISE) for claim in (1.0, 1.0 * MS)
     )
 
     assert lied == told
@@ -146,7 +220,7 @@ def test_a_measurement_tells_how_many_calls_were_repeated() -> None:
     rounds = [make_round(), make_round()]
     rounds[0].discarded, rounds[1].discarded = 1, 2
 
-    assert measurement(rounds, StopReason.PRECISE, on_gpu=False).discarded == 3
+    assert measurement(rounds, StopReason.PRECISE).discarded == 3
 
 
 def test_the_resolution_on_a_gpu_counts_the_idle_gaps() -> None:
@@ -155,17 +229,33 @@ def test_the_resolution_on_a_gpu_counts_the_idle_gaps() -> None:
     assert device_resolution(rounds) == resolution(rounds) + IDLE_GAP_NS
 
 
-def test_each_machine_has_its_own_rule() -> None:
-    rounds = [make_round(claim=1.05 * MS)] * 2
+def test_claims_are_the_value_only_where_every_round_was_called_ahead() -> None:
+    ahead, waiting = (make_round(claim=1.05 * MS, claimed=each) for each in (True, False))
 
-    assert interval_of(rounds, on_gpu=True).centre == pytest.approx(1.05 * MS)
-    assert interval_of(rounds, on_gpu=False).centre == pytest.approx(1.0 * MS)
+    assert interval_of([ahead] * 2).centre == pytest.approx(1.05 * MS)
+    assert interval_of([waiting] * 2).centre == pytest.approx(1.0 * MS)
+    assert interval_of([ahead, waiting]).centre == pytest.approx(1.0 * MS)
+    assert [claimed(each) for each in ([ahead] * 2, [waiting] * 2, [ahead, waiting])] == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_a_gpu_whose_calls_were_not_ahead_is_read_by_the_judges_own_clock() -> None:
+    lied = [make_round(claim=1.0, steady=0.1 * MS) for _ in range(2)]
+
+    found = measurement(lied, StopReason.ROUND_CAP)
+
+    assert found.time_ns == pytest.approx(1.0 * MS)
+    assert found.claimed_ns is None
+    assert found.samples[0] == pytest.approx([1.0 * MS] * 5)
+    assert found.resolution_ns == FLOOR_NS
+    assert audit_of(lied) is None  # there is no claim to be looked at
 
 
 def test_a_measurement_keeps_every_sample_and_both_clocks() -> None:
-    rounds = [make_round(claim=1.05 * MS), make_round(claim=1.06 * MS)]
+    rounds = [make_round(claim=claim * MS, claimed=True) for claim in (1.05, 1.06)]
 
-    found = measurement(rounds, StopReason.ROUND_CAP, on_gpu=True)
+    found = measurement(rounds, StopReason.ROUND_CAP)
 
     assert found.samples == tuple(tuple(each.claims) for each in rounds)
     assert found.claimed_ns == pytest.approx(1.055 * MS)
@@ -175,7 +265,7 @@ def test_a_measurement_keeps_every_sample_and_both_clocks() -> None:
 
 
 def test_samples_on_the_cpu_are_windows_less_the_overhead() -> None:
-    found = measurement([make_round()] * 2, StopReason.PRECISE, on_gpu=False)
+    found = measurement([make_round()] * 2, StopReason.PRECISE)
 
     assert found.samples[0] == pytest.approx([1.0 * MS] * 5)
     assert found.resolution_ns >= FLOOR_NS
@@ -207,35 +297,88 @@ def test_processor_time_bounds_the_value_from_below() -> None:
     assert make_round().busy < 0
 
 
-def gpu_round(claim: float, bound: float) -> Round:
-    """A round on a steady GPU: its resolution is the idle gap alone."""
+def gpu_round(claim: float, bound: float, copy: float = 0.0) -> Round:
+    """A round on a steady GPU: its resolution is the idle gap, and the copy."""
     return Round(
-        windows=[500_000.0 + bound] * 9,
+        windows=[500_000.0 + bound + copy] * 9,
         claims=[claim] * 9,
         beside=[500_000.0] * 9,
         steady=[500_000.0] * 9,
+        own=[500_000.0] * 9,
+        copying=[500_000.0 + copy] * 9,
+        claimed=True,
     )
+
+
+BOUND = 28_000.0
 
 
 @pytest.mark.parametrize(
     ("claim", "verdict"),
-    [(30_000.0, None), (25_500.0, None), (22_500.0, Verdict.AUDIT)],
+    [
+        (BOUND + 2_000.0, None),
+        (BOUND - HONEST_NS, None),
+        (BOUND - HONEST_NS - 1, Verdict.AUDIT),
+        (BOUND - IDLE_GAP_NS, Verdict.AUDIT),
+    ],
 )
-def test_a_claim_in_the_lower_half_of_the_resolution_is_for_audit(
-    claim: float, verdict: Verdict | None
+@pytest.mark.parametrize("copy", [0.0, 5_000.0])
+def test_a_claim_further_below_its_bound_than_honest_ones_is_for_audit(
+    claim: float, verdict: Verdict | None, copy: float
 ) -> None:
-    rounds = [gpu_round(claim, 28_000.0)] * 5
+    rounds = [gpu_round(claim, BOUND, copy)] * 5
     found = audit_of(rounds)
     assert (found.verdict if found else None) is verdict
 
 
+def test_noise_leaves_as_much_room_before_an_audit_as_the_resolution_is_wide() -> None:
+    rounds = [gpu_round(BOUND - HONEST_NS - 1, BOUND) for _ in range(5)]
+    for each in rounds:
+        each.windows = [w + step * 100.0 for step, w in enumerate(each.windows, -4)]
+
+    assert resolution(rounds) > 1.0
+    assert audit_of(rounds) is None
+
+
 def test_an_audit_names_claim_bound_and_resolution() -> None:
-    found = audit_of([gpu_round(22_500.0, 28_000.0)] * 5)
+    found = audit_of([gpu_round(25_500.0, 28_000.0, copy=1_000.0)] * 5)
     assert found is not None
-    assert "22.50 us were claimed and the judge saw 28.00 us ± 8.00" in found.message
+    assert "25.50 us were claimed and the judge saw 28.00 us ± 4.00" in found.message
 
 
 def test_a_machine_that_grew_faster_is_less_resolved_as_well() -> None:
     faster = make_round(beside=0.1 * MS, steady=0.3 * MS)
 
     assert resolution([faster] * 2) == pytest.approx(0.2 * MS)
+
+
+def test_a_calibrating_window_is_disturbed_when_it_is_much_longer_than_those_before() -> None:
+    calm = make_round(steady=0.1 * MS)
+
+    assert not calm.disturbed_by(0.1 * MS + DISTURBED_NS)
+    assert calm.disturbed_by(0.1 * MS + DISTURBED_NS + 1)
+    assert not calm.disturbed_by(0.0)
+
+
+def test_without_a_calibration_before_the_import_nothing_counts_as_disturbed() -> None:
+    assert not make_round().disturbed_by(10 * MS)
+
+
+def test_who_finds_a_round_disturbed_hands_it_on() -> None:
+    found = make_round()
+
+    assert DisturbedError(found).round is found
+
+
+def test_a_time_well_under_what_the_card_allows_is_for_audit_with_both_numbers() -> None:
+    least = 100_000.0
+
+    assert beneath(CREDIBLE * least, least) is None
+    found = beneath(CREDIBLE * least - 1, least)
+    assert found is not None
+    assert found.verdict is Verdict.AUDIT
+    assert "95.00 us is less than the 100.00 us" in found.message
+
+
+def test_what_no_least_time_is_known_of_is_never_too_fast() -> None:
+    assert beneath(0.0, None) is None

@@ -61,19 +61,11 @@ def test_a_gpu_is_recorded_with_what_can_be_read_of_it(
     driver: str | None,
     clocks: dict[str, float],
 ) -> None:
-    asked: list[str] = []
-
-    def read_gpu(uuid: str) -> Readings | None:
-        asked.append(uuid)
-        return read
-
-    properties = SimpleNamespace(uuid="ab-12")
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
-    monkeypatch.setattr(environment, "read_gpu", read_gpu)
+    seen = SimpleNamespace(uuid="GPU-ab-12", read=lambda: read)
+    monkeypatch.setattr(environment, "first_gpu", lambda: seen)
 
     found = environment.gpu_environment("H100", "vmm")
 
-    assert asked == ["GPU-ab-12"]
     assert (found.gpu, found.gpu_uuid, found.transport) == ("H100", "GPU-ab-12", "vmm")
     assert (found.driver, found.clocks) == (driver, clocks)
     assert found.torch == torch.__version__

@@ -23,6 +23,11 @@ from tests.unit.runners.harness.conftest import Judge
 from tests.unit.runners.harness.judged import ACCEPTED, REFUSED
 
 SMALL = Limits(memory=512 << 20, disk=8 << 20)
+LARGE = """
+import torch
+def generate_input(**_): return torch.empty(1 << 30, dtype=torch.uint8)
+def check_implementation(*_): return True
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -140,8 +145,8 @@ def test_a_secret_run_has_other_inputs_each_time_and_a_test_has_its_own(judge: J
                        strict=True)  # fmt: skip
 
     assert tests[0] == tests[1]
-    assert len(timed[0]) == len(timed[1]) == 16  # three warm-ups and five samples, twice
-    assert not timed[0] & timed[1]
+    assert len(timed[0]) == len(timed[1]) == 1 + 16  # three warm-ups and five samples, twice
+    assert len(timed[0] & timed[1]) == 1  # the rehearsal, of a public input
 
 
 def test_the_same_nonce_gives_the_same_inputs(judge: Judge) -> None:
@@ -179,21 +184,16 @@ def test_a_process_left_behind_by_a_timed_call_is_refused(judge: Judge) -> None:
 
 
 def test_an_input_larger_than_the_memory_limit_is_the_tasks_fault(judge: Judge) -> None:
-    big = make_sort_task(tests=(), benchmarks=(Workload(args={"size": 20_000_000, "seed": 1}),))
+    big = make_sort_task(LARGE, tests=())
 
-    found = judge(make_judging(SORTED, Mode.BENCHMARK, task=big, limits=Limits(memory=64 << 20)))
+    found = judge(make_judging(SORTED, Mode.BENCHMARK, task=big, limits=SMALL))
 
     assert found.verdict is Verdict.TASK_ERROR
     assert "exceeds the memory limit" in found.message
 
 
 def test_an_input_of_a_test_that_is_too_large_is_the_tasks_fault(judge: Judge) -> None:
-    big = make_sort_task(
-        "import torch\ndef generate_input(**_): return torch.empty(1 << 30, dtype=torch.uint8)\n"
-        "def check_implementation(*_): return True\n"
-    )
-
-    found = judge(make_judging(SORTED, task=big, limits=SMALL))
+    found = judge(make_judging(SORTED, task=make_sort_task(LARGE), limits=SMALL))
 
     assert found.verdict is Verdict.TASK_ERROR
     assert "exceeds the memory limit" in found.message
@@ -202,7 +202,8 @@ def test_an_input_of_a_test_that_is_too_large_is_the_tasks_fault(judge: Judge) -
 @pytest.mark.parametrize(
     ("task", "words"),
     [
-        (make_sort_task(grader=Grader.POPCORN), "no 'popcorn'"),
+        (make_sort_task(grader=Grader.POPCORN), "the task has no 'eval.py'"),
+        (make_sort_task(multi_gpu=True), "grader 'native' judges on one GPU"),
         (make_sort_task(lang=Language.CUDA), "no 'cuda'"),
     ],
 )

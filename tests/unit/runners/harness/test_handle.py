@@ -1,5 +1,7 @@
+import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.harness import handle as handling
 from runners.harness.arena import Arena
+from runners.harness.builds import Builds
 from runners.harness.channel import Enlistment, Operation, Order, Status, encode
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
@@ -30,14 +33,21 @@ Start = Callable[[str], Handle]
 
 
 @pytest.fixture
-def start(template: Template) -> Iterator[Start]:
+def builds() -> Iterator[Builds]:
+    made = Builds(1 << 20)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def start(template: Template, builds: Builds) -> Iterator[Start]:
     """Starts candidates of a source, frozen and built."""
     handles: list[Handle] = []
     with Arena(ENLISTMENT.arena_size) as arena:
 
         def make(source: str) -> Handle:
             files = pack_files({"submission.py": source})
-            handle = Handle(template, ENLISTMENT, [files, arena.fd])
+            handle = Handle(template, ENLISTMENT, [files, builds.fd, arena.fd])
             handles.append(handle)
             handle.process.freeze()
             handle.ask(BUILD, Deadline.after(10))
@@ -139,14 +149,16 @@ def ask_often(handle: Handle) -> None:
         step(handle)
 
 
-def test_memory_in_a_shared_file_that_nobody_maps_is_counted(template: Template) -> None:
+def test_memory_in_a_shared_file_that_nobody_maps_is_counted(
+    template: Template, builds: Builds
+) -> None:
     enlistment = ENLISTMENT.model_copy(
         update={"limits": Limits(memory=1 << 30), "arena_size": 1 << 30}
     )
     files = pack_files({"submission.py": HOARDING})
     with (
         Arena(1 << 30) as arena,
-        Handle(template, enlistment, [files, arena.fd], arena) as handle,
+        Handle(template, enlistment, [files, builds.fd, arena.fd], arena) as handle,
         pytest.raises(Ruling, match="of memory were used") as ruling,
     ):
         ask_often(handle)
@@ -186,7 +198,7 @@ def test_a_candidate_that_closes_its_streams_goes_on(start: Start) -> None:
             step(handle)
         step(quiet)
 
-    assert bytes(handle.log).startswith(b"last words")
+    assert bytes(handle.printed.text).startswith(b"last words")
 
 
 def test_what_is_printed_is_kept(start: Start) -> None:
@@ -195,7 +207,7 @@ def test_what_is_printed_is_kept(start: Start) -> None:
     step(handle)
     step(handle)
 
-    assert bytes(handle.log) == b"said\nsaid\n"
+    assert bytes(handle.printed.text) == b"said\nsaid\n"
 
 
 def test_a_closed_candidate_has_no_process_left(start: Start) -> None:
@@ -215,8 +227,40 @@ def test_a_template_that_is_gone_is_our_own_fault(template: Template) -> None:
 
 
 def test_a_candidate_that_dies_before_its_welcome_is_our_own_fault(template: Template) -> None:
-    with Arena(1 << 20) as arena, pytest.raises(StartError, match="ended at once"):
-        Handle(template, ENLISTMENT, [arena.fd, arena.fd])  # where the files should be
+    with Arena(1 << 20) as arena:  # where the files should be
+        handle = Handle(template, ENLISTMENT, [arena.fd, arena.fd, arena.fd])
+        with pytest.raises(StartError, match=r"(?s)ended at once\n.*JSONDecodeError"):
+            _ = handle.welcome
+        handle.close()  # nothing is left to be closed
+
+
+def test_candidates_start_beside_each_other(template: Template, builds: Builds) -> None:
+    files = pack_files({"submission.py": "def custom_kernel(data): return data"})
+    with ExitStack() as stack:
+        arenas = [stack.enter_context(Arena(1 << 20)) for _ in range(3)]
+        handles = [
+            stack.enter_context(Handle(template, ENLISTMENT, [files, builds.fd, arena.fd]))
+            for arena in arenas
+        ]
+        assert [handle.subject for handle in handles] == [None] * 3  # nobody was waited for
+
+        assert len({handle.process.pid for handle in reversed(handles)}) == 3
+        for handle in handles:
+            handle.process.freeze()
+            handle.ask(BUILD, Deadline.after(10))
+            assert step(handle).reply.output == ScalarNode(value=5)
+
+
+def test_a_candidate_that_nobody_waited_for_is_killed_as_well(
+    template: Template, builds: Builds
+) -> None:
+    with Arena(1 << 20) as arena:
+        handle = Handle(template, ENLISTMENT, [pack_files({}), builds.fd, arena.fd])
+        handle.close()
+
+    assert handle.process.reaped
+    with pytest.raises(ProcessLookupError):
+        os.kill(handle.process.pid, 0)
 
 
 def test_the_window_holds_the_release_and_the_stop(
@@ -270,7 +314,7 @@ def test_output_up_to_the_limit_is_allowed(start: Start) -> None:
 
     step(handle)
 
-    assert len(handle.log) == ENLISTMENT.limits.output
+    assert len(handle.printed.text) == ENLISTMENT.limits.output
 
 
 def test_a_line_that_is_closed_by_an_end_is_ruled_by_the_end(start: Start) -> None:

@@ -26,8 +26,9 @@ def test_the_program_confines_itself_before_it_serves(
         assert until_orphaned is (entry == "serve")
         return FOUND
 
-    def answer(isolation: Isolation) -> int:
+    def answer(isolation: Isolation, **options: bool) -> int:
         steps.append(isolation)
+        assert options == ({"gpu": gpu} if entry == "serve" else {})
         return 5
 
     monkeypatch.setattr("sys.argv", ["harness", *arguments])

@@ -1,19 +1,20 @@
 import os
-import signal
 from typing import Any
 
 import pytest
 import torch
 
 from runners.contract.evaluation import Limits
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import lay_out
+from runners.harness.builds import Builds
 from runners.harness.channel import Operation, Reply, Status
 from runners.harness.deadline import Deadline
+from runners.harness.exchange import Exchange
 from runners.harness.ruling import Ruling
-from runners.harness.seat import CORES, Seat, host_seat, threads_of
+from runners.harness.seat import CORES, Seat, threads_of
+from runners.harness.seating import take_seat
 from runners.harness.session import Session
-from runners.harness.timing import verify
 from runners.harness.values import FloatNode, Node, ScalarNode, SequenceNode, TensorNode
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
@@ -40,7 +41,7 @@ def described(
 
 def answered(session: Session) -> object:
     limit = Deadline.after(10)
-    with host_seat(session, ROOM) as seat:
+    with take_seat(session, ROOM, None) as seat:
         seat.build(limit)
         return seat.fetch(seat.call(Operation.RUN, INPUT, None, limit).reply, None, limit)
 
@@ -62,7 +63,7 @@ def test_the_log_and_the_durations_are_kept(sit: Sit) -> None:
 
 
 def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
-    with host_seat(sit(make_judging()), ROOM) as seat:
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
         exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
 
         assert torch.equal(seat.fetch(exchange.reply, None, Deadline.after(10)), INPUT[1])
@@ -86,7 +87,7 @@ def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
 )
 def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, words: str) -> None:
     with (
-        host_seat(sit(make_judging()), ROOM) as seat,
+        take_seat(sit(make_judging()), ROOM, None) as seat,
         pytest.raises(Ruling, match=words) as ruling,
     ):
         described(seat, output)
@@ -96,7 +97,7 @@ def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, word
 
 def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with host_seat(session, ROOM) as seat:
+    with take_seat(session, ROOM, None) as seat:
         wide = TensorNode(dtype="uint8", shape=(40 << 20,), stride=(0,), address=seat.base)
         assert described(seat, wide).numel() == 40 << 20
 
@@ -107,7 +108,7 @@ def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None
 
 def test_the_gaps_of_an_output_count_against_the_memory_limit(sit: Sit) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with host_seat(session, ROOM) as seat:
+    with take_seat(session, ROOM, None) as seat:
         sparse = TensorNode(dtype="uint8", shape=(2,), stride=(40 << 20,), address=seat.base)
         assert described(seat, sparse).shape == (2,)
 
@@ -118,7 +119,7 @@ def test_the_gaps_of_an_output_count_against_the_memory_limit(sit: Sit) -> None:
 
 def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit: Sit) -> None:
     expected = lay_out(torch.zeros(3)).node
-    with host_seat(sit(make_judging()), ROOM) as seat:
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
         nowhere = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=8)
         with pytest.raises(Ruling, match=r"has shape \[4\], \[3\] is expected") as ruling:
             described(seat, nowhere, expected)
@@ -127,7 +128,7 @@ def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit
 
 
 def test_reading_an_output_ends_at_the_deadline(sit: Sit) -> None:
-    with host_seat(sit(make_judging()), ROOM) as seat:
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
         here = TensorNode(dtype="uint8", shape=(3,), stride=(1,), address=seat.base)
         with pytest.raises(Ruling, match="time limit") as ruling:
             described(seat, here, seconds=-1)
@@ -151,24 +152,10 @@ def test_an_input_that_cannot_travel_is_the_tasks_fault(
     sit: Sit, value: object, words: str
 ) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with host_seat(session, ROOM) as seat, pytest.raises(Ruling, match=words) as ruling:
+    with take_seat(session, ROOM, None) as seat, pytest.raises(Ruling, match=words) as ruling:
         seat.call(Operation.TOUCH, value, None, Deadline.after(10))
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
-
-
-def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(sit: Sit) -> None:
-    limit = Deadline.after(10)
-    with host_seat(sit(make_judging(SORTED)), ROOM) as seat:
-        seat.build(limit)
-        reply = seat.call(Operation.RUN, INPUT, None, limit).reply
-        verify(seat, INPUT, reply, None, deadline=limit)
-        signal.pidfd_send_signal(seat.handle.process.pidfd, signal.SIGCONT)
-
-        with pytest.raises(Ruling, match="broke a stop") as ruling:
-            verify(seat, INPUT, reply, None, deadline=limit)
-
-    assert ruling.value.verdict is Verdict.DISALLOWED
 
 
 @pytest.mark.parametrize(("processes", "threads"), [(4, min(CORES, 2)), (1000, CORES)])
@@ -177,17 +164,81 @@ def test_torch_may_use_every_core_that_the_limit_leaves(processes: int, threads:
 
 
 def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:
-    with host_seat(sit(make_judging()), ROOM) as seat, pytest.raises(Ruling) as ruling:
+    with take_seat(sit(make_judging()), ROOM, None) as seat, pytest.raises(Ruling) as ruling:
         described(seat, None)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 
 
 def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
-    with host_seat(sit(make_judging()), ROOM) as seat:
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
         seat.refuse_changes(INPUT, Reply(status=Status.DONE))
         with pytest.raises(Ruling, match="changed an input"):  # nobody laid it in the arena
             seat.refuse_changes(INPUT, Reply(status=Status.DONE, output=ScalarNode(value=1)))
+
+
+def test_on_the_cpu_there_is_one_way_to_call_and_nothing_to_rehearse(sit: Sit) -> None:
+    def call() -> Exchange:
+        raise AssertionError("no call is needed")
+
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
+        seat.rehearse(call)
+        assert (seat.ahead, seat.copies, seat.discovered) == (False, True, None)
+        assert (seat.claims_count, seat.copies_count, seat.slowed_by()) == (False, False, ())
+
+        exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
+        seat.demote(exchange)
+        assert (exchange.spoiled, seat.ahead, seat.copies) == (False, False, True)
+
+
+def test_a_build_that_fails_is_of_the_stage_in_which_it_fell(sit: Sit) -> None:
+    with take_seat(sit(make_judging("x = (")), ROOM, None) as seat, pytest.raises(Ruling) as ruling:
+        seat.build(Deadline.after(10))
+
+    assert (ruling.value.verdict, ruling.value.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
+
+
+WRITING = """
+import os
+from pathlib import Path
+made = Path(os.environ["TORCH_EXTENSIONS_DIR"]) / "made"
+FOUND = made.exists()
+made.parent.mkdir(parents=True, exist_ok=True)
+made.touch()
+def custom_kernel(data):
+    return FOUND
+"""
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_what_was_packed_lies_ready_when_a_later_candidate_builds(
+    *, sit: Sit, packed: bool
+) -> None:
+    session = sit(make_judging(WRITING))
+    limit = Deadline.after(10)
+    with take_seat(session, ROOM, None) as seat:
+        seat.build(limit)
+        seat.pack(limit)
+    session.builds.packed = packed
+    session.builds.seal()
+
+    assert answered(session) is packed
+
+
+def test_packing_what_is_too_much_is_refused_as_a_write_is(sit: Sit) -> None:
+    request = make_judging(
+        WRITING.replace("made.touch()", "made.write_bytes(bytes(1 << 21))"),
+        limits=Limits(disk=4 << 20),
+    )
+    session = sit(request)
+    session.builds.close()
+    session.builds = Builds(1 << 20)
+    with take_seat(session, ROOM, None) as seat:
+        seat.build(Deadline.after(10))
+        with pytest.raises(Ruling, match="cannot be kept"):
+            seat.pack(Deadline.after(10))
+        session.builds.close()
+        session.builds = Builds(1 << 20)
 
 
 def test_a_kernel_has_the_threads_by_which_its_time_is_bounded(sit: Sit) -> None:

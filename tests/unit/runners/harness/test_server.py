@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
-from runners.contract.task import Language
+from runners.contract.task import Grader, Language
 from runners.contract.verdict import Verdict
 from runners.harness import server
 from runners.harness.handle import StartError
 from runners.harness.languages import python
 from runners.harness.process import adopt_orphans
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import MachineError, Ruling
 from runners.harness.template import Template, fork_template
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN
@@ -119,18 +119,44 @@ def test_a_template_is_forked_before_the_request_is_read(ask: Ask, unread: list[
     assert unread == [len(line)]
 
 
-def test_a_candidate_that_does_not_start_is_told_as_our_own_failure(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
+OURS = [StartError("it did not come up"), MachineError("the GPU does not run as it should")]
+
+
+@pytest.mark.parametrize("failure", OURS, ids=["start", "machine"])
+def test_a_failure_of_our_own_is_an_error_and_no_evaluation(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     def failing(*_: object) -> Evaluation:
-        raise StartError("it did not come up")
+        raise failure
 
     monkeypatch.setattr(server, "evaluate", failing)
 
     assert ask(make_judging().model_dump_json().encode() + b"\n") == (
         0,
-        [{"error": "it did not come up"}],
+        [{"error": str(failure)}],
     )
+
+
+@pytest.mark.parametrize("failure", OURS, ids=["start", "machine"])
+def test_a_failure_of_our_own_has_a_status_of_its_own_when_asked_once(
+    stdin: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    failure: Exception,
+) -> None:
+    def failing(*_: object) -> Evaluation:
+        raise failure
+
+    monkeypatch.setattr(server, "evaluate", failing)
+    os.write(stdin, make_judging().model_dump_json().encode())
+    os.close(stdin)
+    monkeypatch.setattr("sys.stdin", os.fdopen(0, closefd=False))
+    reader, writer = os.pipe()
+
+    assert server._answer_all(writer, OPEN) == server.NO_EVALUATION
+    os.close(writer)
+    assert lines_of(reader) == []
+    assert f"no evaluation: {failure}" in capsys.readouterr().err
 
 
 def test_the_end_of_input_has_a_status_of_its_own(ask: Ask) -> None:
@@ -303,6 +329,24 @@ def test_the_server_goes_on_until_its_input_ends(
     assert not statuses
 
 
+@pytest.mark.parametrize("gpu", [True, False])
+def test_who_serves_a_gpu_warms_up_before_it_says_that_it_is_ready(
+    *,
+    stdin: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    gpu: bool,
+) -> None:
+    os.close(stdin)
+    monkeypatch.setattr(server, "_run_judge", lambda _: server.END_OF_INPUT)
+    monkeypatch.setattr(server, "warm_up", lambda: os.write(1, b"warm\n"))
+
+    assert server.serve(OPEN, gpu=gpu) == 0
+
+    first, *_ = capfd.readouterr().out.splitlines()
+    assert (first == "warm") is gpu
+
+
 def test_asking_once_gives_the_judges_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_run_judge", lambda _: 7)
 
@@ -335,3 +379,7 @@ def test_a_language_whose_toolchain_is_absent_is_not_offered(
 def test_the_version_of_the_contract_is_the_requests() -> None:
     found = server.capabilities(OPEN)
     assert EvaluationRequest.model_fields["contract_version"].default == found.contract_version
+
+
+def test_capabilities_name_both_graders() -> None:
+    assert server.capabilities(OPEN).graders == tuple(Grader)

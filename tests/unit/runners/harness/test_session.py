@@ -1,3 +1,5 @@
+import pytest
+
 from runners.contract.evaluation import Isolation, Limits, Progress
 from runners.contract.verdict import Stage
 from runners.harness.channel import Welcome
@@ -55,3 +57,11 @@ def test_progress_is_reported_as_it_is_told(sit: Sit, progress: list[Progress]) 
     sit(make_judging()).tell(Stage.TEST, 1, 2)
 
     assert progress == [Progress(stage=Stage.TEST, done=1, total=2)]
+
+
+def test_a_grader_that_loads_no_code_has_none(sit: Sit) -> None:
+    session = sit(make_judging())
+    assert session.code is session.task_code
+    session.task_code = None
+    with pytest.raises(LookupError, match="none of the task's code"):
+        _ = session.code

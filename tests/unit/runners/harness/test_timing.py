@@ -1,5 +1,8 @@
+import dataclasses
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -7,35 +10,20 @@ from runners.contract.evaluation import RoundPolicy, StopReason
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness import timing
+from runners.harness.channel import Operation
 from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.process import Subject
 from runners.harness.ruling import Ruling
-from runners.harness.seat import Seat, host_seat
-from runners.harness.timing import WARM_UPS, Allowance, Stopwatch, profile
+from runners.harness.seat import Seat
+from runners.harness.timing import WARM_UPS, Stopwatch
 from runners.harness.values import ScalarNode
-from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
+from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
+from tests.unit.runners.harness.watches import ROUNDS_TOLD, speak_as_on_gpu, two_seats, watch
 
-ROUNDS_TOLD: list[int] = []
 MEASURED = Round(windows=[3e6, 3.1e6, 3.2e6], beside=[1e6] * 3, used=[1e6] * 3, used_beside=[0.0])
-
-
-def watch(
-    sit: Sit,
-    source: str = SORTED,
-    seconds: float = 20,
-    mode: Mode = Mode.RANKED,
-    *,
-    on_gpu: bool = False,
-    **changes: object,
-) -> Stopwatch:
-    session = sit(make_judging(source, mode, **changes))
-    session.on_gpu = on_gpu
-    (workload,) = session.request.task.benchmarks
-    limit = Deadline.after(seconds)
-    return Stopwatch(session, workload, Allowance(limit, limit), ROUNDS_TOLD.append)
 
 
 def test_a_narrow_interval_stops_the_timing(sit: Sit) -> None:
@@ -137,9 +125,9 @@ def test_a_call_beside_which_something_ran_is_repeated(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
-    with host_seat(stopwatch.session, stopwatch.room) as anchor:
+    with two_seats(stopwatch) as (seat, anchor):
         restless(set(range(1, 300, 25)), monkeypatch)
-        found = stopwatch._round(anchor, 0)
+        found = stopwatch._round(seat, anchor, 0)
 
     assert 0 < found.discarded <= 4
     assert {len(found.windows), len(found.beside), len(found.used), len(found.claims)} == {4}
@@ -149,10 +137,10 @@ def test_a_kernel_beside_which_something_always_runs_is_refused(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
-    with host_seat(stopwatch.session, stopwatch.room) as anchor:
+    with two_seats(stopwatch) as (seat, anchor):
         restless(set(range(1000)), monkeypatch)
         with pytest.raises(Ruling, match="works on after its calls") as ruling:
-            stopwatch._round(anchor, 0)
+            stopwatch._round(seat, anchor, 0)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 
@@ -164,7 +152,10 @@ WANTED = ScalarNode(value=1)
 def seen_on_gpu(claimed_ns: float, confirmed_ns: float) -> Round:
     """A round without any noise."""
     return Round(
-        windows=[confirmed_ns + 10_000.0] * 5, claims=[claimed_ns] * 5, beside=[10_000.0] * 5
+        windows=[confirmed_ns + 10_000.0] * 5,
+        claims=[claimed_ns] * 5,
+        beside=[10_000.0] * 5,
+        claimed=True,
     )
 
 
@@ -172,13 +163,13 @@ def seen_on_gpu(claimed_ns: float, confirmed_ns: float) -> Round:
     ("claimed_us", "confirmed_us", "mode", "stop"),
     [
         (100, 100, Mode.RANKED, StopReason.PRECISE),
-        (5, 5, Mode.RANKED, None),  # the judge sees no finer than 8 us
-        (100, 106, Mode.RANKED, None),  # it would have to be audited
-        (100, 106, Mode.BENCHMARK, StopReason.PRECISE),
+        (2, 2, Mode.RANKED, None),  # the judge sees no finer than 3 us
+        (100, 102.5, Mode.RANKED, None),  # it would have to be audited
+        (100, 102.5, Mode.BENCHMARK, StopReason.PRECISE),
     ],
 )
 def test_on_a_gpu_only_a_confirmed_claim_is_precise(
-    sit: Sit, claimed_us: int, confirmed_us: int, mode: Mode, stop: StopReason | None
+    sit: Sit, claimed_us: float, confirmed_us: float, mode: Mode, stop: StopReason | None
 ) -> None:
     stopwatch = watch(sit, mode=mode, on_gpu=True, rounds=GPU_LOOKS)
     rounds = [seen_on_gpu(claimed_us * 1e3, confirmed_us * 1e3)] * 2
@@ -191,8 +182,9 @@ def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     still = SimpleNamespace(call=lambda *_: None)
-    monkeypatch.setattr(timing, "take_seat", lambda *_: nullcontext(still))
-    unsure = seen_on_gpu(100_000.0, 106_000.0)
+    lineup = SimpleNamespace(waiting=[1], seat=lambda: nullcontext(still))
+    monkeypatch.setattr(timing, "Lineup", lambda *_: nullcontext(lineup))
+    unsure = seen_on_gpu(100_000.0, 102_500.0)
     monkeypatch.setattr(Stopwatch, "_round", lambda *_: unsure)
 
     with pytest.raises(Ruling, match="too coarse to tell") as ruling:
@@ -200,19 +192,183 @@ def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
 
     assert ruling.value.verdict is Verdict.AUDIT
     found = watch(sit, mode=Mode.BENCHMARK, on_gpu=True, rounds=GPU_LOOKS).measure()
-    assert (round(found.time_ns), round(found.bound_ns)) == (100_000, 106_000)
+    assert (round(found.time_ns), round(found.bound_ns)) == (100_000, 102_500)
 
 
 def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_taken(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "take_seat", lambda session, room, _: host_seat(session, room))
-    stopwatch = watch(sit, on_gpu=True, rounds=RoundPolicy(looks=(1,), samples=3))
+    speak_as_on_gpu(monkeypatch)
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=3))
+    with two_seats(stopwatch) as (seat, anchor):
+        stopwatch.session.on_gpu = True
+        steps: list[str] = []
+        build, touch = seat.build, stopwatch._touch
 
-    with host_seat(stopwatch.session, stopwatch.room) as anchor:
-        found = stopwatch._round(anchor, 0)
+        def building(deadline: Deadline) -> None:
+            steps.append("build")
+            build(deadline)
 
-    assert (len(found.steady), len(found.windows), found.used) == (timing.CALIBRATIONS, 3, [])
+        monkeypatch.setattr(seat, "build", building)
+
+        def touching(seat: Seat) -> Exchange:
+            steps.append("own" if seat is not anchor else "trusted")
+            return touch(seat)
+
+        monkeypatch.setattr(stopwatch, "_touch", touching)
+        found = stopwatch._round(seat, anchor, 0)
+
+    count = timing.CALIBRATIONS
+    assert steps == ["own", "trusted"] * count + ["build"] + ["trusted"] * 3
+    assert (len(found.own), len(found.steady), len(found.beside)) == (count, count, 3)
+    assert (len(found.windows), found.used, found.claimed) == (3, [], False)
+
+
+class Rehearsing:
+    """Has the seats of a GPU be imitated by seats of the CPU, whose calls go as is told here."""
+
+    def __init__(self, seat: Seat, monkeypatch: pytest.MonkeyPatch, *, remote: bool) -> None:
+        speak_as_on_gpu(monkeypatch, remote=remote)
+        self.seat = seat
+        self.remote = remote
+        self.calls: list[tuple[bool, bool]] = []
+        """Of every call of the kernel: whether it was ahead, and whether its output is copied."""
+        self.outcome: Callable[[int], dict[str, bool]] = lambda _: {}
+        self.plain = seat.call
+        monkeypatch.setattr(seat, "call", self.call)
+        monkeypatch.setattr(seat, "rehearse", self.rehearse)
+        monkeypatch.setattr(seat, "demote", self.demote)
+
+    def call(self, operation: Operation, *args: Any) -> Exchange:  # noqa: ANN401 - handed on
+        exchange = self.plain(operation, *args)
+        if operation is not Operation.RUN:
+            return exchange
+        self.calls.append((self.seat.ahead, self.seat.copies))
+        if not self.seat.ahead:
+            return exchange
+        outcome = self.outcome(len(self.calls) - WARM_UPS)
+        late, moved = (outcome.get(name, False) for name in ("late", "moved"))
+        return dataclasses.replace(exchange, late=late, moved=moved)
+
+    def rehearse(self, call: Callable[[], Exchange]) -> None:
+        self.seat.ahead, self.seat.copies = True, self.remote
+
+    def demote(self, exchange: Exchange) -> None:
+        self.seat.ahead, self.seat.copies = not exchange.late, True
+
+
+@pytest.fixture
+def remote() -> bool:
+    """Whether what is shared lies in pinned host memory."""
+    return False
+
+
+@pytest.fixture
+def rehearsing(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, remote: bool
+) -> Iterator[tuple[Rehearsing, Callable[[], Round]]]:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
+    with two_seats(stopwatch) as (seat, anchor):
+        stopwatch.session.on_gpu = True
+        touch = stopwatch._touch
+        monkeypatch.setattr(stopwatch, "_touch", lambda seat, *_: touch(seat))
+        yield (
+            Rehearsing(seat, monkeypatch, remote=remote),
+            lambda: stopwatch._round(seat, anchor, 0),
+        )
+
+
+def counts(found: Round) -> tuple[int, int, int, int]:
+    return tuple(map(len, (found.windows, found.claims, found.beside, found.copying)))  # type: ignore[return-value]
+
+
+def test_calls_that_go_as_they_were_rehearsed_are_claimed(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    found = rehearsing[1]()
+
+    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 6, 0))
+
+
+def test_a_few_spoiled_calls_are_left_out_and_repeated(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.outcome = lambda number: {"late": number in (1, 3), "moved": number == 4}
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, found.spoiled) == (True, 3, 3)
+    assert counts(found) == (6, 6, 6, 0)
+    assert rehearsal.calls[WARM_UPS:] == [(True, False)] * 9
+
+
+def test_where_outputs_go_on_moving_all_calls_are_made_anew_with_a_copy_that_counts_as_time(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.outcome = lambda number: {"moved": number > 2 and not rehearsal.seat.copies}
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, found.spoiled) == (False, 4, 0)
+    assert counts(found) == (6, 6, 2 + 6, 0)  # every calibration is kept
+    assert rehearsal.calls[WARM_UPS:] == [(True, False)] * 6 + [(True, True)] * 6
+
+
+@pytest.mark.parametrize("remote", [True])
+def test_where_there_is_no_way_but_a_copy_it_is_timed_beside_and_taken_off(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 6, 6))
+    assert rehearsal.calls[WARM_UPS:] == [(True, True)] * 6
+
+
+def test_where_calls_go_on_being_late_the_judges_own_clock_is_the_value(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.outcome = lambda number: {"late": number > 2}
+
+    found = round_of()
+
+    assert (found.claimed, counts(found)) == (False, (6, 6, 2 + 6, 0))
+    assert rehearsal.calls[WARM_UPS:] == [(True, False)] * 6 + [(False, True)] * 6
+
+
+def test_of_a_call_whose_output_moved_nothing_is_looked_at(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.outcome = lambda number: {"moved": number == 1, "late": number == 2}
+    looked: list[object] = []
+    monkeypatch.setattr(timing, "verify", lambda *args, **_: looked.append(args))
+
+    round_of()
+
+    assert len(looked) == WARM_UPS + 6 + 1  # a late one gave an answer, which has to be right
+
+
+def test_every_look_has_its_candidates_started_at_once_on_a_gpu_and_the_anchor_first(
+    sit: Sit,
+) -> None:
+    stopwatch = watch(sit, on_gpu=True, rounds=RoundPolicy(looks=(3, 20)))
+    asked: list[int] = []
+    lineup: Any = SimpleNamespace(waiting=[], prepare=asked.append)
+
+    stopwatch._prepare(lineup, 1, 0)
+    stopwatch._prepare(lineup, 0, 3)
+    stopwatch._prepare(lineup, 0, 17)
+    lineup.waiting = [1]
+    stopwatch._prepare(lineup, 0, 18)
+    stopwatch.session.on_gpu = False
+    stopwatch._prepare(lineup, 1, 0)
+
+    assert asked == [4, timing.STARTS_MOST, 3]
 
 
 def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_structure(
@@ -220,7 +376,7 @@ def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_str
 ) -> None:
     done: list[str] = []
     seat = SimpleNamespace(
-        build=lambda _: done.append("build"), call=lambda *_: done.append("call"), wanted=WANTED
+        build=lambda _: done.append("build"), call=lambda *_: done.append("call"), discovered=WANTED
     )
     monkeypatch.setattr(timing, "take_seat", lambda *_: nullcontext(seat))
     unnamed = make_sort_task(SORT.replace("ref_kernel", "right_answer"))
@@ -265,7 +421,7 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
     stopwatch = watch(sit)
     touch = stopwatch._touch
 
-    def touching(seat: Seat) -> Exchange:
+    def touching(seat: Seat, *_: object) -> Exchange:
         touched.append(touch(seat))
         return touched[-1]
 
@@ -280,16 +436,3 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
         assert counts == {5}
         assert beside.issuperset(each.used_beside)
     assert stopwatch.flush.min() >= len(taken) * (WARM_UPS + 5 + 5)  # before every window
-
-
-def test_a_profiled_output_is_checked(sit: Sit) -> None:
-    cheating = SORTED.replace("def", "calls = []\ndef").replace(
-        "    return",
-        f"    calls.append(1)\n    if len(calls) > {WARM_UPS}: return data[1]\n    return",
-    )
-    session = sit(make_judging(cheating, Mode.PROFILE))
-
-    with pytest.raises(Ruling) as ruling:
-        profile(session, session.request.task.benchmarks[0], Deadline.after(20))
-
-    assert ruling.value.verdict is Verdict.WRONG_ANSWER

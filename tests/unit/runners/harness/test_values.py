@@ -20,6 +20,7 @@ from runners.harness.values import (
     describe,
     difference,
     leaves,
+    replaced,
     restore,
     tensors,
 )
@@ -196,6 +197,8 @@ def test_strides_and_numbers_are_no_difference_of_structure() -> None:
     "text",
     [
         '{"kind":"tensor","dtype":"float32","shape":[-1],"stride":[1]}',
+        '{"kind":"tensor","dtype":"float32","shape":[2,3],"stride":[1]}',
+        '{"kind":"tensor","dtype":"float32","shape":[],"stride":[1]}',
         '{"kind":"tensor","dtype":"float32","shape":[1],"stride":[562949953421312]}',
         '{"kind":"tensor","dtype":"float32","shape":[1],"stride":[1],"address":-1}',
         '{"kind":"tensor","dtype":"float32","shape":[1],"stride":[1],"address":18446744073709551616}',
@@ -211,3 +214,24 @@ def test_a_description_outside_the_form_is_refused(text: str) -> None:
 
 def test_a_float_travels_by_its_bits() -> None:
     assert node_of(0.1) == FloatNode(value="0x1.999999999999ap-4")
+
+
+@given(st.recursive(scalars, lambda inner: st.lists(inner, max_size=3), max_leaves=8))
+def test_without_tensors_there_is_nothing_to_replace(value: object) -> None:
+    def refuse(node: TensorNode) -> TensorNode:
+        raise AssertionError(node)
+
+    assert replaced(node_of(value), refuse) == node_of(value)
+
+
+def test_every_tensor_is_replaced_and_nothing_else() -> None:
+    value = {"a": [torch.zeros(2), 3, (torch.ones(3, dtype=torch.int8), 0.5)], 7: torch.zeros(0)}
+    node = node_of(value)
+
+    moved = replaced(node, lambda each: each.model_copy(update={"offset": each.address + 1}))
+
+    assert [each.offset for each in tensors(moved)] == [1, 2, 3]
+    assert [each.offset for each in tensors(node)] == [None] * 3  # what was there stays as it is
+    assert difference(node, moved) is None
+    back = replaced(moved, lambda each: each.model_copy(update={"offset": None}))
+    assert back == node

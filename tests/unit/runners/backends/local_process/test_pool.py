@@ -15,9 +15,9 @@ from bot.services.dispatch import DispatchConfig
 from runners.backends import local_process
 from runners.backends.local_process import harness, pool
 from runners.backends.local_process.gpus import Gpu
-from runners.contract.evaluation import CPU, Evaluation, Progress
+from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Runner, RunnerError
-from runners.contract.task import Mode
+from runners.contract.task import Mode, Workload
 from runners.harness import server
 from tests.doubles.evaluating import make_request
 
@@ -190,6 +190,64 @@ def test_a_cpu_is_one_slot(count: int) -> None:
         local_process.create(slots={CPU: count})
 
 
+def ranks(count: int, source: str = "environment") -> EvaluationRequest:
+    """A request of a task that spreads over so many GPUs."""
+    request = make_request(source, gpu="H200")
+    cases = (Workload(args={"size": 4, "world_size": count}),)
+    task = request.task.model_copy(update={"multi_gpu": True, "benchmarks": cases})
+    return request.model_copy(update={"task": task})
+
+
+@pytest.fixture
+async def three(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runner]:
+    imitate(monkeypatch)
+    monkeypatch.setattr(local_process, "find_gpus", lambda: GPUS)
+    made = local_process.create()
+    yield made
+    await made.aclose()
+
+
+async def visible(runner: Runner, request: EvaluationRequest) -> list[str]:
+    """The GPUs of the harness that serves a request."""
+    with pytest.raises(RunnerError) as raised:
+        await runner.wait(await runner.start(request), ignore)
+    names: str = json.loads(str(raised.value))["CUDA_VISIBLE_DEVICES"]
+    return sorted(names.split(","))
+
+
+async def test_a_task_of_several_gpus_gets_a_harness_that_sees_them_all(three: Runner) -> None:
+    assert await visible(three, ranks(3)) == ["GPU-0", "GPU-1", "GPU-2"]
+    assert len(await visible(three, ranks(2))) == 2
+    assert len(await visible(three, ranks(1))) == 1
+
+
+async def test_tasks_that_need_more_than_half_of_the_gpus_each_do_not_wait_for_each_other(
+    three: Runner,
+) -> None:
+    found = await asyncio.wait_for(
+        asyncio.gather(*(visible(three, ranks(count)) for count in (2, 2, 3, 1, 2))), 30
+    )
+    assert [len(each) for each in found] == [2, 2, 3, 1, 2]
+
+
+async def test_a_call_that_is_cancelled_while_it_joins_gpus_gives_them_back(three: Runner) -> None:
+    told = asyncio.Event()
+    busy = await three.start(make_request("hang", gpu="H200"))
+    waiting = asyncio.create_task(three.wait(busy, lambda _: told.set()))
+    await told.wait()
+    joining = await three.start(ranks(3))
+    await asyncio.sleep(0.05)
+    await three.cancel(joining)
+    assert len(await asyncio.wait_for(visible(three, ranks(2)), 10)) == 2
+    waiting.cancel()
+
+
+async def test_more_gpus_than_there_are_cannot_be_asked_for(three: Runner) -> None:
+    assert (await three.capabilities()).at_once == {"H200": 3}
+    with pytest.raises(RunnerError, match="4 H200 at once are asked for; there are 3"):
+        await three.start(ranks(4))
+
+
 async def test_closing_while_harnesses_run_leaves_no_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -207,17 +265,21 @@ async def test_closing_while_harnesses_run_leaves_no_process(
 
 
 @pytest.mark.parametrize(
-    ("gpu", "strict", "expected"),
-    [(None, False, []), (Gpu(1, "GPU-1a", "H200"), True, ["--gpu-index", "1", "--strict"])],
+    ("gpus", "strict", "expected", "visible"),
+    [
+        ((), False, [], ""),
+        (GPUS[1:2], True, ["--gpu-index", "1", "--strict"], "GPU-1"),
+        (GPUS[1:], False, ["--gpu-index", "1"], "GPU-1,GPU-2"),
+    ],
 )
-def test_a_harness_is_told_its_gpu_and_its_strictness(
-    gpu: Gpu | None, expected: list[str], *, strict: bool
+def test_a_harness_is_told_its_gpus_and_its_strictness(
+    gpus: tuple[Gpu, ...], expected: list[str], visible: str, *, strict: bool
 ) -> None:
-    line = harness.command(gpu, harness.Walls(strict=strict))
+    line = harness.command(gpus, harness.Walls(strict=strict))
     assert line[1:] == ["-m", "runners.harness", "--serve", *expected]
-    assert harness.environment(gpu)["CUDA_VISIBLE_DEVICES"] == (gpu.handle if gpu else "")
+    assert harness.environment(gpus)["CUDA_VISIBLE_DEVICES"] == visible
 
 
 def test_a_harness_is_told_what_no_submission_may_see(tmp_path: Path) -> None:
-    line = harness.command(None, harness.Walls(hidden=(tmp_path, tmp_path / "a" / "..")))
+    line = harness.command((), harness.Walls(hidden=(tmp_path, tmp_path / "a" / "..")))
     assert line[-4:] == ["--hide", str(tmp_path)] * 2

@@ -3,13 +3,15 @@ from types import SimpleNamespace
 import pytest
 
 from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress, StopReason
-from runners.contract.task import Mode, Workload
+from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
+from runners.harness.arena import Plan
+from runners.harness.builds import Builds
 from runners.harness.graders import native
-from runners.harness.graders.native import Grade, grade
-from runners.harness.ruling import Ruling
+from runners.harness.graders.native import grade
 from runners.harness.session import Session
 from runners.harness.timing import Allowance
+from runners.harness.values import ScalarNode
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit, progress, sit, template
 
@@ -19,15 +21,6 @@ MEASURED = Measurement(
     stop_reason=StopReason.ROUND_CAP,
 )  # fmt: skip
 TWO = tuple(Workload(args={"size": size, "seed": 1}) for size in (10, 20))
-
-
-def test_a_fresh_grade_has_passed_and_a_failed_one_says_where() -> None:
-    result = Grade()
-    assert result.passed
-
-    result.fail(Stage.TEST, Ruling(Verdict.CRASHED, "it fell"))
-
-    assert (result.passed, result.verdict, result.stage) == (False, Verdict.CRASHED, Stage.TEST)
 
 
 def test_a_test_run_has_tests_alone(sit: Sit, progress: list[Progress]) -> None:
@@ -97,3 +90,167 @@ def test_a_profile_ends_in_time(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> No
     grade(sit(make_judging(SORTED, Mode.PROFILE, task=make_sort_task(benchmark_timeout=20))))
 
     assert left == [pytest.approx(20, abs=1)]
+
+
+KEEPING = """
+import os
+from pathlib import Path
+import torch
+FOLDER = Path(os.environ["TORCH_EXTENSIONS_DIR"])
+print("found", sorted(path.name for path in FOLDER.rglob("*")), flush=True)
+FOLDER.mkdir(parents=True, exist_ok=True)
+(FOLDER / "library").touch()
+def custom_kernel(data):
+    return torch.sort(data[0]).values
+"""
+
+
+def lines(session: Session) -> list[str]:
+    return bytes(session.log).decode().splitlines()
+
+
+@pytest.mark.parametrize("mode", [Mode.RANKED, Mode.BENCHMARK])
+def test_what_the_first_candidate_compiled_reaches_every_later_one(sit: Sit, mode: Mode) -> None:
+    session = sit(make_judging(KEEPING, mode))
+
+    result = grade(session)
+
+    assert result.passed, result.message
+    # the first candidate, and one for each of two rounds
+    assert lines(session) == ["found []", "found ['library']", "found ['library']"]
+
+
+TELLING = """
+import mmap, os
+from pathlib import Path
+import torch
+FOLDER = Path(os.environ["TORCH_EXTENSIONS_DIR"])
+FOLDER.mkdir(parents=True, exist_ok=True)
+def shared():
+    for fd in range(3, 256):
+        try:
+            name = os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:
+            continue
+        if "memfd:builds" in name:
+            yield fd
+HELD = b"".join(os.pread(fd, 1 << 20, 0) for fd in shared())
+FOUND = sorted({path.name for path in FOLDER.iterdir()})
+print("found", FOUND, HELD.count(b"-mark"), len(list(shared())), flush=True)
+def custom_kernel(data):
+    mark = f"{data[0][0].item():.5f}-mark"
+    (FOLDER / mark).touch()
+    for fd in shared():
+        for write in (
+            lambda: os.pwrite(fd, mark.encode(), 1 << 19),
+            lambda: mmap.mmap(fd, 1 << 20).write(mark.encode()),
+            lambda: os.close(os.open(f"/proc/self/fd/{fd}", os.O_RDWR | os.O_TRUNC)),
+        ):
+            try:
+                write()
+            except (OSError, PermissionError):
+                pass
+    return torch.sort(data[0]).values
+"""
+
+
+def test_of_a_candidate_that_saw_a_secret_input_nothing_reaches_a_later_one(sit: Sit) -> None:
+    task = make_sort_task(tests=TWO)
+    session = sit(make_judging(TELLING, Mode.RANKED, task=task))
+    session.nonce = bytes(range(32))  # else all inputs are public
+
+    result = grade(session)
+
+    assert result.passed, result.message
+    first, *later = lines(session)
+    assert first.startswith("found [] 0 1")
+    assert len(later) == 2
+    assert later[0] == later[1]
+    assert later[0].count("-mark") == len(TWO) + 1  # all of public inputs
+
+
+def test_what_was_not_wholly_packed_reaches_nobody(sit: Sit) -> None:
+    large = KEEPING.replace(".touch()", ".write_bytes(bytes(2 << 20))")
+    session = sit(make_judging(large, Mode.RANKED))
+    session.builds.close()
+    session.builds = Builds(1 << 20)
+
+    result = grade(session)
+
+    assert result.passed, result.message
+    assert lines(session) == ["found []"] * 3
+    assert not session.builds.packed
+    session.builds.close()
+    session.builds = Builds(1)
+
+
+def test_a_test_run_rehearses_nothing(sit: Sit) -> None:
+    session = sit(make_judging(KEEPING))
+
+    assert grade(session).passed
+    assert lines(session) == ["found []"]
+    assert "rehearse" not in session.durations_s
+
+
+FALLING = """
+import torch
+def custom_kernel(data):
+    if len(data[0]) == %d:
+        raise ValueError("too large")
+    return torch.sort(data[0]).values
+"""
+
+
+@pytest.mark.parametrize("mode", [Mode.RANKED, Mode.BENCHMARK])
+def test_a_rehearsal_that_falls_is_the_failure_of_its_benchmark(sit: Sit, mode: Mode) -> None:
+    task = make_sort_task(benchmarks=TWO, ranking_by=RankingBy.GEOM)
+    session = sit(make_judging(FALLING % TWO[1].args["size"], mode, task=task))
+
+    result = grade(session)
+
+    assert (result.verdict, result.stage) == (Verdict.CRASHED, Stage.TIMING)
+    assert "too large" in result.message
+    timed = [case for case in result.cases if case.kind is CaseKind.BENCHMARK]
+    assert [case.status for case in timed] == [CaseStatus.PASSED, CaseStatus.FAILED]
+    assert timed[0].measurement is not None
+
+
+def test_after_a_test_that_fell_nothing_is_rehearsed(sit: Sit) -> None:
+    session = sit(make_judging(FALLING % 100, Mode.RANKED))
+
+    result = grade(session)
+
+    assert (result.verdict, result.stage) == (Verdict.CRASHED, Stage.TEST)
+    assert "rehearse" not in session.durations_s
+
+
+def test_a_build_that_fails_in_a_benchmark_run_is_made_once_and_times_nothing(sit: Sit) -> None:
+    session = sit(make_judging("print('built'); x = (1,)[2]", Mode.BENCHMARK))
+
+    result = grade(session)
+
+    assert (result.verdict, result.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
+    assert [case.status for case in result.cases] == [CaseStatus.SKIPPED]
+    assert lines(session).count("built") == 1
+
+
+def test_the_time_of_a_rehearsal_is_the_time_of_the_benchmarks(sit: Sit) -> None:
+    slow = SORTED.replace("    return", "    import time; time.sleep(1.5)\n    return")
+    task = make_sort_task(tests=(), benchmark_timeout=1)
+
+    result = grade(sit(make_judging(slow, Mode.BENCHMARK, task=task)))
+
+    assert (result.verdict, result.stage) == (Verdict.TIMED_OUT, Stage.TIMING)
+
+
+def test_on_a_gpu_the_first_candidate_has_room_for_the_largest_of_its_inputs(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = sit(make_judging())
+    sizes = {10: 7, 20: 5}
+    monkeypatch.setattr(native, "planned", lambda data: Plan(ScalarNode(), 0, sizes[len(data[0])]))
+
+    assert native._room(session, TWO).device_size == 0  # it grows as it is written
+    session.on_gpu = True
+    assert native._room(session, TWO).device_size == 7
+    assert native._room(session, ()).device_size == 0

@@ -15,6 +15,7 @@ import pytest
 
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
+from runners.harness import builds
 from runners.harness.sandbox import isolate, view
 from runners.harness.sandbox.layers import Layers
 from tests.unit.runners.harness.sandbox.confinement import Confined, run, start
@@ -165,8 +166,12 @@ said = [path for path in ({str(secret)!r}, {str(checkout / "bot")!r}, {str(check
 
 def test_the_environment_holds_only_what_is_allowed(confined: Confined) -> None:
     said = confined("import os; said = dict(os.environ)").said
-    assert set(said) <= {"HOME", "LANG", "PATH", "TMPDIR", "USER", "OMP_NUM_THREADS"}
+    caches = builds.environment(Path(view.JOB))
+    assert set(said) - caches.keys() <= {
+        "HOME", "LANG", "PATH", "TMPDIR", "USER", "OMP_NUM_THREADS",
+    }  # fmt: skip
     assert said["HOME"] == view.JOB
+    assert said.items() >= caches.items()
 
 
 def test_programs_beside_the_interpreter_are_found_first(confined: Confined) -> None:

@@ -13,3 +13,10 @@ def test_a_version_is_asked_only_for_what_it_knows(version: int, fields: int, ri
     attributes = landlock.attributes(version)
     assert len(attributes) == 8 * fields
     assert int.from_bytes(attributes[:8], "little") == (1 << rights) - 1
+
+
+@pytest.mark.parametrize(("version", "tcp"), [(4, 3), (9, 3)])
+def test_tcp_is_left_alone_only_for_who_needs_it(version: int, tcp: int) -> None:
+    assert int.from_bytes(landlock.attributes(version)[8:16], "little") == tcp
+    assert int.from_bytes(landlock.attributes(version, tcp=True)[8:16], "little") == 0
+    assert landlock.attributes(version, tcp=True)[16:] == landlock.attributes(version)[16:]

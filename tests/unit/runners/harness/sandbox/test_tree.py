@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from runners.harness.sandbox import tree
-from runners.harness.sandbox.tree import kill_beneath, kill_tree, memory_of_tree
+from runners.harness.sandbox.tree import kill_beneath, kill_others, kill_tree, memory_of_tree
 from runners.lineage import alive, descendants
 
 GRANDCHILDREN = """
@@ -97,3 +97,26 @@ def test_a_process_that_does_not_end_in_time_is_said(
     monkeypatch.setattr(tree, "_send", lambda *_: None)
     assert not kill_tree(pid, within_s=0.05)
     assert not kill_beneath(pid, within_s=0.05)
+
+
+def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str, fields: set[str]) -> int:
+        if "smaps" in path:
+            raise PermissionError
+        return known(path, fields)
+
+    known = tree._sum_kib
+    monkeypatch.setattr(tree, "_sum_kib", refuse)
+    pid = run(started, SHARER)
+    settled(pid, 3)
+    assert memory_of_tree(pid) > 200 * MIB
+
+
+def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -> None:
+    pid = run(started, GRANDCHILDREN)
+    first, *_ = settled(pid, 4)
+    assert kill_others(pid, (first, *descendants(first)))
+    assert alive(first)
+    assert descendants(pid) == (first, *descendants(first))

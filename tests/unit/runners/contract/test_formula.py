@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.formula import MAX_NODES, FormulaError, parse_formula
+from runners.contract.formula import MAX_NODES, FormulaError, parse_formula
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,133 @@
+"""The memory that judge and candidate share on a GPU: how large it is, and where it lies."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+
+from runners.contract.verdict import Verdict
+from runners.harness.arena import Plan
+from runners.harness.cuda.driver import DriverError
+from runners.harness.cuda.pinned import HostBuffer
+from runners.harness.cuda.pool import GRAIN
+from runners.harness.cuda.vmm import DeviceBuffer
+from runners.harness.ruling import Ruling
+from runners.harness.values import Node, TensorNode, tensors
+
+SPARE = 64 << 20
+"""Bytes of output room beyond twice the input, where no reference tells the output's size."""
+POOL_SPARE = 128 << 20
+"""Bytes of pool beyond four times the output."""
+CONTEXT_BYTES = 1 << 30
+"""What a process with a CUDA context takes of the GPU, generously."""
+
+
+def aligned(size: int) -> int:
+    """The size, rounded up to what the driver maps at once."""
+    return -(-size // GRAIN) * GRAIN
+
+
+@dataclass(slots=True)
+class Buffers:
+    """What judge and candidate share on the device, and what the judge keeps to itself."""
+
+    memory: DeviceBuffer | HostBuffer
+    """Shared: the input, the room for copied outputs, and the pool of the kernel's allocations."""
+    words: DeviceBuffer | HostBuffer
+    output_at: int
+    pool_at: int
+    staging: torch.Tensor
+    """The judge's own copy of the next input, always at one place, since that matters for time."""
+    flush: torch.Tensor
+    free_before: int
+    """Bytes that were free on the GPU before the candidate worked."""
+
+    @classmethod
+    def create(cls, room: Plan, expected: Node | None) -> Self:
+        """Buffers for inputs like `room`; the flush is twice as large as the L2 cache."""
+        wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
+        output_at = aligned(max(1, room.device_size))
+        pool_at = output_at + aligned(max(1, wanted))
+        (memory, words), pool = share(pool_at, pool_size(expected, wanted))
+        made = cls(
+            memory=memory,
+            words=words,
+            output_at=output_at,
+            pool_at=pool_at if pool else memory.size,
+            staging=torch.empty(output_at, dtype=torch.uint8, device="cuda"),
+            flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
+            free_before=torch.cuda.mem_get_info()[0],
+        )
+        made.reveal()  # loads what it is made of: nothing can be loaded while a stream waits
+        return made
+
+    def refuse_hoard(self) -> None:
+        """Refuse a candidate that leaves the judge no memory to go on with."""
+        free, _ = torch.cuda.mem_get_info()
+        if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
+            raise Ruling(
+                Verdict.MEMORY_EXCEEDED, f"only {free >> 20} MiB of the GPU's memory were left"
+            )
+
+    def reveal(self) -> None:
+        """Let the candidate see the next input, and leave nothing of it in the cache."""
+        self.memory.bytes[: self.output_at].copy_(self.staging)
+        self.flush.add_(1)
+
+    def close(self) -> None:
+        """Free the shared memory."""
+        self.memory.close()
+        self.words.close()
+
+
+def l2_cache_bytes() -> int:
+    """The size of this GPU's level-two cache."""
+    return int(torch.cuda.get_device_properties(0).L2_cache_size)
+
+
+def pool_size(expected: Node | None, wanted: int) -> int:
+    """Bytes for the kernel's own allocations, in which an output may lie; 0 where room is scarce.
+
+    Torch asks for segments of up to 20 MiB even for small tensors, and scratch memory takes its
+    part as well.
+    """
+    if expected is None:
+        return 0
+    size = aligned(4 * wanted + POOL_SPARE)
+    return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
+
+
+def starts_at_once(room: Plan, expected: Node | None) -> int:
+    """How many candidates may wait at once, without filling the GPU's memory."""
+    wanted = 0 if expected is None else device_bytes(expected)
+    each = CONTEXT_BYTES + room.device_size + 5 * wanted + POOL_SPARE
+    free, _ = torch.cuda.mem_get_info()
+    return max(1, free // 2 // each)
+
+
+def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
+    """Shared memory and words, and how much of the memory is a pool.
+
+    They are on the device, or, where it refuses, in pinned host memory, which has no pool.
+    """
+    torch.cuda.init()  # type: ignore[no-untyped-call]
+    torch.zeros(1, device="cuda")  # makes the context
+    made: list[DeviceBuffer] = []
+    try:
+        for size in (fixed + pool, GRAIN):
+            made.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be known
+    except (DriverError, AttributeError):
+        for each in made:
+            each.close()
+        return [HostBuffer.create(size) for size in (fixed, GRAIN)], 0
+    return made, pool
+
+
+def device_bytes(node: Node) -> int:
+    """Bytes of device memory up to the end of a laid out structure."""
+    return max((each.reach + (each.offset or 0) for each in on_device(node)), default=0)
+
+
+def on_device(node: Node) -> list[TensorNode]:
+    """The tensors of a structure that lie on the GPU."""
+    return [each for each in tensors(node) if each.device == "cuda"]

@@ -1,0 +1,263 @@
+"""The task's own evaluation decides: its eval.py, by the protocol of KernelBot's tasks.
+
+It runs the submission, makes the inputs, compares and times, all in processes that share a user.
+What is kept from the submission is said in this folder's README, and what cannot be too.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.contract.evaluation import (
+    CaseKind,
+    CaseResult,
+    CaseStatus,
+    Limits,
+    Measurement,
+    StopReason,
+    Timing,
+)
+from runners.contract.task import Mode, TaskDefinition, Workload
+from runners.contract.verdict import Stage, Verdict
+from runners.harness.correctness import TaskCode
+from runners.harness.deadline import Deadline
+from runners.harness.grade import STAGES, Grade, skipped
+from runners.harness.popcorn.phase import Ended, Phase
+from runners.harness.popcorn.stream import (
+    BreachError,
+    Case,
+    Step,
+    Times,
+    UnfinishedError,
+    glimpse,
+    read,
+)
+from runners.harness.ruling import Ruling, ruling_of_end
+from runners.harness.sandbox.program import Prelude, Program, launcher, visible_gpus
+from runners.harness.session import Session
+from runners.harness.statistics import t_quantile
+from runners.harness.workspace import candidate_files
+
+CASES_FILE = "popcorn-cases.txt"
+PRELUDE_S = 120.0
+_RAN = frozenset({0, 112})
+"""The exit statuses of an evaluation that came to its end: all right, or some case failed."""
+_TASKS_OWN = {
+    2: "did not take its arguments",
+    111: "could not open its line to the judge",
+    113: "could not read its cases",
+}
+_BUILDS_INLINE = ("cpp_extension", "load_inline")
+_NOT_BUILT = ("SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError")
+_RANKS = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
+_NO_MULTICAST = {
+    "NCCL_NVLS_ENABLE": "0",
+    "NVSHMEM_DISABLE_NVLS": "1",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+}
+"""NVLink multicast belongs to a whole fabric, and a phase that is killed may leave it unusable."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """One phase: which cases, with which seed, until when."""
+
+    step: Step
+    kind: CaseKind
+    cases: tuple[Workload, ...]
+    seed: int | None
+    deadline: Deadline
+
+
+def task_code(_folder: Path, task: TaskDefinition) -> TaskCode | None:
+    """Nothing of the task is loaded into the judge; Ruling when there is nothing to run."""
+    if task.config.main not in task.files:
+        raise Ruling(
+            Verdict.TASK_ERROR, f"the task has no {task.config.main!r} for grader 'popcorn'"
+        )
+    return None
+
+
+def grade(session: Session) -> Grade:
+    """Run the phases that the request's mode asks for, each in a fresh sandbox, until one fails."""
+    session.timing, session.transport = Timing.IN_PROCESS, "none"
+    result = Grade()
+    for plan in _plans(session):
+        if result.passed:
+            _play(session, plan, result)
+        else:
+            result.cases += [skipped(plan.kind, case) for case in plan.cases]
+    return result
+
+
+def secret_seed(nonce: bytes) -> int:
+    """The seed that a ranked run mixes into those of its cases: below 2^31, as KernelBot's."""
+    digest = hashlib.blake2b(b"popcorn", key=nonce[:64], digest_size=8).digest()
+    return int.from_bytes(digest, "big") & 0x7FFFFFFF
+
+
+def _plans(session: Session) -> Iterator[_Plan]:
+    task, mode = session.request.task, session.request.mode
+    if mode in (Mode.TEST, Mode.RANKED) and task.tests:
+        end = Deadline.after(task.test_timeout)
+        yield _Plan(Step.TEST, CaseKind.TEST, task.tests, task.seed, end)
+    end = Deadline.after(task.timeout_s(mode))
+    if mode is Mode.PROFILE:
+        for case in task.benchmarks:
+            yield _Plan(Step.PROFILE, CaseKind.PROFILE, (case,), task.seed, end)
+    ranked = mode is Mode.RANKED
+    if timed := task.timed(mode):
+        step = Step.LEADERBOARD if ranked else Step.BENCHMARK
+        seed = secret_seed(session.nonce) if ranked else task.seed
+        yield _Plan(step, CaseKind.BENCHMARK, timed, seed, end)
+
+
+def _play(session: Session, plan: _Plan, result: Grade) -> None:
+    stage, total = STAGES[plan.kind], len(plan.cases)
+    session.tell(stage, 0, total)
+    printed = bytearray()
+    phase = Phase(_program(session, plan), printed, session.confined)
+    found: tuple[Case, ...] = ()
+    try:
+        with session.lasting(plan.step.value):
+            ended = phase.run(plan.deadline)
+        found = _answer(ended, plan, printed, session.request.task)
+        if wrong := next((case for case in found if not case.passed), None):
+            result.fail(stage, Ruling(Verdict.WRONG_ANSWER, wrong.message))
+    except Ruling as ruling:
+        result.fail(stage, ruling)
+        begun = glimpse(bytes(phase.said), plan.step, total)
+        found = (
+            *(case for case in begun if case.passed),
+            Case(passed=False, message=ruling.message),
+        )
+    finally:
+        session.keep_log(bytes(printed))
+    session.keep_log("".join(case.report for case in found).encode())
+    result.cases += [_result(plan.kind, *each) for each in zip(plan.cases, found, strict=False)] + [
+        skipped(plan.kind, case) for case in plan.cases[len(found) :]
+    ]
+    session.tell(stage, total, total)
+
+
+def _answer(
+    ended: Ended, plan: _Plan, printed: bytearray, task: TaskDefinition
+) -> tuple[Case, ...]:
+    if ended.status not in _RAN:
+        raise _ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
+    try:
+        return read(ended.said, plan.step, len(plan.cases))
+    except UnfinishedError as error:
+        words = f"the evaluation exited with status {ended.status} and its line {error}"
+        raise Ruling(Verdict.CRASHED, words) from error
+    except BreachError as error:
+        raise Ruling(Verdict.DISALLOWED, f"the evaluation's line {error}") from error
+
+
+def _ruling_of_exit(status: int, log: str, task: TaskDefinition) -> Ruling:
+    """What an evaluation means that did not come to its end.
+
+    Its log is believed in one thing: which kind of failure this was.
+    """
+    if status in _TASKS_OWN:
+        return Ruling(Verdict.TASK_ERROR, f"the task's {task.config.main} {_TASKS_OWN[status]}")
+    if status < 0:
+        return ruling_of_end(status)
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    last = lines[-1][:1500] if lines else "it said nothing"
+    built = not (task.submission_file in log and last.startswith(_NOT_BUILT))
+    words = f"the evaluation exited with status {status}: {last}"
+    return (
+        Ruling(Verdict.CRASHED, words) if built else Ruling(Verdict.BUILD_FAILED, last, Stage.BUILD)
+    )
+
+
+def _result(kind: CaseKind, workload: Workload, case: Case) -> CaseResult:
+    return CaseResult(
+        spec=workload.spec,
+        kind=kind,
+        status=CaseStatus.PASSED if case.passed else CaseStatus.FAILED,
+        message="" if case.passed else case.message,
+        measurement=_measurement(case.times) if case.passed and case.times else None,
+    )
+
+
+def _measurement(times: Times) -> Measurement:
+    """What was said, with nothing that bounds it: all of it is within the resolution."""
+    half_width = t_quantile(times.runs - 1) * times.err if times.runs > 1 else times.mean
+    return Measurement(
+        time_ns=times.mean,
+        half_width_ns=half_width,
+        bound_ns=0.0,
+        resolution_ns=times.mean,
+        rounds=1,
+        samples=(),
+        stop_reason=StopReason.TASK,
+        claimed_ns=times.mean,
+    )
+
+
+def _program(session: Session, plan: _Plan) -> Program:
+    task, source = session.request.task, session.request.source
+    lines = "".join(f"{case.spec}\n" for case in plan.cases)
+    return Program(
+        launcher=launcher("popcorn"),
+        arguments=(task.config.main, plan.step.value, CASES_FILE),
+        files={**task.files, task.submission_file: source, CASES_FILE: lines},
+        environment=_environment(session, plan),
+        limits=_limits(session.request.limits, task.world_size),
+        gpu=session.on_gpu,
+        ranks=task.multi_gpu,
+        prelude=_prelude(task, source, plan.deadline),
+    )
+
+
+def _environment(session: Session, plan: _Plan) -> dict[str, str]:
+    task = session.request.task
+    found = dict(_NO_MULTICAST)
+    if not session.on_gpu:
+        found["CUDA_VISIBLE_DEVICES"] = ""
+    if plan.seed is not None:
+        found["POPCORN_SEED"] = str(plan.seed)
+    if task.multi_gpu:
+        found |= {**_RANKS, "POPCORN_GPUS": str(_gpus(session))}
+    return found
+
+
+def _gpus(session: Session) -> int:
+    """How many workers the evaluation may start: one a GPU, or as many as it asks for."""
+    wanted = session.request.task.world_size
+    there = visible_gpus() if session.on_gpu else wanted
+    if there < wanted:
+        raise Ruling(
+            Verdict.TASK_ERROR, f"this task needs {wanted} GPUs, and this runner gives it {there}"
+        )
+    return there
+
+
+def _limits(limits: Limits, ranks: int) -> Limits:
+    """An evaluation and a worker for each rank, every one of them with torch and its threads."""
+    processes = 1 + ranks
+    cores = len(os.sched_getaffinity(0))
+    return limits.model_copy(
+        update={
+            "memory": limits.memory * ranks,
+            "disk": limits.disk if ranks == 1 else limits.disk * processes,
+            "processes": (limits.processes + 4 * cores) * processes,
+            "open_files": limits.open_files * 4 * processes,
+        }
+    )
+
+
+def _prelude(task: TaskDefinition, source: str, deadline: Deadline) -> Prelude | None:
+    """A run of the submission alone, where it compiles at import: later runs find what it built."""
+    if not any(word in source for word in _BUILDS_INLINE):
+        return None
+    return Prelude(
+        script=task.submission_file,
+        files=candidate_files(task, source),
+        environment={"POPCORN_SEED": "1"},
+        seconds=min(PRELUDE_S, max(0.0, deadline.remaining / 2)),
+    )

@@ -1,0 +1,160 @@
+"""A program of the task's own in a sandbox of its own: everything in the child, up to `exec`.
+
+Until then only our code runs here, save for the prelude: submitted code that may run first, as a
+child without rights in the same sandbox, and is killed with all that it started before the
+task's files are laid out. This process cannot be opened by it: it is PID 1 and not dumpable.
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.contract.evaluation import Limits
+from runners.contract.task import IsolationLayer
+from runners.harness.sandbox import isolate, kernel, view
+from runners.harness.sandbox.layers import Layers
+
+READ_ONLY = "read-only task files"
+LOOPBACK = "loopback"
+RESULT_FD = "POPCORN_FD"
+_CARD = re.compile(r"/dev/nvidia\d+")
+NOT_BEGUN = 70
+"""The exit status of a child that came to no `exec`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prelude:
+    """A Python script that runs before the program, beside nothing but these files."""
+
+    script: str
+    files: Mapping[str, str]
+    environment: Mapping[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is run: a Python script among the files, with its arguments."""
+
+    launcher: str
+    """The path of the script that runs it."""
+    arguments: tuple[str, ...]
+    files: Mapping[str, str]
+    environment: Mapping[str, str]
+    limits: Limits
+    gpu: bool = False
+    ranks: bool = False
+    """Whether its processes talk to each other over a loopback interface."""
+    prelude: Prelude | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The writing ends of the pipes to the judge."""
+
+    result: int
+    output: int
+    status: int
+    """Gets a line `{"pid": N}` and a line `{"layers": [...], "missing": {...}}`."""
+
+
+def visible_gpus() -> int:
+    """How many GPUs this process was given, by `CUDA_VISIBLE_DEVICES`; without it all there are."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is None:
+        return sum(_CARD.fullmatch(path) is not None for path in view.devices(gpu=True))
+    return len([each for each in named.split(",") if each.strip()])
+
+
+def start(program: Program, lines: Lines) -> None:
+    """Fork a child that becomes the program; it is announced on the status line."""
+    child = os.fork()
+    if child == 0:
+        try:
+            _become(program, lines)
+        except BaseException:  # noqa: BLE001 - the outermost frame of this process
+            traceback.print_exc(file=sys.stderr)
+        finally:
+            sys.stderr.flush()
+            os._exit(NOT_BEGUN)
+    os.waitpid(child, 0)  # the intermediate, which leaves as soon as its child runs
+
+
+def _become(program: Program, lines: Lines) -> None:
+    for stream in (1, 2):
+        os.dup2(lines.output, stream)
+    sys.stdout, sys.stderr = (os.fdopen(fd, "w", closefd=False) for fd in (1, 2))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    layers, job = isolate.move_in(
+        program.limits,
+        lambda pid: _say(lines.status, {"pid": pid}),
+        keep_fds=frozenset({lines.result, lines.status}),
+        gpu=program.gpu,
+    )
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    os.environ.update(program.environment)
+    os.environ[RESULT_FD] = str(lines.result)
+    alone = job == view.JOB and IsolationLayer.NAMESPACES in layers.active
+    if program.prelude and alone:
+        _run_first(program.prelude, program, job)
+    walls = _walls(program, layers, job)
+    isolate.take_rights_away(layers, program.limits, walls)
+    _say(lines.status, {"layers": layers.active, "missing": layers.missing})
+    os.set_inheritable(lines.result, True)  # noqa: FBT003 - the library's own signature
+    _exec((program.launcher, *program.arguments), {})
+
+
+def _walls(program: Program, layers: Layers, job: str) -> isolate.Walls:
+    """Lay out the files and bring up what the program needs while there are rights for it."""
+    readable: tuple[str, ...] = ()
+    placed = job == view.JOB and layers.attempt(READ_ONLY, lambda: view.place(program.files))
+    if not placed:
+        layers.missing.setdefault(READ_ONLY, "there is no view of one's own to show them in")
+        readable = (view.place_openly(program.files, job),)
+    tcp = program.ranks and IsolationLayer.NETWORK in layers.active
+    if tcp:
+        layers.attempt(LOOPBACK, kernel.raise_loopback)
+    return isolate.Walls(job, gpu=program.gpu, readable=readable, tcp=tcp)
+
+
+def _run_first(prelude: Prelude, program: Program, job: str) -> None:
+    """Run the prelude without rights until it ends or its time is over; then nothing of it runs."""
+    view.place(prelude.files)
+    child = os.fork()
+    if child == 0:
+        try:
+            isolate.take_rights_away(Layers(), program.limits, isolate.Walls(job, gpu=program.gpu))
+            sink = os.open(os.devnull, os.O_WRONLY)
+            os.set_inheritable(sink, True)  # noqa: FBT003 - the library's own signature
+            _exec((prelude.script,), {**prelude.environment, RESULT_FD: str(sink)})
+        finally:
+            os._exit(NOT_BEGUN)
+    select.select([os.pidfd_open(child)], [], [], prelude.seconds)
+    with suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)  # as PID 1: all that are in this namespace, at one stroke
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+
+
+def _exec(arguments: tuple[str, ...], environment: Mapping[str, str]) -> None:
+    # -s: what a prelude wrote into its home must not be imported as a site-packages folder.
+    command = [sys.executable, "-s", *arguments]
+    os.execve(command[0], command, {**os.environ, **environment})  # noqa: S606 - no shell wanted
+
+
+def _say(fd: int, what: Mapping[str, object]) -> None:
+    os.write(fd, json.dumps(what).encode() + b"\n")
+
+
+def launcher(package: str) -> str:
+    """The path of the script `launch.py` of a package beside the sandbox."""
+    return str(Path(__file__).resolve().parents[1] / package / "launch.py")

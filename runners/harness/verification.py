@@ -1,0 +1,26 @@
+"""Whether the output of one call is right, and its input as it was."""
+
+from runners.contract.verdict import Verdict
+from runners.harness.channel import Reply
+from runners.harness.deadline import Deadline
+from runners.harness.ruling import Ruling
+from runners.harness.seat import Seat
+from runners.harness.values import Node
+
+
+def verify(
+    seat: Seat, data: object, reply: Reply, expected: Node | None, *, deadline: Deadline
+) -> None:
+    """Refuse a wrong output, or an input that was changed where the task does not allow it.
+
+    The check comes last: only then must everything be read, and only it may change `data`.
+    """
+    session = seat.session
+    with session.lasting("check"):
+        output = seat.fetch(reply, expected, deadline)
+        if not session.request.task.mutates_inputs:
+            seat.refuse_changes(data, reply)
+        seat.handle.confirm_stood(deadline)
+        wrong = session.code.refusal(data, output, expected)
+        if wrong:
+            raise Ruling(Verdict.WRONG_ANSWER, wrong)

@@ -1,0 +1,141 @@
+"""Does the same kernel get the same score on this GPU, and the one that others measure?
+
+Run from the repository root on a machine with a GPU:  python tests/gpu/spread.py [--runs N]
+
+Ten ranked runs of each kernel, in turns; then the median of `triton.testing.do_bench` on the same
+inputs. The last columns tell how far the scores lie apart, how far their mean is from that median,
+how many of the intervals hold the mean of all runs, and how many rounds were confirmed and refused.
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from runners.contract.evaluation import EvaluationRequest, Measurement, RoundPolicy  # noqa: E402
+from runners.contract.task import Language, Mode, TaskDefinition, Workload  # noqa: E402
+from tests.gpu.asking import serving  # noqa: E402
+
+REFERENCE = """
+import torch
+def generate_input(n, seed):
+    g = torch.Generator(device="cuda").manual_seed(seed)
+    make = lambda: torch.randn(n, n, device="cuda", dtype=torch.{dtype}, generator=g)
+    return tuple(make() for _ in range({inputs}))
+def ref_kernel(data):
+    return {formula}
+def check_implementation(data, output):
+    right = torch.allclose(output.float(), ref_kernel(data).float(), rtol=2e-2, atol={atol})
+    return right, "" if right else "mismatch"
+"""
+SOURCE = "import torch\ndef custom_kernel(data):\n    return {formula}\n"
+
+
+@dataclass
+class Kernel:
+    """One honest kernel and what was measured of it."""
+
+    name: str
+    formula: str
+    n: int
+    dtype: str = "float16"
+    inputs: int = 2
+    atol: float = 1e-2
+    found: list[Measurement] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def reference(self) -> str:
+        return REFERENCE.format(
+            dtype=self.dtype, inputs=self.inputs, formula=self.formula, atol=self.atol
+        )
+
+
+KERNELS = (
+    Kernel("add fp16 4096", "data[0] + data[1]", 4096),
+    Kernel("softmax fp16 4096", "torch.softmax(data[0], -1)", 4096, inputs=1),
+    Kernel("matmul bf16 4096", "data[0] @ data[1]", 4096, "bfloat16", atol=1.0),
+    Kernel("add fp16 1024", "data[0] + data[1]", 1024),
+    Kernel("sort fp32 4096", "torch.sort(data[0], -1).values", 4096, "float32", 1),
+)
+
+
+def request(kernel: Kernel, policy: RoundPolicy | None) -> EvaluationRequest:
+    task = TaskDefinition(
+        name="spread",
+        lang=Language.PYTHON,
+        description="spread",
+        files={"reference.py": kernel.reference},
+        tests=(Workload(args={"n": 64, "seed": 1}),),
+        benchmarks=(Workload(args={"n": kernel.n, "seed": 2}),),
+    )
+    source = SOURCE.format(formula=kernel.formula)
+    return EvaluationRequest(
+        request_id=kernel.name, task=task, source=source, mode=Mode.RANKED, gpu="GPU", rounds=policy
+    )
+
+
+def bench(kernel: Kernel) -> float:
+    """The median of do_bench in nanoseconds."""
+    import torch  # noqa: PLC0415 - the judge must not find a context made before it
+    import triton.testing  # noqa: PLC0415 - likewise
+
+    space: dict[str, object] = {}
+    exec(kernel.reference, space)  # noqa: S102 - our own text
+    data = space["generate_input"](kernel.n, 1)  # type: ignore[operator]
+    run = lambda: space["ref_kernel"](data)  # type: ignore[operator]  # noqa: E731
+    torch.cuda.synchronize()
+    return float(triton.testing.do_bench(run, return_mode="median")) * 1e6
+
+
+def row(kernel: Kernel) -> str:
+    if not kernel.found:
+        return f"{kernel.name:18s} never passed: {kernel.refused[:1]}"
+    values = [each.time_ns for each in kernel.found]
+    mean, other = fmean(values), bench(kernel)
+    held = sum(abs(each.time_ns - mean) <= each.half_width_ns for each in kernel.found)
+    rounds = sum(each.rounds for each in kernel.found)
+    over = [each.bound_ns - each.time_ns for each in kernel.found]
+    width = fmean(each.half_width_ns / each.time_ns for each in kernel.found)
+    fine = [each.resolution_ns / 1e3 for each in kernel.found]
+    return (
+        f"{kernel.name:18s} {mean / 1e3:9.2f} us  spread {max(values) / min(values) - 1:6.2%}  "
+        f"do_bench {other / 1e3:9.2f} us {mean / other - 1:+6.2%}  interval holds mean "
+        f"{held}/{len(values)}  half-width {width:.2%}  "
+        f"bound-value {min(over) / 1e3:+.2f}..{max(over) / 1e3:+.2f} us  "
+        f"resolution {min(fine):.2f}-{max(fine):.2f} us  {rounds} rounds  "
+        f"refused {len(kernel.refused)}  {fmean(kernel.seconds):.2f} s a run"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=0, help="0: as a ranked run")
+    arguments = parser.parse_args()
+    policy = RoundPolicy(looks=(arguments.rounds,)) if arguments.rounds else None
+    with serving() as server:
+        for number in range(arguments.runs):
+            for kernel in KERNELS:
+                found, seconds = server.ask(request(kernel, policy))
+                kernel.seconds.append(seconds)
+                if found.verdict == "passed":
+                    kernel.found += [case.measurement for case in found.cases if case.measurement]
+                else:
+                    kernel.refused.append(f"{found.verdict}: {found.message} {found.log[-300:]}")
+                    print(number, kernel.name, kernel.refused[-1], flush=True)
+    for kernel in KERNELS:
+        print(row(kernel))
+    rounds = sum(each.rounds for kernel in KERNELS for each in kernel.found)
+    refused = sum(len(kernel.refused) for kernel in KERNELS)
+    print(f"{rounds} rounds of honest kernels confirmed, {refused} runs refused")
+    return refused
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,241 @@
+"""Rounds on a GPU beside whose calibration something works, or which slows down."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from runners.contract.evaluation import RoundPolicy
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+from runners.harness import timing
+from runners.harness.clocks import DISTURBED_NS, DRIFT_MOST_NS, Round
+from runners.harness.deadline import Deadline
+from runners.harness.evaluate import environment_of
+from runners.harness.ruling import MachineError, Ruling
+from runners.harness.seat import Seat
+from runners.harness.seating import Lineup
+from runners.harness.timing import DISCARDS_MOST, ROUNDS_VOID_MOST, SLOWED_MOST, Stopwatch
+from tests.doubles.judging import make_sort_task
+from tests.unit.runners.harness.conftest import Sit
+from tests.unit.runners.harness.watches import CALM_NS, speak_as_on_gpu, watch
+
+SAMPLES = 4
+OTHERS_TURN_NS = 2e6
+"""What a window costs while another context works as well."""
+
+
+class Machine:
+    """A GPU that is imitated by the CPU: what its trusted windows cost is told by a test."""
+
+    def __init__(self, stopwatch: Stopwatch, lineup: Lineup) -> None:
+        self.stopwatch = stopwatch
+        self.lineup = lineup
+        self.builds = 0
+        """How many submissions have been imported."""
+        self.lives = False
+        """Whether the last one of them still lives."""
+        self.looked = 0
+        """How many trusted windows there were since then."""
+        self.cost_ns: Callable[[], float] = lambda: CALM_NS
+
+    def overhead(self) -> float:
+        self.looked += 1
+        return self.cost_ns()
+
+    def built(self) -> None:
+        self.builds += 1
+        self.lives, self.looked = True, 0
+
+    def round(self, anchor: Seat) -> Round:
+        playing: Any = SimpleNamespace(seat=self.seat_until_killed)
+        return self.stopwatch._next_round(playing, anchor, 0)
+
+    @contextmanager
+    def seat_until_killed(self) -> Iterator[Seat]:
+        try:
+            with self.lineup.seat() as seat:
+                yield seat
+        finally:
+            self.lives = False
+
+
+@pytest.fixture
+def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    stopwatch = watch(sit, seconds=60, rounds=RoundPolicy(looks=(1,), samples=SAMPLES))
+    with Lineup(stopwatch.session, stopwatch.room, None) as lineup:
+        lineup.prepare(1 + ROUNDS_VOID_MOST)
+        stopwatch.session.on_gpu = True
+        made = Machine(stopwatch, lineup)
+        build = Seat.build
+
+        def building(seat: Seat, deadline: Deadline) -> None:
+            build(seat, deadline)
+            made.built()
+
+        speak_as_on_gpu(monkeypatch)
+        monkeypatch.setattr(Seat, "build", building)
+        monkeypatch.setattr(Seat, "overhead", lambda *_: made.overhead())
+        yield made
+
+
+@pytest.fixture
+def time_round(machine: Machine) -> Iterator[Callable[[], Round]]:
+    with machine.lineup.seat() as anchor:
+        yield lambda: machine.round(anchor)
+
+
+def test_who_works_beside_the_calibration_until_its_death_is_disallowed(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives else CALM_NS
+
+    with pytest.raises(Ruling, match="works on after its calls") as ruling:
+        time_round()
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+    assert machine.builds == 1
+
+
+def test_what_goes_on_after_the_candidates_death_is_the_machines_fault(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.builds else CALM_NS
+
+    with pytest.raises(MachineError, match="something else works on this GPU"):
+        time_round()
+
+    assert (machine.builds, machine.lives) == (1, False)
+
+
+@pytest.mark.parametrize(("excess_ns", "discarded"), [(0.0, 0), (1.0, DISCARDS_MOST)])
+def test_a_few_disturbed_calls_are_repeated(
+    machine: Machine, time_round: Callable[[], Round], excess_ns: float, discarded: int
+) -> None:
+    def cost_ns() -> float:
+        early = machine.lives and machine.looked <= DISCARDS_MOST
+        return CALM_NS + DISTURBED_NS + excess_ns if early else CALM_NS
+
+    machine.cost_ns = cost_ns
+    machine.stopwatch.policy = RoundPolicy(looks=(1,), samples=2 * DISCARDS_MOST + 1)
+
+    found = time_round()
+
+    assert (machine.builds, found.discarded) == (1, discarded)
+    assert len(found.windows) == len(found.beside) == 2 * DISCARDS_MOST + 1
+
+
+def test_a_round_whose_calibration_drifts_is_void_and_the_next_one_counts(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    drift_ns = {1: DRIFT_MOST_NS + 1, 2: -DRIFT_MOST_NS - 1, 3: DRIFT_MOST_NS}
+    machine.cost_ns = lambda: CALM_NS + (drift_ns[machine.builds] if machine.lives else 0)
+
+    found = time_round()
+
+    assert (machine.builds, found.drift) == (3, DRIFT_MOST_NS)
+    assert (len(found.windows), found.discarded) == (SAMPLES, 0)
+
+
+def test_a_gpu_that_drifts_in_every_round_is_not_fit(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    machine.cost_ns = lambda: CALM_NS + (DRIFT_MOST_NS + 1 if machine.lives else 0)
+
+    with pytest.raises(MachineError, match="pace changes too much"):
+        time_round()
+
+    assert machine.builds == ROUNDS_VOID_MOST
+
+
+def test_samples_of_a_gpu_that_protects_itself_are_left_out_and_counted_by_reason(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([("hardware slowdown",), (), ("hardware slowdown", "hardware power brake")])
+    monkeypatch.setattr(Seat, "slowed_by", lambda _: next(looks, ()))
+
+    found = time_round()
+
+    session = machine.stopwatch.session
+    session.on_gpu = False  # else the real GPU would be asked who it is
+    assert (len(found.windows), len(found.beside), found.discarded) == (SAMPLES, SAMPLES, 2)
+    assert environment_of(session.request, session).slowed == {
+        "hardware slowdown": 2, "hardware power brake": 1,
+    }  # fmt: skip
+
+
+def test_a_gpu_that_goes_on_protecting_itself_is_not_fit(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Seat, "slowed_by", lambda _: ("hardware thermal slowdown",))
+    slowed = machine.stopwatch.session.slowed
+    slowed["hardware thermal slowdown"] = SLOWED_MOST - 2  # in earlier rounds
+
+    with pytest.raises(MachineError, match=r"not run as it should: hardware thermal slowdown"):
+        time_round()
+
+    assert slowed.total() == SLOWED_MOST + 1
+
+
+def seen_ns(time_ns: float, *, claimed: bool) -> Round:
+    """A round without any noise, in which a kernel took so long."""
+    return Round(
+        windows=[time_ns + CALM_NS] * 5,
+        claims=[time_ns] * 5,
+        beside=[CALM_NS] * 5,
+        claimed=claimed,
+    )
+
+
+LEAST_NS = 100_000.0
+"""The least time of the task below on the card below, at 3.35 TB/s."""
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+@pytest.mark.parametrize(
+    ("time_ns", "mode", "gpu", "audited"),
+    [
+        (0.96 * LEAST_NS, Mode.RANKED, "H100", False),
+        (0.94 * LEAST_NS, Mode.RANKED, "H100", True),
+        (0.94 * LEAST_NS, Mode.BENCHMARK, "H100", False),
+        (0.94 * LEAST_NS, Mode.RANKED, "Unheard-of", False),
+    ],
+)
+def test_a_ranked_time_that_the_card_cannot_reach_is_audited(
+    *,
+    sit: Sit,
+    monkeypatch: pytest.MonkeyPatch,
+    time_ns: float,
+    mode: Mode,
+    gpu: str,
+    audited: bool,
+    claimed: bool,
+) -> None:
+    task = make_sort_task(bytes="335000000 + 0*size")
+    looks = RoundPolicy(looks=(2,), samples=5)
+    stopwatch = watch(sit, mode=mode, on_gpu=True, rounds=looks, task=task, gpu=gpu)
+    _without_gpu(monkeypatch, seen_ns(time_ns, claimed=claimed))
+
+    if not audited:
+        assert stopwatch.measure().time_ns == pytest.approx(time_ns)
+        return
+    with pytest.raises(Ruling, match=r"94\.00 us is less than the 100\.00 us") as ruling:
+        stopwatch.measure()
+    assert ruling.value.verdict is Verdict.AUDIT
+
+
+def _without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> None:
+    """Have every round come out as this one."""
+
+    @contextmanager
+    def still(*_: object) -> Iterator[Any]:
+        yield SimpleNamespace(call=lambda *_: None)
+
+    @contextmanager
+    def lineup(*_: object) -> Iterator[Any]:
+        yield SimpleNamespace(waiting=[1], seat=still)
+
+    monkeypatch.setattr(timing, "Lineup", lineup)
+    monkeypatch.setattr(Stopwatch, "_round", lambda *_: timed)
