@@ -67,8 +67,9 @@ class Proving:
             self.held[release.id] = task
 
     async def _keep(self) -> None:
+        held = dict(self.held)  # what is taken while the store is asked is not in its answer
         kept = set(await self.door.store.releases.keep(self.owner, LEASE))
-        for number, task in list(self.held.items()):
+        for number, task in held.items():
             if number not in kept:
                 task.cancel()
 

@@ -156,12 +156,13 @@ class Showing:
         self._mark(submission)
 
     async def _prolong(self) -> None:
+        held = list(self.held)  # what is taken while the store is asked is not in its answer
         try:
             kept = set(await self.door.store.displays.keep(self.owner, LEASE))
         except StoreError as error:
             _log.warning("the store is away", action="showing_waits", error=str(error))
             return
-        for submission in list(self.held):
+        for submission in held:
             if submission in kept:
                 self._mark(submission)
             else:

@@ -1,13 +1,17 @@
-"""One release that cannot be read must not keep the others back."""
+"""Releases do not get in each other's way, nor do the two loops that take and keep them."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from unittest.mock import AsyncMock, Mock
 
 import discord
+import pytest
 
-from bot.domain.release import NewRelease
+from bot.domain.ids import ReleaseId
+from bot.domain.release import NewRelease, Release
 from bot.frontends.discord.door import DOOR, Door
+from bot.frontends.discord.proof import Proof
 from bot.frontends.discord.proving import proving
 from tests.doubles.place import Place
 
@@ -24,3 +28,39 @@ async def test_a_release_that_cannot_be_read_is_given_up_and_the_others_are_take
             place.clock.advance(1)  # a lease that nobody prolongs would end
             await asyncio.sleep(0.01)
     assert await store.releases.claim(DOOR, "two", timedelta(0)) == ()
+
+
+async def test_what_is_taken_while_leases_are_prolonged_is_not_stopped(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    releases = place.store.releases
+    asked, begun, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    claim: Callable[..., object] = releases.claim
+    keep = releases.keep
+
+    async def claim_afterwards(*given: object) -> tuple[Release, ...]:
+        await asked.wait()
+        return await claim(*given)  # type: ignore[misc, no-any-return]
+
+    async def answer_late(owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+        kept = await keep(owner, lease)
+        asked.set()
+        await begun.wait()
+        return kept
+
+    async def run() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    monkeypatch.setattr(releases, "claim", claim_afterwards)
+    monkeypatch.setattr(releases, "keep", answer_late)
+    monkeypatch.setattr(Proof, "of", Mock(return_value=Mock(spec=Proof, run=run)))
+    await releases.add(NewRelease(DOOR, place.ada, b"", "a wish", "a stand"))
+    client = Mock(spec=discord.Client, wait_until_ready=AsyncMock())
+    async with proving(client, Door(place.store, place.clock)):
+        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.sleep(0.05)
+        assert not stopped.is_set()

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -258,6 +259,30 @@ async def test_what_somebody_else_has_shown_meanwhile_is_not_shown_again(room: R
     await first.steps.forward(first.held[submission.id].show, "first")
     assert len(room.thread(submission).messages) == 1
     room.server.assert_clean()
+
+
+async def test_what_is_taken_while_leases_are_prolonged_is_not_dropped(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    displays = room.place.store.displays
+    keep = displays.keep
+    submission: Submission | None = None
+
+    async def answer_late(owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
+        nonlocal submission
+        kept = await keep(owner, lease)
+        submission = submission or await room.submit(mode=Mode.TEST)
+        await room.server.wait_for(lambda: room.channel.threads, WITHIN_S)
+        return kept
+
+    monkeypatch.setattr(displays, "keep", answer_late)
+    async with shown(room) as found:
+        await room.server.wait_for(lambda: room.channel.threads, WITHIN_S)
+        await asyncio.sleep(0.05)
+        assert submission is not None
+        assert list(found.held) == [submission.id]
+        await room.place.judged(submission)
+        await all_reported(room, [submission], WITHIN_S)
 
 
 async def test_a_crowd_overfills_no_window() -> None:
