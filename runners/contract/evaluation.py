@@ -19,6 +19,7 @@ class Limits(Wire):
     """What one candidate may use; bytes unless the name says otherwise."""
 
     memory: int = Field(default=4 << 30, ge=64 << 20)
+    """On top of what a candidate has in its memory when it starts."""
     output: int = Field(default=64 << 10, ge=1 << 10)
     """Of stdout and stderr together; more is `output_exceeded`."""
     disk: int = Field(default=256 << 20, ge=1 << 20)

@@ -106,6 +106,7 @@ class Handle:
         return welcome
 
     def _watch(self) -> None:
+        self.inherited = memory_of_tree(self.process.pid)
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
@@ -264,7 +265,7 @@ class Handle:
             return
         self.next_look = now + WATCH_S
         held = memory_of_tree(self.process.pid) + (self.arena.hoard if self.arena else 0)
-        if held > self.enlisted.limits.memory:
+        if held > self.enlisted.limits.memory + self.inherited:
             limit = self.enlisted.limits.memory >> 20
             raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {limit} MiB of memory were used")
 

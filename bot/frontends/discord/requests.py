@@ -1,8 +1,6 @@
 """Every request to Discord: in order, spaced below the limit of all, and given up in silence."""
 
 import asyncio
-import time
-from collections import deque
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -23,23 +21,30 @@ _WITHOUT_LIMIT = ("/interactions", "/webhooks")
 
 @dataclass(slots=True)
 class Spacing:
-    """Lets `most` through in any second, and of one key one at a time."""
+    """Lets `most` through in any second, and of one key one at a time.
+
+    Leave comes back a second after the answer: what matters is when a request arrives, and one that
+    is sent may be long on its way.
+    """
 
     most: int = PER_S
-    times: deque[float] = field(default_factory=deque)
+    leave: asyncio.Semaphore = field(init=False)
     locks: WeakValueDictionary[Hashable, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    def __post_init__(self) -> None:
+        """As much leave as there is in a second."""
+        self.leave = asyncio.Semaphore(self.most)
 
     @asynccontextmanager
     async def turn(self, key: Hashable | None = None) -> AsyncIterator[None]:
         """Waits for leave to go; the key is free again when the caller is done."""
         lock = nullcontext() if key is None else self.locks.setdefault(key, asyncio.Lock())
         async with lock:
-            now = time.monotonic()
-            at = now if len(self.times) < self.most else max(now, self.times.popleft() + 1.0)
-            self.times.append(at)
-            if at > now:
-                await asyncio.sleep(at - now)
-            yield
+            await self.leave.acquire()
+            try:
+                yield
+            finally:
+                asyncio.get_running_loop().call_later(1.0, self.leave.release)
 
 
 def govern(client: discord.Client) -> None:

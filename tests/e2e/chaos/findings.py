@@ -31,6 +31,8 @@ left join scores on scores.job = jobs.id
 where submissions.id > 0
 order by jobs.id
 """
+FENCES = "select id as job, fence from jobs"
+"""Of the house's own jobs as well."""
 ACCEPTED_AT = "select at from evaluations order by at"
 DEALT = frozenset({Verdict.CRASHED, Verdict.MEMORY_EXCEEDED})
 """What a kernel is said to have done whose process was killed: nobody tells the judge by whom."""
@@ -75,6 +77,7 @@ async def examine(dsn: str, expected: Expected, logs: Sequence[Path]) -> Finding
     connection = await asyncpg.connect(dsn)
     try:
         rows = await connection.fetch(JOBS)
+        fences = {row["job"]: row["fence"] for row in await connection.fetch(FENCES)}
     finally:
         await connection.close()
     findings = Findings()
@@ -85,7 +88,7 @@ async def examine(dsn: str, expected: Expected, logs: Sequence[Path]) -> Finding
         if row["evaluation"] is not None:
             struck = row["submission"] in expected.struck
             _look_at_result(findings, row, orders[row["file_name"]], struck=struck)
-    _read_log(findings, rows, logs)
+    _read_log(findings, fences, logs)
     return findings
 
 
@@ -146,9 +149,8 @@ def _look_at_result(findings: Findings, row: asyncpg.Record, order: Order, *, st
         findings.untrue.append(f"{name}: {stored[0]} ns, not {order.time_us} us")
 
 
-def _read_log(findings: Findings, rows: Sequence[asyncpg.Record], logs: Sequence[Path]) -> None:
+def _read_log(findings: Findings, fences: Mapping[int, int], logs: Sequence[Path]) -> None:
     """A result is taken once, from the lease that the job had last."""
-    fences = {row["job"]: row["fence"] for row in rows}
     taken = Counter[int]()
     for line in _events(logs, "job-accepted"):
         taken[line["job"]] += 1

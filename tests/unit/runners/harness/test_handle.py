@@ -153,7 +153,7 @@ def test_memory_in_a_shared_file_that_nobody_maps_is_counted(
     template: Template, builds: Builds
 ) -> None:
     enlistment = ENLISTMENT.model_copy(
-        update={"limits": Limits(memory=1 << 30), "arena_size": 1 << 30}
+        update={"limits": Limits(memory=256 << 20), "arena_size": 1 << 30}
     )
     files = pack_files({"submission.py": HOARDING})
     with (
