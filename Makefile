@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 # Most tests wait for processes, so two cores carry three files at once.
-TESTS_AT_ONCE ?= 4
+TESTS_AT_ONCE ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up test lint format bench clean

@@ -61,8 +61,8 @@ def govern(client: discord.Client) -> None:
     async def request(route: Route, **arguments: Any) -> Any:  # noqa: ANN401  what discord.py passes
         if route.path.startswith(_WITHOUT_LIMIT):
             return await send(route, timeout=silence, **arguments)
-        writes = route.method != "GET" and route.channel_id is not None
-        key = (route.method, route.path, route.channel_id) if writes else None
+        in_channel = route.channel_id is not None
+        key = (route.method, route.path, route.channel_id) if in_channel else None
         async with spacing.turn(key):
             return await send(route, timeout=silence, **arguments)
 
