@@ -104,6 +104,9 @@ async def test_while_discord_fails_the_board_is_made_and_told_of_later(stage: Sc
         await asyncio.sleep(6)
     await stage.carol.sees("muted on CPU is published", thread, within=120)
     await stage.bob.sees("New leaderboard: muted", stage.submissions, within=30)
+    news = [each for each in stage.bob.messages() if "New leaderboard: muted" in each.text]
+    assert len(news) == 1
+    assert "muted" in await board_names(stage)
 
 
 async def test_an_unsound_task_is_refused_with_every_finding(stage: Scene) -> None:
@@ -167,7 +170,11 @@ async def test_of_two_creators_of_one_name_one_gets_it(stage: Scene) -> None:
     second = await dora.sees_thread(": wanted", within=30)
     ends = [
         await person.sees(
-            lambda message: "is published" in message.text or "somebody else" in message.text,
+            lambda message: any(
+                # Who loses is told by the rule that saw it first: the name's, or the version's.
+                end in message.text
+                for end in ("is published", "somebody else", "already a board named 'wanted'")
+            ),
             thread,
             within=40,
         )
@@ -310,6 +317,7 @@ async def test_in_a_thread_that_is_deleted_meanwhile_nothing_is_lost() -> None:
         del stage.server.world.channels[thread.id]
         await stage.carol.sees("swept on CPU is published", stage.carol.dm, within=30)
         await stage.bob.sees("New leaderboard: swept", stage.submissions, within=30)
+        assert "swept" in await board_names(stage)
 
 
 async def test_where_the_bot_may_not_write_the_creator_is_told_so() -> None:

@@ -143,6 +143,10 @@ async def test_an_attempt_that_fails_is_made_again(place: Place) -> None:
         await until(lambda: _failed_once(place))
         place.clock.advance(60)
         await until(lambda: _timed(place))
+    found = await reference(place)
+    assert found is not None
+    assert found.value is not None
+    assert found.value.time_ns == 7_000
 
 
 async def _failed_once(place: Place) -> bool:
@@ -225,6 +229,8 @@ async def test_a_failure_is_noted_also_when_nobody_looked_before_it_is_tried_aga
     await until(lambda: _queued_again(place, job.submission))
     stop.set()
     await asyncio.wait_for(loop, 1)
+    rows = [row for row in await place.store.audit.rows() if row.action == "reference-failed"]
+    assert len(rows) == 1
 
 
 async def _queued_again(place: Place, before: SubmissionId) -> bool:

@@ -59,6 +59,8 @@ async def test_another_copys_answer_and_a_discord_that_is_away_are_no_incident(
     clicked = interaction(COMPONENT)
     clicked.response.send_message.side_effect = error
     await forgotten.answer_for_nobody(clicked)
+    clicked.response.send_message.assert_awaited_once()
+    assert clicked.followup.mock_calls == []
 
 
 async def test_a_bot_that_ends_meanwhile_leaves_it_to_the_next_one() -> None:

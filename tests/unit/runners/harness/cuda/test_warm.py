@@ -36,3 +36,4 @@ def test_without_triton_or_with_another_version_of_it_there_is_nothing_to_warm(
     for name in ("triton.runtime", "triton.runtime.cache"):
         monkeypatch.delitem(sys.modules, name)
     warm_up()
+    assert "triton.runtime" not in sys.modules

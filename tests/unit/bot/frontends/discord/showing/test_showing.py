@@ -161,6 +161,8 @@ async def test_a_store_that_is_away_for_a_moment_is_asked_again(
     monkeypatch.setattr(room.place.store.jobs, "of", of)
     async with shown(room):
         await all_reported(room, [submission], WITHIN_S)
+    assert list(failures) == []
+    assert reports(room, submission) == 1
 
 
 async def test_a_bug_with_one_is_no_end_for_the_others(
