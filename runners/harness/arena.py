@@ -22,10 +22,6 @@ ALIGNMENT = 4096
 """Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
 
 
-READY = 0
-"""The word of the arena's first page by which a GPU's guest says that its call is queued."""
-
-
 def reach(value: torch.Tensor) -> int:
     """Bytes from a tensor's first element to the end of its last one."""
     if value.numel() == 0:
@@ -38,7 +34,7 @@ class Layout:
     """Lays the tensors of one value out, page after page, in the arena of their device."""
 
     def __init__(self) -> None:
-        self.sizes = {"cpu": ALIGNMENT, "cuda": 0}  # the first page of host memory holds words
+        self.sizes = {"cpu": 0, "cuda": 0}
 
     def place(self, value: torch.Tensor, device: str | None = None) -> TensorNode:
         """Give the tensor the next free pages, of its own device when none is named."""
@@ -84,21 +80,6 @@ def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
     return flat.as_strided(node.shape, node.stride)
 
 
-class Words:
-    """The counters at the head of an arena, each written by one side only."""
-
-    def __init__(self, buffer: mmap.mmap) -> None:
-        self.words = memoryview(buffer)[:64].cast("Q")
-
-    def write(self, index: int, value: int) -> None:
-        """Set one word."""
-        self.words[index] = value
-
-    def read(self, index: int) -> int:
-        """The present value of one word."""
-        return self.words[index]
-
-
 def sealed_memory(name: str, size: int) -> int:
     """A memory file whose size nobody can change, not even who maps it; gives its descriptor."""
     fd = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
@@ -117,10 +98,9 @@ class Arena:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.filled = ALIGNMENT
+        self.filled = 0
         self.fd = sealed_memory("arena", self.size)
         self.buffer = mmap.mmap(self.fd, self.size)
-        self.words = Words(self.buffer)
 
     def write(self, node: Node, value: object) -> None:
         """Copy every host tensor of `value` to where `node` says."""

@@ -75,7 +75,7 @@ class Candidate:
             order = self.known.get(frame) or self.known.setdefault(
                 frame, Order.model_validate_json(frame)
             )
-            self.orders.sendall(packed(self.answer(order)))
+            self.tell(self.answer(order))
 
     def answer(self, order: Order) -> Reply:
         """Carry out one order; the submission's failures become replies."""
@@ -88,7 +88,7 @@ class Candidate:
                 return guarded(self.pack, Status.RAISED)
             case Operation.PROFILE:
                 return guarded(lambda: self.call(self.profiled, order), Status.RAISED)
-            case Operation.TOUCH | Operation.COPY:
+            case Operation.TOUCH:
                 return guarded(lambda: self.call(self.stand_in(order), order), Status.RAISED)
 
     def profiled(self, data: Any) -> Any:  # noqa: ANN401 - any task's input
@@ -128,15 +128,26 @@ class Candidate:
     def call(self, kernel: Callable[[Any], Any], order: Order) -> Reply:
         """Call the kernel on the input that lies ready and describe what it gave."""
         self.kept = []
-        output, claims = (self.guest.call if self.guest else self.call_here)(kernel, order)
+        if self.guest:
+            output, (wall, cpu) = self.guest.call(kernel, order, self.described, self.tell)
+        else:
+            output, (wall, cpu) = self.call_here(kernel, order)
+        reply = self.described(output, lambda tensor: tensor)
+        return reply.model_copy(update={"claimed_ns": wall, "claimed_cpu_ns": cpu})
+
+    def tell(self, reply: Reply) -> None:
+        """Answer an order, or say that a call on the GPU is queued."""
+        self.orders.sendall(packed(reply))
+
+    def described(self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> Reply:
+        """What a call gave; `placed` says for each of its tensors which one is to be looked at."""
         if output is None:
             return Reply(status=Status.INVALID, message="`custom_kernel` returned nothing")
         try:
-            described = describe(output, self.whereabouts)
+            node = describe(output, lambda tensor: self.whereabouts(placed(tensor)))
         except UndescribableError as error:
             return Reply(status=Status.INVALID, message=f"the output is or holds {error}")
-        wall, cpu = claims
-        return Reply(status=Status.DONE, claimed_ns=wall, claimed_cpu_ns=cpu, output=described)
+        return Reply(status=Status.DONE, output=node)
 
     def call_here(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, Claims]:
         """Call the kernel on the CPU; gives its output, and its wall and CPU time in ns."""

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter
 from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
-from runners.harness.values import Node
+from runners.harness.values import Node, TensorNode
 
 FRAME_MAX = 64 << 10
 """Bytes of the longest frame in either direction."""
@@ -37,9 +37,7 @@ class Operation(StrEnum):
     PROFILE = "profile"
     """The same under torch's profiler, whose table is printed."""
     TOUCH = "touch"
-    """Run the trusted reader instead of the kernel, for calibration; on a GPU do nothing."""
-    COPY = "copy"
-    """On a GPU: copy an output to where it is wanted, for calibration."""
+    """Run the trusted stand-in instead of the kernel, for calibration."""
 
 
 class Order(Wire):
@@ -48,8 +46,9 @@ class Order(Wire):
     operation: Operation
     value: Node | None = None
     """Where the input lies."""
-    output: Node | None = None
-    """Where a device output is wanted; None on the CPU, where the judge fetches it."""
+    rooms: tuple[TensorNode, ...] = ()
+    """On a GPU: where each tensor of the output can be copied to, should it lie elsewhere than in
+    the shared memory. Nothing else of the output is told. The CPU's outputs are fetched."""
     ahead: bool = False
     """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
 
@@ -82,7 +81,11 @@ FAILURES = {
 
 
 class Reply(Wire):
-    """One frame from the candidate: untrusted in every field."""
+    """One frame from the candidate: untrusted in every field.
+
+    On a GPU there are two of them: the first one when the call is queued, or waits for its input,
+    and the last one when it is done.
+    """
 
     status: Status
     message: Annotated[str, Field(max_length=2000)] = ""
@@ -90,7 +93,8 @@ class Reply(Wire):
     claimed_cpu_ns: Annotated[float, Field(ge=0, le=1e15)] = 0.0
     """CPU time of all threads; asked of trusted candidates only."""
     output: Node | None = None
-    """Where the output lies: an arena offset or the candidate's own address."""
+    """Where the output lies, by the candidate's own addresses; of a call that is queued ahead the
+    first frame tells it."""
 
 
 class Announcement(Wire):

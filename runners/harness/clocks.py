@@ -60,20 +60,20 @@ class Round:
     can disturb nothing, there is no need of it."""
     own: list[float] = field(default_factory=list)
     """Windows of this round's own candidate before the submission was imported."""
-    copying: list[float] = field(default_factory=list)
-    """Overhead of windows which copy an output as well: on a GPU where there is no other way."""
     claimed: bool = False
-    """Whether the claims are the value: on a GPU, as far as `Seat.claims_count` says so."""
+    """On a GPU: whether the claims are the value, since every call was queued ahead."""
+    remote: bool = False
+    """On a GPU: inputs and outputs go through host memory, and a window is long by that."""
     discarded: int = 0
     """Calls that were repeated, since something seemed to run when all should stand still."""
-    spoiled: int = 0
-    """On a GPU: calls since the last restart that were not made as they were rehearsed."""
+    late: int = 0
+    """On a GPU: calls since the last restart that were not queued in time."""
 
     def restart(self) -> None:
         """Forget the timed calls, since from now on they are made in another way."""
-        self.spoiled = 0
-        for values in (self.windows, self.claims, self.copying):
-            values.clear()
+        self.late = 0
+        self.windows.clear()
+        self.claims.clear()
 
     @property
     def overhead(self) -> float:
@@ -91,9 +91,12 @@ class Round:
         return median(self.own) + min(self.drift, 3 * noise)
 
     @property
-    def copy(self) -> float:
-        """What copying the output took, as the calibration saw it."""
-        return max(0.0, median(self.copying) - median(self.beside)) if self.copying else 0.0
+    def skippable(self) -> float:
+        """What a hostile candidate could leave out of a window to work in its stead.
+
+        Through host memory that is the copies in both directions.
+        """
+        return max(0.0, self.overhead) if self.remote else 0.0
 
     @property
     def bound(self) -> float:
@@ -102,7 +105,7 @@ class Round:
         CPU time hardly depends on what else the machine does, while a window's difference can
         come out as nothing on a busy one.
         """
-        return max(median(self.windows) - self.overhead - self.copy, self.busy)
+        return max(median(self.windows) - self.overhead, self.busy)
 
     @property
     def busy(self) -> float:
@@ -201,11 +204,8 @@ def beneath(value: float, floor: float | None) -> Ruling | None:
 
 
 def device_resolution(rounds: list[Round]) -> float:
-    """By how much a claim on a GPU could be below the truth without being noticed, in ns.
-
-    Who copies an output in the calibration alone gains as much as that copy takes.
-    """
-    return resolution(rounds) + IDLE_GAP_NS + fmean(each.copy for each in rounds)
+    """By how much a claim on a GPU could be below the truth without being noticed, in ns."""
+    return resolution(rounds) + IDLE_GAP_NS + fmean(each.skippable for each in rounds)
 
 
 def claimed(rounds: list[Round]) -> bool:

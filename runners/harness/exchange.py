@@ -15,14 +15,8 @@ class Exchange:
     cpu_ns: int = 0
     """What the candidate's threads used meanwhile; not taken on a GPU."""
     late: bool = False
-    """On a GPU: the call was not queued in time, so that launches lie in its window."""
-    moved: bool = False
-    """On a GPU: the output is not where it was captured, so that nothing is known of this call."""
-
-    @property
-    def spoiled(self) -> bool:
-        """Whether the window is not that of a call which was queued ahead."""
-        return self.late or self.moved
+    """On a GPU: the call should have been queued ahead and was not in time, so that launches lie
+    in its window, and nobody knew where to look for its output."""
 
 
 class Turn(Protocol):
@@ -31,8 +25,8 @@ class Turn(Protocol):
     patience_s: float
     """How long to wait until the candidate has queued its work, before the input is released."""
 
-    def ready(self) -> bool:
-        """Whether the candidate says that it waits for its input."""
+    def queued(self, first: Reply | None) -> None:
+        """Take note of where the output will lie; None when the candidate was too late to say."""
 
     def release(self) -> None:
         """Open the window and make the input visible; the candidate's work follows by itself."""

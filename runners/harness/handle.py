@@ -167,18 +167,24 @@ class Handle:
             self._refuse_unasked()
             self.orders.sendall(order)
             self.process.thaw()
-            early = self._until(turn.ready, Deadline.after(turn.patience_s), deadline)
-            if early is not None:
-                self._judged(early)
-                raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
-            late = not turn.ready()
+            first = self._frame_within(turn.patience_s, deadline)
+            turn.queued(self._judged(first) if first else None)
             turn.release()
-            frame = self._until(turn.over, deadline, deadline)
-            reply = self._judged(frame or self._await_frame(deadline))
+            if first is None:
+                self._judged(self._await_frame(deadline))
+            last = self._until(turn.over, deadline, deadline)
+            reply = self._judged(last or self._await_frame(deadline))
             self._confirm_over(turn, deadline)
             self.process.freeze()
             self._enforce(deadline)
-            return Exchange(turn.window_ns(), reply, late=late)
+            return Exchange(turn.window_ns(), reply, late=first is None)
+
+    def _frame_within(self, seconds: float, deadline: Deadline) -> bytes | None:
+        patience = Deadline.after(seconds)
+        frame = None
+        while frame is None and patience.remaining > 0:
+            frame = self._look(deadline, min(WATCH_S, patience.remaining))
+        return frame
 
     def _until(
         self, done: Callable[[], bool], patience: Deadline, deadline: Deadline

@@ -50,8 +50,8 @@ class Seat:
         """On a GPU: the structure of the output, where a call and no reference told it."""
         self.ahead = False
         """On a GPU: calls are queued before their input is there."""
-        self.copies = True
-        """On a GPU: outputs are copied to where they are captured."""
+        self.remote = False
+        """On a GPU: inputs and outputs go through host memory, for want of a better way."""
         handle.process.freeze()
         self.base = handle.process.address_of("arena")  # no submitted code has run yet
 
@@ -81,25 +81,9 @@ class Seat:
         order = self._packed(Order(operation=operation, value=plan.node))
         return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
 
-    @property
-    def claims_count(self) -> bool:
-        """On a GPU: whether the candidate's own clock gives the value, once it is confirmed."""
-        return False
-
-    @property
-    def copies_count(self) -> bool:
-        """On a GPU: whether the copy of an output is taken off a window."""
-        return False
-
     def slowed_by(self) -> tuple[str, ...]:
         """What slows the GPU at this moment, so that no time tells of the kernel."""
         return ()
-
-    def rehearse(self, call: Callable[[], Exchange]) -> None:
-        """On a GPU: find out by untimed calls how timed ones may be made."""
-
-    def demote(self, exchange: Exchange) -> None:
-        """On a GPU: make calls in the way that is always possible, since this one was spoiled."""
 
     def _plan(self, value: object) -> Plan:
         plan = planned(value)

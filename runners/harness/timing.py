@@ -58,8 +58,10 @@ ROUNDS_VOID_MOST = 4
 """How often a round is timed whose calibration drifts."""
 SLOWED_MOST = 500
 """How many samples of an evaluation may be lost to a GPU that protects itself."""
-SPOILED_MOST = 3
-"""How many calls of a round may fail to be as they were rehearsed on a GPU."""
+REHEARSALS = 2
+"""Untimed calls on a GPU that are queued ahead: the first one may find things to load."""
+LATE_MOST = 3
+"""How many calls of a round on a GPU may not be queued in time, as they were when rehearsed."""
 MARGIN = 1.3
 """A round is begun only when this many times the last round's duration is left."""
 
@@ -191,13 +193,20 @@ class Stopwatch:
             seat.build(self.deadline)
         for _ in range(WARM_UPS):
             self._call(seat)
-        seat.rehearse(lambda: self._call(seat))
+        if self.session.on_gpu:
+            self._rehearse(seat)
         known = frozenset(seat.handle.process.strays)
         until = self._share_of_round(done)
         while self._wants_more(result, until):
             self._sample(seat, anchor, result)
             refuse_new_processes(known, seat.handle.process.strays)
         return result
+
+    def _rehearse(self, seat: Seat) -> None:
+        """Find out whether calls can be queued ahead; who waits for the GPU in them cannot."""
+        seat.ahead = True
+        rehearsed = [self._call(seat) for _ in range(REHEARSALS)]
+        seat.ahead = not rehearsed[-1].late
 
     def _share_of_round(self, done: int) -> Deadline:
         rounds_left = max(1, self.policy.looks[0] - done)
@@ -219,21 +228,18 @@ class Stopwatch:
         exchange = self._call(seat)
         with self.session.lasting("calibrate"):
             touched = self._touch(anchor)
-            copied = self._touch(anchor, Operation.COPY) if seat.copies_count else None
         seat.handle.confirm_stood(self.deadline)
         if seat.handle.process.restless > restless:
             self._discard(result, Ruling(Verdict.DISALLOWED, WORKS_ON))
         elif result.disturbed_by(anchor.overhead(touched)):
             self._discard(result, DisturbedError(result))
-        elif exchange.spoiled:
-            self._spoil(seat, exchange, result)
+        elif exchange.late:
+            self._leave_out(seat, result)
         elif reasons := seat.slowed_by():
             self._cool_down(reasons, result)
         else:
-            result.claimed = seat.claims_count
+            result.claimed, result.remote = seat.ahead, seat.remote
             self._keep(result, exchange, anchor.overhead(touched), touched)
-            if copied is not None:
-                result.copying.append(anchor.overhead(copied))
 
     def _keep(self, result: Round, exchange: Exchange, overhead: float, touched: Exchange) -> None:
         result.windows.append(exchange.window_ns)
@@ -250,19 +256,20 @@ class Stopwatch:
         if result.discarded > DISCARDS_MOST:
             raise why
 
-    def _spoil(self, seat: Seat, exchange: Exchange, result: Round) -> None:
-        """Leave a call out; after some, time all of the round in the way that always works."""
+    @staticmethod
+    def _leave_out(seat: Seat, result: Round) -> None:
+        """Leave a late call out; after some, time all of the round in the way that always works."""
         result.discarded += 1
-        result.spoiled += 1
-        if result.spoiled > SPOILED_MOST:
-            seat.demote(exchange)
+        result.late += 1
+        if result.late > LATE_MOST:
+            seat.ahead = False
             result.restart()
 
     def _cool_down(self, reasons: tuple[str, ...], result: Round) -> None:
         """Leave a call out during which the GPU protected itself."""
         result.discarded += 1
         self.session.slowed.update(reasons)
-        if self.session.slowed.total() > SLOWED_MOST:
+        if max(self.session.slowed.values()) > SLOWED_MOST:
             raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
 
     def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
@@ -271,16 +278,16 @@ class Stopwatch:
             result.own.append(seat.overhead(self._touch(seat)))
             result.steady.append(anchor.overhead(self._touch(anchor)))
 
-    def _touch(self, seat: Seat, operation: Operation = Operation.TOUCH) -> Exchange:
+    def _touch(self, seat: Seat) -> Exchange:
         self._flush()
-        return seat.call(operation, self.fixed, self.expected, self.deadline)
+        return seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
     def _call(self, seat: Seat) -> Exchange:
         data = self._fresh_input()
         with self.session.lasting("run"):
             self._flush()
             exchange = seat.call(Operation.RUN, data, self.expected, self.deadline)
-        if not exchange.moved:  # else there is nothing of it to see, and it does not count
+        if not exchange.late:  # else there is nothing of it to see, and it does not count
             verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange
 

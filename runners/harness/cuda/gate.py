@@ -7,10 +7,11 @@ window are the GPU's own time stamps in the judge's context.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
-from runners.harness.arena import READY, Words
+from runners.harness.channel import Reply
 from runners.harness.cuda.driver import await_word, write_word
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.vmm import DeviceBuffer
@@ -20,61 +21,77 @@ RELEASED, DONE = 0, 256
 work is done; bytes, on cache lines of their own."""
 
 
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What the judge does in a turn; on the GPU all of it is queued."""
+
+    queued: Callable[[Reply | None], None]
+    """Takes note of where the output will lie, before the window opens."""
+    reveal: Callable[[], None]
+    """Lets the candidate see what of the input lies on the GPU."""
+    capture: Callable[[], None]
+    """Makes the output the judge's own."""
+    reveal_host: Callable[[], None] | None = None
+    """Lets it see what of the input lies on the host, once the window is open."""
+
+
 class Gate:
     """The judge's side: one turn after the other, each with a window of its own."""
 
-    def __init__(self, shared: DeviceBuffer | HostBuffer, host: Words) -> None:
+    def __init__(self, shared: DeviceBuffer | HostBuffer) -> None:
         self.shared = shared
-        self.host = host
         self.turn = 0
         shared.bytes[: 2 * DONE].zero_()
-        self.start = torch.zeros(1, dtype=torch.int32, device="cuda")
+        words = torch.zeros(2 * DONE, dtype=torch.uint8, device="cuda")
+        self.own = words
+        self.start, self.hosted = words.data_ptr(), words.data_ptr() + DONE
         self.beside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.opened = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.closed = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
 
-    def run(self, reveal: Callable[[], None], capture: Callable[[], None]) -> None:
+    def run(self, steps: Steps) -> None:
         """Queue one window and let it begin."""
-        await_word(self.start.data_ptr(), self.turn)  # so that nothing comes between its parts
+        await_word(self.start, self.turn)  # so that nothing comes between its parts
         self.opened.record()
-        reveal()
+        steps.reveal()
+        if steps.reveal_host:
+            await_word(self.hosted, self.turn)
         write_word(self.shared.address + RELEASED, self.turn)
         await_word(self.shared.address + DONE, self.turn)
-        capture()
+        steps.capture()
         self.closed.record()
-        write_word(self.start.data_ptr(), self.turn, self.beside.cuda_stream)
+        self._write(self.start)
+        if steps.reveal_host:
+            steps.reveal_host()
+            self._write(self.hosted)
+
+    def _write(self, word: int) -> None:
+        write_word(word, self.turn, self.beside.cuda_stream)
 
     def abort(self) -> None:
         """Let go of a window whose candidate will not answer any more."""
-        for word in (self.start.data_ptr(), self.shared.address + DONE):
-            write_word(word, self.turn, self.beside.cuda_stream)
+        for word in (self.start, self.hosted, self.shared.address + DONE):
+            self._write(word)
         torch.cuda.synchronize()
 
 
 class Crossing:
     """One turn through the gate."""
 
-    def __init__(
-        self,
-        gate: Gate,
-        patience_s: float,
-        reveal: Callable[[], None],
-        capture: Callable[[], None],
-    ) -> None:
+    def __init__(self, gate: Gate, patience_s: float, steps: Steps) -> None:
         gate.turn += 1
         self.gate = gate
         self.patience_s = patience_s
-        self.reveal = reveal
-        self.capture = capture
+        self.steps = steps
 
-    def ready(self) -> bool:
-        """Whether the candidate has queued its call, or waits for the input."""
-        return self.gate.host.read(READY) == self.gate.turn
+    def queued(self, first: Reply | None) -> None:
+        """Take note of where the output will lie; None when the candidate was too late to say."""
+        self.steps.queued(first)
 
     def release(self) -> None:
         """Open the window."""
-        self.gate.run(self.reveal, self.capture)
+        self.gate.run(self.steps)
 
     def over(self) -> bool:
         """Whether the window has closed."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from runners.harness.arena import READY, Words, view
-from runners.harness.channel import DeviceFds, Operation, Order, Transport
+from runners.harness.arena import reach, view
+from runners.harness.channel import DeviceFds, Order, Reply, Status, Transport
 from runners.harness.cuda.driver import await_word, typed_view, write_word
 from runners.harness.cuda.gate import DONE, RELEASED
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.pool import OutputPool
 from runners.harness.cuda.vmm import DeviceBuffer
-from runners.harness.values import DTYPES, Node, TensorNode, leaves, restore, tensors
+from runners.harness.values import DTYPES, TensorNode, restore, tensors
 
 BUFFERS: dict[Transport, type[DeviceBuffer] | type[HostBuffer]] = {
     "vmm": DeviceBuffer,
@@ -30,7 +30,6 @@ class Guest:
         torch.cuda.init()  # type: ignore[no-untyped-call]
         torch.zeros(1, device="cuda")  # makes the context
         self.host = host
-        self.ready = Words(host)
         self.turn = 0
         self.shared = shared
         buffer = BUFFERS[shared.transport]
@@ -45,17 +44,24 @@ class Guest:
         self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.filling: Callable[[Any], Any] = _nothing
-        self.stand_in_for: tuple[Operation, Node | None] | None = None
+        self.stand_in_for: tuple[TensorNode, ...] | None = None
 
     def fetch(self, node: TensorNode) -> torch.Tensor:
         """The input tensor that a node describes, on the device that it names."""
         return typed_view(self.local, node) if node.device == "cuda" else view(self.host, node)
 
-    def call(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, tuple[float, float]]:
+    def call(
+        self,
+        kernel: Callable[[Any], Any],
+        order: Order,
+        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
+        tell: Callable[[Reply], None],
+    ) -> tuple[Any, tuple[float, float]]:
         """Run the kernel between two events; gives its output and the claimed nanoseconds.
 
-        A call that is queued ahead runs up to its last launch before the input is there; another
-        one waits for it first.
+        A call that is queued ahead runs up to its last launch before the input is there, and tells
+        where the output will lie; another one waits for its input first. What of the output does
+        not lie in the shared memory is copied there, which counts.
         """
         if order.value is None:
             raise ValueError("an order without an input")
@@ -63,69 +69,65 @@ class Guest:
         self.turn += 1
         await_word(self.words.address + RELEASED, self.turn)
         if not order.ahead:
-            self.ready.write(READY, self.turn)
+            tell(Reply(status=Status.DONE))
             self.stream.synchronize()
         if self.remote:
             self.local.copy_(self.memory.bytes[: self.shared.output_at])
         with self._allocating(order):
             self.begin.record(self.stream)
             output = kernel(data)
-            self.end.record(self.stream)
-        with torch.cuda.stream(self.stream):
-            self._deliver(output, order.output)
+            if self.remote:
+                self.end.record(self.stream)
+            with torch.cuda.stream(self.stream):
+                rooms = iter(order.rooms)
+                queued = described(output, lambda each: self._delivered(each, next(rooms, None)))
+            if not self.remote:
+                self.end.record(self.stream)
         write_word(self.words.address + DONE, self.turn)
-        self.ready.write(READY, self.turn)
+        if order.ahead:
+            tell(queued)
         torch.cuda.synchronize()
         return output, (self.begin.elapsed_time(self.end) * 1e6, 0.0)
 
     def _allocating(self, order: Order) -> AbstractContextManager[None]:
         return self.pool.used() if self.pool and order.ahead else nullcontext()
 
-    def _deliver(self, output: object, wanted: Node | None) -> None:
-        """Copy the output's GPU tensors to where the judge wants them, if they are of that shape.
+    def _delivered(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+        """The tensor of an output, or its copy in its room, where the judge can capture it."""
+        if room is None or not _fits(tensor, room) or self._here(tensor, room):
+            return tensor
+        return typed_view(self.memory.bytes, room).copy_(tensor)
 
-        What lies there already is not copied, and into the pool nothing is: it is the kernel's.
-        """
-        if wanted is None:
-            return
-        nodes, found = tensors(wanted), leaves(output)
-        if len(nodes) != len(found):
-            return
-        for node, tensor in zip(nodes, found, strict=True):
-            fits = tuple(tensor.shape) == node.shape and str(tensor.dtype) == f"torch.{node.dtype}"
-            here = node.offset is not None and self._is_room(node.offset)
-            if here and fits and node.device == tensor.device.type == "cuda":
-                place = typed_view(self.memory.bytes, node)
-                if place.data_ptr() != tensor.data_ptr():
-                    place.copy_(tensor)
-
-    def _is_room(self, offset: int) -> bool:
-        return self.shared.output_at <= offset < self.shared.pool_at
+    def _here(self, tensor: torch.Tensor, room: TensorNode) -> bool:
+        """Whether the judge can capture the tensor where it lies."""
+        if self.remote or tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
+            return False
+        offset, size = tensor.data_ptr() - self.memory.address, reach(tensor)
+        within = 0 <= offset <= self.shared.size - size
+        return within and size <= room.reach and offset % tensor.element_size() == 0
 
     def stand_in(self, order: Order) -> Callable[[Any], Any]:
         """The trusted kernel for calibration: reads the input, fills as many bytes as the output.
 
-        They lie where the output is wanted, or, for `COPY`, elsewhere. So it leaves the cache as a
-        kernel does. What is made here is made before the window that it is used in.
+        So it leaves the cache as a kernel does. What is made here is made before the window that
+        it is used in.
         """
-        if self.stand_in_for != (order.operation, order.output):
-            self.stand_in_for = (order.operation, order.output)
+        if self.stand_in_for != order.rooms:
+            self.stand_in_for = order.rooms
             self.filling = self._filling(order)
         return self.filling
 
     def _filling(self, order: Order) -> Callable[[Any], Any]:
-        nodes = [] if order.output is None else tensors(order.output)
         whole = self.memory.bytes
-        if order.operation is Operation.COPY:
-            whole = torch.empty_like(whole[: self.shared.pool_at])
-        parts = [
-            whole[node.offset or 0 :][: node.reach] for node in nodes if node.device == "cuda"
-        ] or [torch.empty(1, dtype=torch.uint8, device="cuda")]
-
-        def place(node: TensorNode) -> torch.Tensor:
-            return typed_view(whole, node) if node.device == "cuda" else _on_host(node)
-
-        ready = None if order.output is None else restore(order.output, place)
+        if self.remote:  # where a kernel's output lies then
+            whole = torch.empty(self.shared.pool_at, dtype=torch.uint8, device="cuda")
+        rooms = [room for room in order.rooms if room.device == "cuda"]
+        parts = [whole[room.offset or 0 :][: room.reach] for room in rooms]
+        parts = parts or [torch.empty(1, dtype=torch.uint8, device="cuda")]
+        ready = tuple(
+            typed_view(whole, room) if room.device == "cuda" else _on_host(room)
+            for room in order.rooms
+        )
 
         used = max((each.reach + (each.offset or 0) for each in _inputs(order)), default=0)
         read = self.local[: used & ~3].view(torch.int32) if used > 3 else parts[0]
@@ -138,6 +140,11 @@ class Guest:
 
         fill(None)  # loads what it is made of
         return fill
+
+
+def _fits(tensor: torch.Tensor, room: TensorNode) -> bool:
+    same = tuple(tensor.shape) == room.shape and str(tensor.dtype) == f"torch.{room.dtype}"
+    return same and room.device == tensor.device.type == "cuda"
 
 
 def _inputs(order: Order) -> list[TensorNode]:

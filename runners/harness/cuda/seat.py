@@ -13,7 +13,7 @@ from runners.harness.arena import Arena, Layout, Plan, lay_out
 from runners.harness.channel import DeviceFds, Operation, Order, Reply, encode
 from runners.harness.cuda.buffers import Buffers, device_bytes, on_device
 from runners.harness.cuda.driver import typed_view
-from runners.harness.cuda.gate import Crossing, Gate
+from runners.harness.cuda.gate import Crossing, Gate, Steps
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.readings import first_gpu
 from runners.harness.deadline import Deadline
@@ -41,9 +41,6 @@ POISON = 0xFF
 """Fills every output byte before a call: NaN in floating types, never a right answer by luck."""
 PATIENCE_S = 0.1
 """How long a candidate may take to queue its call; who waits for the GPU in it takes for ever."""
-REHEARSALS = 2
-"""Untimed calls ahead of their input: the first one shows where the output lies, the second one
-whether it lies there again."""
 
 
 class DeviceSeat(Seat):
@@ -52,12 +49,13 @@ class DeviceSeat(Seat):
     def __init__(self, session: Session, handle: Handle, arena: Arena, buffers: Buffers) -> None:
         super().__init__(session, handle, arena)
         self.buffers = buffers
-        self.gate = Gate(buffers.words, arena.words)
+        self.gate = Gate(buffers.words)
         self.device_base = handle.welcome.device_address
-        self.landed: Node | None = None
-        self.copied = True
-        self.snapshots: list[torch.Tensor] = []
-        self.of: Node | None = None
+        self.remote = isinstance(buffers.memory, HostBuffer)
+        size = buffers.pool_at - buffers.output_at
+        self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
+        self.room: Node | None = None
+        self.captured.fill_(POISON)  # loads that kernel: nothing can be while a stream waits
 
     @override
     def call(
@@ -66,95 +64,90 @@ class DeviceSeat(Seat):
         plan = self._plan(value)
         if plan.device_size > self.buffers.output_at:
             raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
-        trusted = operation in (Operation.TOUCH, Operation.COPY)
+        trusted = operation is Operation.TOUCH
         if expected is None and not trusted:
             expected = self._discover(plan, value, deadline)
-        at_rest = expected and self._at_landing(expected)
-        self.wanted = at_rest if trusted or self.copies else self.landed or at_rest
+        self.room = expected and self._room(expected)
         # A kernel may need what of its input lies on the host; who stands in for one does not.
-        too_soon = not trusted and self.ahead and _partly_hosted(plan.node)
-        ahead = trusted or (self.ahead and not too_soon)
-        exchange = self._cross(operation, plan, value, deadline, ahead=ahead)
-        if trusted:
-            return exchange
-        return self._settled(replace(exchange, late=exchange.late or too_soon), at_rest)
+        held_up = not trusted and self.ahead and _partly_hosted(plan.node)
+        order = Order(
+            operation=operation,
+            value=plan.node,
+            rooms=tensors(self.room) if self.room else (),
+            ahead=trusted or (self.ahead and not held_up),
+        )
+        exchange = self._cross(order, plan.node, value, deadline)
+        if not trusted:
+            self.buffers.refuse_hoard()
+        return replace(exchange, late=exchange.late or held_up)
 
-    def _cross(
-        self, operation: Operation, plan: Plan, value: object, deadline: Deadline, *, ahead: bool
-    ) -> Exchange:
-        """One order through the gate."""
-        self._prepare(plan.node, value)
+    def _cross(self, order: Order, node: Node, value: object, deadline: Deadline) -> Exchange:
+        """One order through the gate; its output is where the candidate says first, if it does."""
+        self._stage(node, value)
+        trusted = order.operation is Operation.TOUCH
+        told: list[Node | None] = []
 
-        def reveal() -> None:
-            self.arena.write(plan.node, value)
-            self.buffers.reveal()
+        def queued(first: Reply | None) -> None:
+            places = None if first is None else self.room
+            if first and order.ahead:
+                told.append(first.output)
+                places = self.room if trusted else self._places(first.output)
+            self._aim(places)
 
-        order = Order(operation=operation, value=plan.node, output=self.wanted, ahead=ahead)
-        patience_s = PATIENCE_S if ahead else deadline.remaining
-        crossing = Crossing(self.gate, patience_s, reveal, self._capture)
+        reveal_host = (lambda: self.arena.write(node, value)) if _partly_hosted(node) else None
+        steps = Steps(queued, self.buffers.reveal, self._capture, reveal_host)
+        crossing = Crossing(self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps)
         try:
-            return self.handle.race(self._packed(order), deadline, crossing)
+            exchange = self.handle.race(self._packed(order), deadline, crossing)
         except BaseException:
             self.gate.abort()
             raise
+        if not told:
+            return exchange
+        return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0]}))
 
-    def _settled(self, exchange: Exchange, at_rest: Node | None) -> Exchange:
-        """Note where the output lay, for the next call; and whether this one captured it."""
-        self.buffers.refuse_hoard()
-        places = self._landing(exchange.reply.output, at_rest)
-        self.copied = places is None or places != self.wanted
-        moved = self.copied and self.wanted != at_rest
-        self.landed = places if self.ahead else None
-        return replace(exchange, moved=moved)
-
-    def _landing(self, output: Node | None, at_rest: Node | None) -> Node | None:
-        """Where the next output can be captured without a copy; None when only a copy will do.
-
-        Nothing else may be told by it than where: the structure is the right one, and all of it
-        together is no more than a copy.
-        """
-        places = output and self._in_memory(output)
-        if places is None or at_rest is None or difference(at_rest, places):
-            return None
-        room = self.buffers.pool_at - self.buffers.output_at
-        return places if sum(each.reach for each in on_device(places)) <= room else None
-
-    def _in_memory(self, output: Node) -> Node | None:
-        """The places of an output that lies wholly in the shared memory; None when it does not."""
-        found = self.buffers.memory
-        if isinstance(found, HostBuffer):
-            return None
+    def _places(self, output: Node | None) -> Node:
+        """Where in the shared memory an output will lie; Ruling when it does not fit its room."""
+        if output is None or self.room is None:
+            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        wrong = difference(self.room, output)
+        if wrong:
+            raise Ruling(Verdict.WRONG_ANSWER, wrong)
+        if self.remote:
+            return self.room
+        rooms = iter(tensors(self.room))
 
         def place(node: TensorNode) -> TensorNode:
-            offset = node.address - self.device_base
-            if node.device != "cuda" or not 0 <= offset <= found.size - node.reach:
-                raise UnreadableError("elsewhere")
-            if offset % node.itemsize:
-                raise UnreadableError("askew")
+            room, offset = next(rooms), node.address - self.device_base
+            within = 0 <= offset <= self.buffers.memory.size - node.reach
+            if node.device != "cuda":
+                return node
+            if not within or offset % node.itemsize or node.reach > room.reach:
+                raise Ruling(Verdict.DISALLOWED, "the output does not lie where it can be seen")
             return node.model_copy(update={"offset": offset, "address": 0})
 
-        try:
-            return replaced(output, place)
-        except (UnreadableError, KeyError):  # a type without a name has no size
-            return None
+        return replaced(output, place)
 
-    @property
-    @override
-    def claims_count(self) -> bool:
-        """Who copies its output could leave that out and work in its stead.
+    def _aim(self, places: Node | None) -> None:
+        """From now on the output is looked for there, and nothing right lies there by chance."""
+        self.wanted = places
+        for _, there in self._pairs():
+            there.fill_(POISON)
 
-        So its copy counts as its time, save where there is no other way.
-        """
-        return self.ahead and (not self.copies or self._remote)
+    def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """The bytes of every output: the judge's own, and where they are wanted."""
+        if self.wanted is None or self.room is None:
+            return
+        for place, room in zip(on_device(self.wanted), on_device(self.room), strict=True):
+            own, there = (room.offset or 0) - self.buffers.output_at, place.offset or 0
+            yield (
+                self.captured[own : own + place.reach],
+                self.buffers.memory.bytes[there : there + place.reach],
+            )
 
-    @property
-    @override
-    def copies_count(self) -> bool:
-        return self.ahead and self._remote
-
-    @property
-    def _remote(self) -> bool:
-        return isinstance(self.buffers.memory, HostBuffer)
+    def _capture(self) -> None:
+        for own, there in self._pairs():
+            own.copy_(there)
 
     @override
     def build(self, deadline: Deadline) -> None:
@@ -165,22 +158,7 @@ class DeviceSeat(Seat):
     def slowed_by(self) -> tuple[str, ...]:
         return first_gpu().slowed_by()
 
-    @override
-    def rehearse(self, call: Callable[[], Exchange]) -> None:
-        self.ahead, self.copies = True, False
-        for _ in range(REHEARSALS):
-            exchange = call()
-            if exchange.late:
-                self.ahead, self.landed, self.copies = False, None, True
-                return
-        self.copies = self.copied
-
-    @override
-    def demote(self, exchange: Exchange) -> None:
-        self.ahead = self.ahead and not exchange.late
-        self.landed, self.copies = None, True
-
-    def _at_landing(self, expected: Node) -> Node:
+    def _room(self, expected: Node) -> Node:
         """The structure in the room for copied outputs."""
 
         def shifted(node: TensorNode) -> TensorNode:
@@ -193,13 +171,14 @@ class DeviceSeat(Seat):
 
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Without a reference output, one untimed call tells the structure of this one."""
-        self.wanted = None
-        exchange = self._cross(Operation.RUN, plan, value, deadline, ahead=False)
+        self.room = None
+        order = Order(operation=Operation.RUN, value=plan.node)
+        exchange = self._cross(order, plan.node, value, deadline)
         if exchange.reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
         try:
             wanted = replan(exchange.reply.output)
-            encode(Order(operation=Operation.PROFILE, value=plan.node, output=wanted))
+            encode(Order(operation=Operation.PROFILE, value=plan.node, rooms=tensors(wanted)))
         except (UnreadableError, UndescribableError, ValueError, RuntimeError) as error:
             raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
         if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
@@ -207,42 +186,23 @@ class DeviceSeat(Seat):
         self.discovered = wanted
         return wanted
 
-    def _prepare(self, node: Node, value: object) -> None:
+    def _stage(self, node: Node, value: object) -> None:
         for place, tensor in zip(tensors(node), leaves(value), strict=True):
             if place.device == "cuda":
                 typed_view(self.buffers.staging, place).copy_(tensor)
-        if self.wanted != self.of:
-            nodes = on_device(self.wanted) if self.wanted is not None else []
-            self.snapshots = [
-                torch.empty(each.reach, dtype=torch.uint8, device="cuda") for each in nodes
-            ]
-            self.of = self.wanted
-            self._capture()  # loads what it is made of
-        for there in self._places():
-            there.fill_(POISON)
         torch.cuda.synchronize()
-
-    def _places(self) -> Iterator[torch.Tensor]:
-        """The bytes of every output, where it is wanted."""
-        for each in on_device(self.wanted) if self.wanted is not None else []:
-            offset = each.offset or 0
-            yield self.buffers.memory.bytes[offset : offset + each.reach]
-
-    def _capture(self) -> None:
-        for snapshot, there in zip(self.snapshots, self._places(), strict=True):
-            snapshot.copy_(there)
 
     @override
     def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:
         if self.wanted is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
-        self._captured = iter(self.snapshots)
-        self._places_wanted = iter(tensors(self.wanted))
+        self._captured = (own for own, _ in self._pairs())
+        self._captured_places = iter(tensors(self.wanted))
         return super().fetch(reply, self.wanted, deadline)
 
     @override
     def _read(self, node: TensorNode, room: int) -> torch.Tensor:
-        place = next(self._places_wanted)  # of the same structure, else it would not be read
+        place = next(self._captured_places)  # of the same structure, else it would not be read
         if node.device == "cpu":
             return self.handle.process.read(node, room)
         return typed_view(next(self._captured), place.model_copy(update={"offset": 0}))
