@@ -80,7 +80,8 @@ class Guest:
                 self.end.record(self.stream)
             with torch.cuda.stream(self.stream):
                 rooms = iter(order.rooms)
-                queued = described(output, lambda each: self._delivered(each, next(rooms, None)))
+                deliver = self._captured_there if order.ahead else self._copied
+                queued = described(output, lambda each: deliver(each, next(rooms, None)))
             if not self.remote:
                 self.end.record(self.stream)
         write_word(self.words.address + DONE, self.turn)
@@ -92,9 +93,15 @@ class Guest:
     def _allocating(self, order: Order) -> AbstractContextManager[None]:
         return self.pool.used() if self.pool and order.ahead else nullcontext()
 
-    def _delivered(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
-        """The tensor of an output, or its copy in its room, where the judge can capture it."""
-        if room is None or not _fits(tensor, room) or self._here(tensor, room):
+    def _captured_there(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+        """The tensor of an output where it lies, if the judge can capture it there, or a copy."""
+        if room is not None and _fits(tensor, room) and self._here(tensor, room):
+            return tensor
+        return self._copied(tensor, room)
+
+    def _copied(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+        """Its copy in its room, if it is of that shape."""
+        if room is None or not _fits(tensor, room):
             return tensor
         return typed_view(self.memory.bytes, room).copy_(tensor)
 
