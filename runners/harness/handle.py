@@ -181,10 +181,11 @@ class Handle:
 
     def _frame_within(self, seconds: float, deadline: Deadline) -> bytes | None:
         patience = Deadline.after(seconds)
-        frame = None
-        while frame is None and patience.remaining > 0:
-            frame = self._look(deadline, min(WATCH_S, patience.remaining))
-        return frame
+        while (left := patience.remaining) > 0:  # a wait for less than nothing would never end
+            frame = self._look(deadline, min(WATCH_S, left))
+            if frame is not None:
+                return frame
+        return None
 
     def _until(
         self, done: Callable[[], bool], patience: Deadline, deadline: Deadline

@@ -107,7 +107,7 @@ class Guest:
 
     def _here(self, tensor: torch.Tensor, room: TensorNode) -> bool:
         """Whether the judge can capture the tensor where it lies."""
-        if self.remote or tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
+        if self.remote or tensor.is_conj() or tensor.is_neg():
             return False
         offset, size = tensor.data_ptr() - self.memory.address, reach(tensor)
         within = 0 <= offset <= self.shared.size - size
@@ -151,7 +151,8 @@ class Guest:
 
 def _fits(tensor: torch.Tensor, room: TensorNode) -> bool:
     same = tuple(tensor.shape) == room.shape and str(tensor.dtype) == f"torch.{room.dtype}"
-    return same and room.device == tensor.device.type == "cuda"
+    plain = tensor.layout is torch.strided
+    return same and plain and room.device == tensor.device.type == "cuda"
 
 
 def _inputs(order: Order) -> list[TensorNode]:

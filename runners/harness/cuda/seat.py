@@ -84,15 +84,12 @@ class DeviceSeat(Seat):
     def _cross(self, order: Order, node: Node, value: object, deadline: Deadline) -> Exchange:
         """One order through the gate; its output is where the candidate says first, if it does."""
         self._stage(node, value)
-        trusted = order.operation is Operation.TOUCH
-        told: list[Node | None] = []
+        told: list[Reply] = []
 
         def queued(first: Reply | None) -> None:
-            places = None if first is None else self.room
             if first and order.ahead:
-                told.append(first.output)
-                places = self.room if trusted else self._places(first.output)
-            self._aim(places)
+                told.append(first)
+            self._aim(self._promised(order, first))
 
         reveal_host = (lambda: self.arena.write(node, value)) if _partly_hosted(node) else None
         steps = Steps(queued, self.buffers.reveal, self._capture, reveal_host)
@@ -104,7 +101,15 @@ class DeviceSeat(Seat):
             raise
         if not told:
             return exchange
-        return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0]}))
+        return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
+
+    def _promised(self, order: Order, first: Reply | None) -> Node | None:
+        """Where an output is to lie, by the candidate's first frame; None when that is unknown."""
+        if first is None:
+            return None
+        if order.ahead and order.operation is not Operation.TOUCH:
+            return self._places(first.output)
+        return self.room
 
     def _places(self, output: Node | None) -> Node:
         """Where in the shared memory an output will lie; Ruling when it does not fit its room."""
@@ -119,9 +124,9 @@ class DeviceSeat(Seat):
 
         def place(node: TensorNode) -> TensorNode:
             room, offset = next(rooms), node.address - self.device_base
-            within = 0 <= offset <= self.buffers.memory.size - node.reach
-            if node.device != "cuda":
+            if node.device != "cuda" or not node.span:  # nothing of that is to be captured
                 return node
+            within = 0 <= offset <= self.buffers.memory.size - node.reach
             if not within or offset % node.itemsize or node.reach > room.reach:
                 raise Ruling(Verdict.DISALLOWED, "the output does not lie where it can be seen")
             return node.model_copy(update={"offset": offset, "address": 0})
@@ -178,7 +183,8 @@ class DeviceSeat(Seat):
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
         try:
             wanted = replan(exchange.reply.output)
-            encode(Order(operation=Operation.PROFILE, value=plan.node, rooms=tensors(wanted)))
+            rooms = tensors(self._room(wanted))
+            encode(Order(operation=Operation.PROFILE, value=plan.node, rooms=rooms))
         except (UnreadableError, UndescribableError, ValueError, RuntimeError) as error:
             raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
         if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
