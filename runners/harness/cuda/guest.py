@@ -73,7 +73,7 @@ class Guest:
             self.stream.synchronize()
         if self.remote:
             self.local.copy_(self.memory.bytes[: self.shared.output_at])
-        with self._allocating(order):
+        with self._allocating():
             self.begin.record(self.stream)
             output = kernel(data)
             if self.remote:
@@ -90,8 +90,8 @@ class Guest:
         torch.cuda.synchronize()
         return output, (self.begin.elapsed_time(self.end) * 1e6, 0.0)
 
-    def _allocating(self, order: Order) -> AbstractContextManager[None]:
-        return self.pool.used() if self.pool and order.ahead else nullcontext()
+    def _allocating(self) -> AbstractContextManager[None]:
+        return self.pool.used() if self.pool else nullcontext()
 
     def _captured_there(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
         """The tensor of an output where it lies, if the judge can capture it there, or a copy."""
