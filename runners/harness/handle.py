@@ -167,7 +167,8 @@ class Handle:
             self._refuse_unasked()
             self.orders.sendall(order)
             self.process.thaw()
-            first = self._frame_within(turn.patience_s, deadline)
+            patience = Deadline.after(turn.patience_s)
+            first = self._until(lambda: False, patience, deadline, WATCH_S)
             turn.queued(self._judged(first) if first else None)
             turn.release()
             if first is None:
@@ -179,20 +180,12 @@ class Handle:
             self._enforce(deadline)
             return Exchange(turn.window_ns(), reply, late=first is None)
 
-    def _frame_within(self, seconds: float, deadline: Deadline) -> bytes | None:
-        patience = Deadline.after(seconds)
-        while (left := patience.remaining) > 0:  # a wait for less than nothing would never end
-            frame = self._look(deadline, min(WATCH_S, left))
-            if frame is not None:
-                return frame
-        return None
-
     def _until(
-        self, done: Callable[[], bool], patience: Deadline, deadline: Deadline
+        self, done: Callable[[], bool], patience: Deadline, deadline: Deadline, wait_s: float = 0.0
     ) -> bytes | None:
-        """Wait until it is done or patience ends, or for a frame that comes before."""
-        while not done() and patience.remaining > 0:
-            frame = self._look(deadline)
+        """Ask every `wait_s` seconds until it is done, patience ends, or a frame comes before."""
+        while not done() and (left := patience.remaining) > 0:
+            frame = self._look(deadline, min(wait_s, left))
             if frame is not None:
                 return frame
         self._enforce(deadline)

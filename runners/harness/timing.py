@@ -147,10 +147,7 @@ class Stopwatch:
         raise MachineError("this GPU's pace changes too much for any time to be told")
 
     def _discover(self) -> Node | None:
-        """Where no reference tells the output's structure, let a candidate of its own tell it.
-
-        Calibrations must copy as much as timed calls do, so this has to be known before them.
-        """
+        """The output's structure, by a candidate of its own; calibrations have to fill as much."""
         with take_seat(self.session, self.room, None) as seat:
             seat.build(self.deadline)
             seat.call(Operation.RUN, self._fresh_input(), None, self.deadline)

@@ -63,7 +63,7 @@ class Gate:
         self.closed.record()
         self._write(self.start)
         if steps.reveal_host:
-            self.opened.synchronize()  # type: ignore[no-untyped-call]
+            self.opened.synchronize()
             steps.reveal_host()
             self._write(self.hosted)
 

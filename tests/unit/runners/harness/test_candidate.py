@@ -29,7 +29,7 @@ from runners.harness.channel import (
     pair,
 )
 from runners.harness.template import pack_files
-from runners.harness.values import ScalarNode, TensorNode
+from runners.harness.values import ScalarNode, TensorNode, tensors
 
 ENLISTMENT = Enlistment(
     limits=Limits(), threads=1, language="python", submission_file="kernel.py", arena_size=1 << 20
@@ -198,20 +198,66 @@ def test_on_a_gpu_the_guest_calls_and_calibrates(judge: Judge) -> None:
         asked.append(order)
         return program.nothing
 
-    guest = SimpleNamespace(call=lambda kernel, order: (kernel(5), (7.0, 3.0)), stand_in=stand_in)
+    guest = SimpleNamespace(call=lambda kernel, *_: (kernel(5), (7.0, 3.0)), stand_in=stand_in)
     judge.candidate.guest = guest  # type: ignore[assignment]
     judge.candidate.kernel = lambda data: data + 1
-    orders = [
-        Order(operation=operation, output=ScalarNode(value=1))
-        for operation in (Operation.TOUCH, Operation.COPY, Operation.RUN)
-    ]
+    orders = [Order(operation=operation) for operation in (Operation.TOUCH, Operation.RUN)]
 
     replies = [judge.candidate.answer(order) for order in orders]
 
-    assert [reply.claimed_ns for reply in replies] == [7.0] * 3
-    assert [reply.output for reply in replies] == [ScalarNode(value=value) for value in (5, 5, 6)]
-    assert asked == orders[:2]  # the trusted ones
+    assert [reply.claimed_ns for reply in replies] == [7.0] * 2
+    assert [reply.output for reply in replies] == [ScalarNode(value=value) for value in (5, 6)]
+    assert asked == orders[:1]  # the trusted one
     assert program.nothing(3) == 3
+
+
+def test_a_guest_may_tell_where_an_output_will_lie_before_its_call_is_done(judge: Judge) -> None:
+    given, elsewhere = torch.ones(2), torch.zeros(2)
+
+    class Guest:
+        """Says that its call is queued and copies the output elsewhere."""
+
+        def call(
+            self,
+            kernel: Callable[[object], object],
+            order: Order,
+            described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
+            tell: Callable[[Reply], None],
+        ) -> tuple[object, tuple[float, float]]:
+            output = kernel(order)
+            tell(described(output, lambda tensor: elsewhere if tensor is given else tensor))
+            return output, (7.0, 0.0)
+
+    judge.candidate.guest = Guest()  # type: ignore[assignment]
+    judge.candidate.kernel = lambda _: {"sum": given, "n": 2}
+
+    last = judge.candidate.answer(Order(operation=Operation.RUN))
+    first = Reply.model_validate_json(judge.line.recv(FRAME_MAX))
+
+    places = [tensors(reply.output)[0].address for reply in (first, last) if reply.output]
+    assert places == [elsewhere.data_ptr(), given.data_ptr()]
+    assert (first.claimed_ns, last.claimed_ns) == (0.0, 7.0)
+    held = {kept.data_ptr() for kept in judge.candidate.kept}
+    assert held == set(places)  # until the judge has read them
+
+
+@pytest.mark.parametrize(
+    ("output", "words"), [(None, "returned nothing"), (torch.eye(2).to_sparse(), "layout")]
+)
+def test_what_is_no_output_is_told_as_a_failure_in_the_first_frame_already(
+    judge: Judge, output: object, words: str
+) -> None:
+    found = judge.candidate.described(output, lambda tensor: tensor)
+
+    assert found.status is Status.INVALID
+    assert words in found.message
+
+
+def test_a_frame_that_is_too_long_is_told_as_a_failure(judge: Judge) -> None:
+    judge.candidate.tell(judge.candidate.described([torch.ones(1)] * 3000, lambda each: each))
+
+    told = Reply.model_validate_json(judge.line.recv(FRAME_MAX))
+    assert (told.status, "too many parts" in told.message) == (Status.INVALID, True)
 
 
 def test_what_an_earlier_call_gave_is_let_go(judge: Judge) -> None:

@@ -92,38 +92,47 @@ def test_noise_in_a_candidates_own_calibration_is_noise_of_its_bound() -> None:
     assert noisy.error > 0.0
 
 
-def test_a_copy_of_the_output_is_no_part_of_the_kernels_time() -> None:
-    copying = make_round(window=1.3 * MS)
-    copying.copying = [0.3 * MS] * 5
+def test_what_a_remote_candidate_could_skip_is_all_that_a_window_costs() -> None:
+    near, far = (make_round(beside=0.1 * MS, steady=0.1 * MS) for _ in range(2))
+    far.remote = True
 
-    assert copying.copy == pytest.approx(0.2 * MS)
-    assert copying.bound == pytest.approx(1.0 * MS)
-    assert make_round().copy == 0.0
-
-
-def test_a_copy_that_seems_to_take_less_than_nothing_takes_nothing() -> None:
-    copying = make_round(beside=0.2 * MS)
-    copying.copying = [0.1 * MS] * 5
-
-    assert copying.copy == 0.0
+    assert near.skippable == 0.0
+    assert far.skippable == far.overhead == 0.1 * MS
 
 
-def test_a_claim_may_be_wrong_by_as_much_as_the_copy_takes() -> None:
-    rounds = [make_round(window=1.3 * MS) for _ in range(2)]
-    rounds[0].copying = [0.3 * MS] * 5
-    rounds[1].windows = [1.1 * MS] * 5
+def test_less_than_nothing_cannot_be_skipped() -> None:
+    far = make_round(beside=-1.0)
+    far.remote = True
 
-    assert device_resolution(rounds) == pytest.approx(resolution(rounds) + IDLE_GAP_NS + 0.1 * MS)
+    assert far.skippable == 0.0
+
+
+def test_a_claim_may_be_wrong_by_as_much_as_could_be_skipped() -> None:
+    rounds = [make_round() for _ in range(2)]
+    rounds[0].remote = True
+
+    assert device_resolution(rounds) == pytest.approx(resolution(rounds) + IDLE_GAP_NS + 0.05 * MS)
+
+
+def test_a_remote_claim_within_what_could_be_skipped_is_believed() -> None:
+    rounds = [make_round(claim=0.93 * MS) for _ in range(2)]
+    with pytest.raises(Ruling):
+        device_interval(rounds)
+    for each in rounds:
+        each.remote = True
+
+    assert device_interval(rounds).centre == pytest.approx(0.93 * MS)
+    assert make_round().bound == pytest.approx(1.0 * MS) == rounds[0].bound  # it stays what it was
 
 
 def test_a_restart_forgets_the_timed_calls_and_keeps_every_calibration() -> None:
     restarted = make_round(steady=0.1 * MS)
-    restarted.copying, restarted.spoiled, restarted.discarded = [0.3 * MS], 4, 5
+    restarted.late, restarted.discarded = 4, 5
 
     restarted.restart()
 
-    assert (restarted.windows, restarted.claims, restarted.copying) == ([], [], [])
-    assert (restarted.spoiled, restarted.discarded) == (0, 5)
+    assert (restarted.windows, restarted.claims) == ([], [])
+    assert (restarted.late, restarted.discarded) == (0, 5)
     assert len(restarted.steady) == len(restarted.own) == len(restarted.beside) == 5
 
 
@@ -297,15 +306,14 @@ def test_processor_time_bounds_the_value_from_below() -> None:
     assert make_round().busy < 0
 
 
-def gpu_round(claim: float, bound: float, copy: float = 0.0) -> Round:
-    """A round on a steady GPU: its resolution is the idle gap, and the copy."""
+def gpu_round(claim: float, bound: float, overhead: float = 500_000.0) -> Round:
+    """A round on a steady GPU: its resolution is the idle gap."""
     return Round(
-        windows=[500_000.0 + bound + copy] * 9,
+        windows=[overhead + bound] * 9,
         claims=[claim] * 9,
-        beside=[500_000.0] * 9,
-        steady=[500_000.0] * 9,
-        own=[500_000.0] * 9,
-        copying=[500_000.0 + copy] * 9,
+        beside=[overhead] * 9,
+        steady=[overhead] * 9,
+        own=[overhead] * 9,
         claimed=True,
     )
 
@@ -322,12 +330,13 @@ BOUND = 28_000.0
         (BOUND - IDLE_GAP_NS, Verdict.AUDIT),
     ],
 )
-@pytest.mark.parametrize("copy", [0.0, 5_000.0])
+@pytest.mark.parametrize("remote", [False, True])
 def test_a_claim_further_below_its_bound_than_honest_ones_is_for_audit(
-    claim: float, verdict: Verdict | None, copy: float
+    *, claim: float, verdict: Verdict | None, remote: bool
 ) -> None:
-    rounds = [gpu_round(claim, BOUND, copy)] * 5
-    found = audit_of(rounds)
+    timed = gpu_round(claim, BOUND)
+    timed.remote = remote
+    found = audit_of([timed] * 5)
     assert (found.verdict if found else None) is verdict
 
 
@@ -341,7 +350,9 @@ def test_noise_leaves_as_much_room_before_an_audit_as_the_resolution_is_wide() -
 
 
 def test_an_audit_names_claim_bound_and_resolution() -> None:
-    found = audit_of([gpu_round(25_500.0, 28_000.0, copy=1_000.0)] * 5)
+    far = gpu_round(25_500.0, 28_000.0, overhead=1_000.0)
+    far.remote = True
+    found = audit_of([far] * 5)
     assert found is not None
     assert "25.50 us were claimed and the judge saw 28.00 us ± 4.00" in found.message
 

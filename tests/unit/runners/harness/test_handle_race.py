@@ -1,4 +1,4 @@
-"""The hand-over to a GPU's guest by words in shared memory; the guest is the test's own process."""
+"""The two frames of a GPU's guest; it is the test's own process, its GPU words in memory."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from typing_extensions import override
 from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.harness import handle as handling
-from runners.harness.arena import READY, Arena, Words
+from runners.harness.arena import Arena
 from runners.harness.channel import (
     FRAME_MAX,
     Announcement,
@@ -41,16 +41,36 @@ ENLISTMENT = Enlistment(
     arena_size=1 << 20,
 )
 RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))
-RELEASED, DONE = 1, 2
-"""Words of the test's own beside the first one: on a GPU they lie in its memory."""
+RELEASED, DONE = 0, 1
+"""Words at the head of the arena: on a GPU they lie in its memory."""
 KERNEL_S = 0.05
 PATIENCE_S = 0.2
+
+
+class Words:
+    """Two counters that both processes see."""
+
+    def __init__(self, buffer: mmap) -> None:
+        self.words = memoryview(buffer)[:64].cast("Q")
+
+    def write(self, index: int, value: int) -> None:
+        self.words[index] = value
+
+    def read(self, index: int) -> int:
+        return self.words[index]
+
+    def await_release(self) -> None:
+        """Wait, as a stream does, for the turn that comes next."""
+        turn = self.read(DONE) + 1
+        while self.read(RELEASED) != turn:
+            os.sched_yield()
+
 
 Behaviour = Callable[[socket.socket, Words], None]
 
 
 class Start(Protocol):
-    """Starts a guest; it queues its call, as one does that says READY, or leaves that out."""
+    """Starts a guest; it says that its call is queued and awaits the input, or leaves that out."""
 
     def __call__(self, behave: Behaviour, *, queues: bool = True) -> tuple[Handle, Words]: ...
 
@@ -63,9 +83,11 @@ class Crossing:
         self.turn = words.read(RELEASED) + 1
         self.patience_s = PATIENCE_S
         self.begin = self.end = 0
+        self.told: list[Reply | None] = []
 
-    def ready(self) -> bool:
-        return self.words.read(READY) == self.turn
+    def queued(self, first: Reply | None) -> None:
+        assert self.words.read(RELEASED) < self.turn  # the window is not open yet
+        self.told.append(first)
 
     def release(self) -> None:
         self.begin = time.perf_counter_ns()
@@ -102,12 +124,15 @@ class Impostor(Template):
         orders.sendall(encode(Welcome(layers=(), missing={})))
         words = Words(mmap(memory, ENLISTMENT.arena_size))
         while orders.recv(FRAME_MAX):
-            turn = words.read(RELEASED) + 1
             if self.queues:
-                words.write(READY, turn)
-                while words.read(RELEASED) != turn:
-                    os.sched_yield()
+                say_queued(orders, words)
+                words.await_release()
             self.behave(orders, words)
+
+
+def say_queued(orders: socket.socket, words: Words) -> None:
+    told = ScalarNode(value=f"queued {words.read(RELEASED)}")
+    orders.sendall(encode(Reply(status=Status.DONE, output=told)))
 
 
 def done(words: Words) -> None:
@@ -148,12 +173,38 @@ def answer_twice(orders: socket.socket, words: Words) -> None:
     signal.pause()
 
 
+def answer_before_the_input(orders: socket.socket, words: Words) -> None:
+    """Both frames at once; the work comes when it may."""
+    say_queued(orders, words)
+    reply_to(orders, words)
+    words.await_release()
+    done(words)
+
+
+def answer_and_go_on(orders: socket.socket, words: Words) -> None:
+    reply_to(orders, words)
+    reply_to(orders, words)
+    done(words)
+
+
 def answer_late(orders: socket.socket, words: Words) -> None:
-    """As one that waits for its input before it can queue anything."""
-    turn = words.read(RELEASED) + 1
-    while words.read(RELEASED) != turn:
-        os.sched_yield()
+    """As one that waits for its input before it has queued all."""
+    words.await_release()
+    say_queued(orders, words)
     answer(orders, words)
+
+
+def raise_late(orders: socket.socket, words: Words) -> None:
+    words.await_release()
+    done(words)
+    raise_error(orders, words)
+
+
+def say_queued_late_and_hang(orders: socket.socket, words: Words) -> None:
+    words.await_release()
+    say_queued(orders, words)
+    done(words)
+    signal.pause()
 
 
 def die(orders: socket.socket, words: Words) -> None:
@@ -209,16 +260,18 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
             handle = Handle(Impostor(behave, queues=queues), ENLISTMENT, [arena.fd])
             handles.append(handle)
             handle.process.freeze()
-            return handle, arena.words
+            return handle, Words(arena.buffer)
 
         yield make
         for handle in handles:
             handle.close()
 
 
-def race(started: tuple[Handle, Words], seconds: float = 10) -> Exchange:
+def race(
+    started: tuple[Handle, Words], seconds: float = 10, turn: Crossing | None = None
+) -> Exchange:
     handle, words = started
-    return handle.race(RUN, Deadline.after(seconds), Crossing(words))
+    return handle.race(RUN, Deadline.after(seconds), turn or Crossing(words))
 
 
 @pytest.mark.parametrize(
@@ -233,12 +286,14 @@ def test_the_window_is_the_turns_own_whenever_the_reply_comes(
     start: Start, behave: Behaviour, window_s: float
 ) -> None:
     started = start(behave)
+    turn = Crossing(started[1])
 
-    exchange = race(started)
+    exchange = race(started, turn=turn)
 
     assert window_s * 1e9 <= exchange.window_ns < (window_s + 4 * KERNEL_S) * 1e9
     assert exchange.reply.output == ScalarNode(value=1)
-    assert not exchange.spoiled
+    assert turn.told == [Reply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
+    assert not exchange.late
     assert started[0].process.frozen
 
 
@@ -254,13 +309,99 @@ def test_who_does_not_queue_its_call_in_time_is_late_and_gets_its_input_neverthe
     start: Start,
 ) -> None:
     begin = time.monotonic()
+    started = start(answer_late, queues=False)
+    turn = Crossing(started[1])
 
-    exchange = race(start(answer_late, queues=False))
+    exchange = race(started, turn=turn)
 
-    assert (exchange.late, exchange.spoiled) == (True, True)
-    assert exchange.reply.output == ScalarNode(value=1)
+    assert turn.told == [None]  # what it says afterwards is no news about where to look
+    assert exchange.late
+    assert exchange.reply.output == ScalarNode(value=1)  # by its last frame
     assert exchange.window_ns >= KERNEL_S * 1e9
     assert time.monotonic() - begin >= PATIENCE_S
+
+
+def test_who_was_late_is_asked_again_as_any_other(start: Start) -> None:
+    started = start(answer_late, queues=False)
+
+    replies = [race(started).reply.output for _ in range(2)]
+
+    assert replies == [ScalarNode(value=turn) for turn in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("behave", "verdict", "words"),
+    [
+        (raise_late, Verdict.CRASHED, "ValueError: no"),
+        (say_queued_late_and_hang, Verdict.TIMED_OUT, "time limit"),
+    ],
+)
+def test_who_was_late_owes_both_frames(
+    start: Start, behave: Behaviour, verdict: Verdict, words: str
+) -> None:
+    with pytest.raises(Ruling, match=words) as ruling:
+        race(start(behave, queues=False), seconds=1)
+
+    assert ruling.value.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("behave", "verdict", "words"),
+    [
+        (raise_error, Verdict.CRASHED, "ValueError: no"),
+        (talk_nonsense, Verdict.DISALLOWED, "no valid reply"),
+    ],
+)
+def test_a_first_frame_that_tells_of_a_failure_rules_before_the_input_is_released(
+    start: Start, behave: Behaviour, verdict: Verdict, words: str
+) -> None:
+    started = start(behave, queues=False)
+    turn = Crossing(started[1])
+    turn.patience_s = 5.0
+    begin = time.monotonic()
+
+    with pytest.raises(Ruling, match=words) as ruling:
+        race(started, turn=turn)
+
+    assert ruling.value.verdict is verdict
+    assert (turn.told, started[1].read(RELEASED)) == ([], 0)
+    assert time.monotonic() - begin < turn.patience_s / 2
+
+
+def test_what_is_ruled_about_a_first_frame_ends_the_race_before_the_input_is_released(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise Ruling(Verdict.WRONG_ANSWER, "the output has shape [4]")
+
+    monkeypatch.setattr(Crossing, "queued", refuse)
+    started = start(answer)
+
+    with pytest.raises(Ruling, match=r"shape \[4\]") as ruling:
+        race(started)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+    assert started[1].read(RELEASED) == 0
+
+
+def test_patience_that_ends_between_two_looks_is_over(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A poll for less than no time would wait until something happens, which may be never."""
+    started = start(answer_late, queues=False)
+    left = iter([1e-4, -1e-9, -1e-9])
+
+    class Patience:
+        @property
+        def remaining(self) -> float:
+            return next(left)
+
+    waits: list[float] = []
+    monkeypatch.setattr(Handle, "_look", lambda *args: waits.append(args[-1]))
+
+    started[0]._until(lambda: False, Patience(), Deadline.after(3), PATIENCE_S)  # type: ignore[arg-type]
+
+    assert waits == [1e-4]
 
 
 def test_patience_does_not_reach_beyond_the_deadline(start: Start) -> None:
@@ -316,13 +457,25 @@ def test_a_guest_that_fails_ends_the_spinning(
     assert ruling.value.verdict is verdict
 
 
-def test_an_answer_before_the_input_is_out_of_turn_and_the_input_is_not_released(
-    start: Start,
-) -> None:
-    started = start(reply_to, queues=False)
+def test_who_answers_before_its_input_is_there_gains_no_window_by_it(start: Start) -> None:
+    started = start(answer_before_the_input, queues=False)
+    turn = Crossing(started[1])
 
-    with pytest.raises(Ruling, match="out of turn") as ruling:
-        race(started)
+    exchange = race(started, turn=turn)
+
+    assert turn.told == [Reply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
+    assert exchange.reply.output == ScalarNode(value=0)
+    assert (exchange.late, turn.over()) == (False, True)
+
+
+def test_a_frame_beyond_the_two_is_refused_at_the_next_order_at_the_latest(start: Start) -> None:
+    started = start(answer_and_go_on)
+
+    def two_races() -> None:
+        for _ in range(2):
+            race(started)
+
+    with pytest.raises(Ruling, match=r"without being asked|before its work was done") as ruling:
+        two_races()
 
     assert ruling.value.verdict is Verdict.DISALLOWED
-    assert started[1].read(RELEASED) == 0

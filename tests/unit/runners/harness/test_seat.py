@@ -10,7 +10,6 @@ from runners.harness.arena import lay_out
 from runners.harness.builds import Builds
 from runners.harness.channel import Operation, Reply, Status
 from runners.harness.deadline import Deadline
-from runners.harness.exchange import Exchange
 from runners.harness.ruling import Ruling
 from runners.harness.seat import CORES, Seat, threads_of
 from runners.harness.seating import take_seat
@@ -177,18 +176,12 @@ def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
             seat.refuse_changes(INPUT, Reply(status=Status.DONE, output=ScalarNode(value=1)))
 
 
-def test_on_the_cpu_there_is_one_way_to_call_and_nothing_to_rehearse(sit: Sit) -> None:
-    def call() -> Exchange:
-        raise AssertionError("no call is needed")
-
+def test_on_the_cpu_there_is_one_way_to_call(sit: Sit) -> None:
     with take_seat(sit(make_judging()), ROOM, None) as seat:
-        seat.rehearse(call)
-        assert (seat.ahead, seat.copies, seat.discovered) == (False, True, None)
-        assert (seat.claims_count, seat.copies_count, seat.slowed_by()) == (False, False, ())
-
         exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
-        seat.demote(exchange)
-        assert (exchange.spoiled, seat.ahead, seat.copies) == (False, False, True)
+
+        assert (seat.ahead, seat.remote, seat.discovered) == (False, False, None)
+        assert (exchange.late, seat.slowed_by()) == (False, ())
 
 
 def test_a_build_that_fails_is_of_the_stage_in_which_it_fell(sit: Sit) -> None:

@@ -9,7 +9,7 @@ import pytest
 from runners.contract.evaluation import RoundPolicy, StopReason
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from runners.harness import timing
+from runners.harness import timing, verification
 from runners.harness.channel import Operation
 from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
@@ -17,7 +17,7 @@ from runners.harness.exchange import Exchange
 from runners.harness.process import Subject
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
-from runners.harness.timing import WARM_UPS, Stopwatch
+from runners.harness.timing import LATE_MOST, REHEARSALS, WARM_UPS, Stopwatch
 from runners.harness.values import ScalarNode
 from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
@@ -221,136 +221,150 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
     count = timing.CALIBRATIONS
     assert steps == ["own", "trusted"] * count + ["build"] + ["trusted"] * 3
     assert (len(found.own), len(found.steady), len(found.beside)) == (count, count, 3)
-    assert (len(found.windows), found.used, found.claimed) == (3, [], False)
+    assert (len(found.windows), found.used, found.claimed) == (3, [], True)
 
 
 class Rehearsing:
     """Has the seats of a GPU be imitated by seats of the CPU, whose calls go as is told here."""
 
-    def __init__(self, seat: Seat, monkeypatch: pytest.MonkeyPatch, *, remote: bool) -> None:
-        speak_as_on_gpu(monkeypatch, remote=remote)
+    def __init__(self, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+        speak_as_on_gpu(monkeypatch)
         self.seat = seat
-        self.remote = remote
-        self.calls: list[tuple[bool, bool]] = []
-        """Of every call of the kernel: whether it was ahead, and whether its output is copied."""
-        self.outcome: Callable[[int], dict[str, bool]] = lambda _: {}
+        self.calls: list[bool] = []
+        """Of every call of the kernel after the warm-up: whether it was to be ahead."""
+        self.late: Callable[[int], bool] = lambda _: False
+        """By its number, from 1 on, whether a call that should be ahead is not queued in time."""
+        self.looked: list[object] = []
+        """The replies that were looked at."""
         self.plain = seat.call
+        self.made = 0
         monkeypatch.setattr(seat, "call", self.call)
-        monkeypatch.setattr(seat, "rehearse", self.rehearse)
-        monkeypatch.setattr(seat, "demote", self.demote)
+
+        def verify(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed on
+            self.looked.append(args)
+            verification.verify(*args, **kwargs)
+
+        monkeypatch.setattr(timing, "verify", verify)
 
     def call(self, operation: Operation, *args: Any) -> Exchange:  # noqa: ANN401 - handed on
         exchange = self.plain(operation, *args)
-        if operation is not Operation.RUN:
+        self.made += operation is Operation.RUN
+        if operation is not Operation.RUN or self.made <= WARM_UPS:
+            assert not self.seat.ahead or operation is not Operation.RUN
             return exchange
-        self.calls.append((self.seat.ahead, self.seat.copies))
-        if not self.seat.ahead:
-            return exchange
-        outcome = self.outcome(len(self.calls) - WARM_UPS)
-        late, moved = (outcome.get(name, False) for name in ("late", "moved"))
-        return dataclasses.replace(exchange, late=late, moved=moved)
-
-    def rehearse(self, call: Callable[[], Exchange]) -> None:
-        self.seat.ahead, self.seat.copies = True, self.remote
-
-    def demote(self, exchange: Exchange) -> None:
-        self.seat.ahead, self.seat.copies = not exchange.late, True
-
-
-@pytest.fixture
-def remote() -> bool:
-    """Whether what is shared lies in pinned host memory."""
-    return False
+        self.calls.append(self.seat.ahead)
+        late = self.seat.ahead and self.late(len(self.calls))
+        return dataclasses.replace(exchange, late=late)
 
 
 @pytest.fixture
 def rehearsing(
-    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, remote: bool
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Rehearsing, Callable[[], Round]]]:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
     with two_seats(stopwatch) as (seat, anchor):
         stopwatch.session.on_gpu = True
-        touch = stopwatch._touch
-        monkeypatch.setattr(stopwatch, "_touch", lambda seat, *_: touch(seat))
-        yield (
-            Rehearsing(seat, monkeypatch, remote=remote),
-            lambda: stopwatch._round(seat, anchor, 0),
-        )
+        yield Rehearsing(seat, monkeypatch), lambda: stopwatch._round(seat, anchor, 0)
 
 
-def counts(found: Round) -> tuple[int, int, int, int]:
-    return tuple(map(len, (found.windows, found.claims, found.beside, found.copying)))  # type: ignore[return-value]
+def counts(found: Round) -> tuple[int, int, int]:
+    return len(found.windows), len(found.claims), len(found.beside)
 
 
-def test_calls_that_go_as_they_were_rehearsed_are_claimed(
-    rehearsing: tuple[Rehearsing, Callable[[], Round]],
-) -> None:
-    found = rehearsing[1]()
-
-    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 6, 0))
-
-
-def test_a_few_spoiled_calls_are_left_out_and_repeated(
-    rehearsing: tuple[Rehearsing, Callable[[], Round]],
-) -> None:
-    rehearsal, round_of = rehearsing
-    rehearsal.outcome = lambda number: {"late": number in (1, 3), "moved": number == 4}
-
-    found = round_of()
-
-    assert (found.claimed, found.discarded, found.spoiled) == (True, 3, 3)
-    assert counts(found) == (6, 6, 6, 0)
-    assert rehearsal.calls[WARM_UPS:] == [(True, False)] * 9
-
-
-def test_where_outputs_go_on_moving_all_calls_are_made_anew_with_a_copy_that_counts_as_time(
-    rehearsing: tuple[Rehearsing, Callable[[], Round]],
-) -> None:
-    rehearsal, round_of = rehearsing
-    rehearsal.outcome = lambda number: {"moved": number > 2 and not rehearsal.seat.copies}
-
-    found = round_of()
-
-    assert (found.claimed, found.discarded, found.spoiled) == (False, 4, 0)
-    assert counts(found) == (6, 6, 2 + 6, 0)  # every calibration is kept
-    assert rehearsal.calls[WARM_UPS:] == [(True, False)] * 6 + [(True, True)] * 6
-
-
-@pytest.mark.parametrize("remote", [True])
-def test_where_there_is_no_way_but_a_copy_it_is_timed_beside_and_taken_off(
+def test_calls_that_are_queued_in_time_are_claimed(
     rehearsing: tuple[Rehearsing, Callable[[], Round]],
 ) -> None:
     rehearsal, round_of = rehearsing
 
     found = round_of()
 
-    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 6, 6))
-    assert rehearsal.calls[WARM_UPS:] == [(True, True)] * 6
+    assert (found.claimed, found.remote, found.discarded, counts(found)) == (
+        True, False, 0, (6, 6, 6),
+    )  # fmt: skip
+    assert rehearsal.calls == [True] * (REHEARSALS + 6)
+    assert len(rehearsal.looked) == WARM_UPS + REHEARSALS + 6
 
 
-def test_where_calls_go_on_being_late_the_judges_own_clock_is_the_value(
+def test_of_a_seat_whose_memory_is_on_the_host_the_round_knows_it(
     rehearsing: tuple[Rehearsing, Callable[[], Round]],
 ) -> None:
     rehearsal, round_of = rehearsing
-    rehearsal.outcome = lambda number: {"late": number > 2}
+    rehearsal.seat.remote = True
+
+    assert round_of().remote
+
+
+def test_the_first_rehearsal_may_be_late(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number < REHEARSALS
 
     found = round_of()
 
-    assert (found.claimed, counts(found)) == (False, (6, 6, 2 + 6, 0))
-    assert rehearsal.calls[WARM_UPS:] == [(True, False)] * 6 + [(False, True)] * 6
+    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 6))
+    assert rehearsal.calls == [True] * (REHEARSALS + 6)
 
 
-def test_of_a_call_whose_output_moved_nothing_is_looked_at(
-    rehearsing: tuple[Rehearsing, Callable[[], Round]], monkeypatch: pytest.MonkeyPatch
+def test_who_is_late_at_the_last_rehearsal_is_timed_by_the_judges_own_clock(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
 ) -> None:
     rehearsal, round_of = rehearsing
-    rehearsal.outcome = lambda number: {"moved": number == 1, "late": number == 2}
-    looked: list[object] = []
-    monkeypatch.setattr(timing, "verify", lambda *args, **_: looked.append(args))
+    rehearsal.late = lambda number: number == REHEARSALS
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, counts(found)) == (False, 0, (6, 6, 6))
+    assert rehearsal.calls == [True] * REHEARSALS + [False] * 6
+
+
+def test_a_few_late_calls_are_left_out_and_repeated(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number - REHEARSALS in (1, 3, 4)
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, found.late) == (True, LATE_MOST, LATE_MOST)
+    assert counts(found) == (6, 6, 6)
+    assert rehearsal.calls == [True] * (REHEARSALS + 6 + LATE_MOST)
+
+
+def test_where_calls_go_on_being_late_all_are_made_anew_by_the_judges_own_clock(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number > REHEARSALS + 2
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, found.late) == (False, LATE_MOST + 1, 0)
+    assert counts(found) == (6, 6, 2 + 6)  # every calibration is kept
+    assert rehearsal.calls == [True] * (REHEARSALS + 2 + LATE_MOST + 1) + [False] * 6
+
+
+def test_of_a_late_call_nothing_is_looked_at(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number in (1, REHEARSALS + 2)
 
     round_of()
 
-    assert len(looked) == WARM_UPS + 6 + 1  # a late one gave an answer, which has to be right
+    assert len(rehearsal.looked) == WARM_UPS + REHEARSALS - 1 + 6
+
+
+def test_on_the_cpu_no_call_is_ahead_and_none_is_rehearsed(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=3))
+    with two_seats(stopwatch) as (seat, anchor):
+        rehearsal = Rehearsing(seat, monkeypatch)
+        found = stopwatch._round(seat, anchor, 0)
+
+    assert rehearsal.calls == [False] * 3
+    assert (found.claimed, counts(found)) == (False, (3, 3, 3))
 
 
 def test_every_look_has_its_candidates_started_at_once_on_a_gpu_and_the_anchor_first(

@@ -179,6 +179,19 @@ def test_a_gpu_that_goes_on_protecting_itself_is_not_fit(
     assert slowed.total() == SLOWED_MOST + 1
 
 
+def test_a_sample_that_is_lost_for_two_reasons_is_lost_once(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = ("hardware slowdown", "hardware power brake")
+    looks = iter([reasons] * 2)
+    monkeypatch.setattr(Seat, "slowed_by", lambda _: next(looks, ()))
+    slowed = machine.stopwatch.session.slowed
+    slowed.update(dict.fromkeys(reasons, SLOWED_MOST - 2))  # in earlier rounds
+
+    assert time_round().discarded == 2
+    assert max(slowed.values()) == SLOWED_MOST
+
+
 def seen_ns(time_ns: float, *, claimed: bool) -> Round:
     """A round without any noise, in which a kernel took so long."""
     return Round(

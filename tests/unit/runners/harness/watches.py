@@ -1,4 +1,4 @@
-"""Stopwatches of real candidates on the CPU, and seats that speak as those on a GPU do."""
+"""Stopwatches of real candidates on the CPU, and seats that cost what those on a GPU do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import pytest
 
 from runners.contract.task import Mode
-from runners.harness.cuda.seat import DeviceSeat
 from runners.harness.deadline import Deadline
 from runners.harness.seat import Seat
 from runners.harness.seating import Lineup
@@ -45,12 +44,6 @@ def two_seats(stopwatch: Stopwatch) -> Iterator[tuple[Seat, Seat]]:
             yield seat, anchor
 
 
-def speak_as_on_gpu(monkeypatch: pytest.MonkeyPatch, *, remote: bool = False) -> None:
-    """Have seats of the CPU say which clock counts as those on a GPU do, on a quiet one.
-
-    `remote`: where judge and candidate share pinned host memory.
-    """
-    for name in ("claims_count", "copies_count"):
-        monkeypatch.setattr(Seat, name, DeviceSeat.__dict__[name])
-    monkeypatch.setattr(Seat, "_remote", remote, raising=False)
+def speak_as_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the calibration on the CPU cost what it does on a quiet GPU."""
     monkeypatch.setattr(Seat, "overhead", lambda *_: CALM_NS)

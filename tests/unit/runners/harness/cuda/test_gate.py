@@ -1,14 +1,14 @@
 """What of the gate needs no GPU: what is queued, and in which order."""
 
-import mmap
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from runners.harness.arena import READY, Words
+from runners.harness.channel import Reply, Status
 from runners.harness.cuda import gate as gates
-from runners.harness.cuda.gate import DONE, RELEASED, Crossing, Gate
+from runners.harness.cuda.gate import DONE, RELEASED, Crossing, Gate, Steps
 
 SHARED = 1 << 40
 BESIDE = 77
@@ -26,6 +26,9 @@ class Event:
 
     def record(self) -> None:
         self.queue.append(self.name)
+
+    def synchronize(self) -> None:
+        self.queue.append(f"has {self.name}")
 
     def query(self) -> bool:
         return self.name in self.queue
@@ -55,13 +58,20 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def gate(queue: list[object]) -> Gate:
     memory = torch.ones(4096, dtype=torch.uint8)
     shared = SimpleNamespace(address=SHARED, bytes=memory)
-    made = Gate(shared, Words(mmap.mmap(-1, 4096)))  # type: ignore[arg-type]
+    made = Gate(shared)  # type: ignore[arg-type]
     assert memory[: DONE + 4].count_nonzero() == 0  # what was there before tells nothing
     return made
 
 
-def crossing(gate: Gate, queue: list[object]) -> Crossing:
-    return Crossing(gate, 0.1, lambda: queue.append("reveal"), lambda: queue.append("capture"))
+def crossing(gate: Gate, queue: list[object], *, hosted: bool = False) -> Crossing:
+    def noting(what: str) -> Callable[[], None]:
+        return lambda: queue.append(what)
+
+    def queued(first: Reply | None) -> None:
+        queue.append(("queued", first))
+
+    reveal_host = noting("reveal host") if hosted else None
+    return Crossing(gate, 0.1, Steps(queued, noting("reveal"), noting("capture"), reveal_host))
 
 
 def test_nothing_begins_before_all_of_the_window_is_queued(gate: Gate, queue: list[object]) -> None:
@@ -70,13 +80,46 @@ def test_nothing_begins_before_all_of_the_window_is_queued(gate: Gate, queue: li
 
     turn.release()
 
-    start = gate.start.data_ptr()
     assert queue == [
-        ("await", start, 1),
+        ("await", gate.start, 1),
         "opened", "reveal", ("write", SHARED + RELEASED, 1),
         ("await", SHARED + DONE, 1), "capture", "closed",
-        ("write", start, 1, BESIDE),
+        ("write", gate.start, 1, BESIDE),
     ]  # fmt: skip
+
+
+def test_what_lies_on_the_host_is_seen_once_the_window_is_open_and_released_with_the_rest(
+    gate: Gate, queue: list[object]
+) -> None:
+    crossing(gate, queue, hosted=True).release()
+
+    assert queue == [
+        ("await", gate.start, 1),
+        "opened", "reveal", ("await", gate.hosted, 1), ("write", SHARED + RELEASED, 1),
+        ("await", SHARED + DONE, 1), "capture", "closed",
+        ("write", gate.start, 1, BESIDE), "has opened",
+        "reveal host", ("write", gate.hosted, 1, BESIDE),
+    ]  # fmt: skip
+
+
+def test_no_word_of_the_judges_own_lies_with_another_or_where_a_candidate_can_write(
+    gate: Gate,
+) -> None:
+    own = range(gate.own.data_ptr(), gate.own.data_ptr() + gate.own.numel() - 3)
+
+    assert gate.start in own
+    assert gate.hosted in own
+    assert abs(gate.start - gate.hosted) >= DONE  # cache lines of their own
+    assert gate.own.count_nonzero() == 0
+
+
+@pytest.mark.parametrize("first", [Reply(status=Status.DONE), None])
+def test_where_the_output_will_lie_is_noted_without_a_window_being_opened(
+    gate: Gate, queue: list[object], first: Reply | None
+) -> None:
+    crossing(gate, queue).queued(first)
+
+    assert queue == [("queued", first)]
 
 
 def test_a_turn_is_over_once_its_window_has_closed(gate: Gate, queue: list[object]) -> None:
@@ -89,24 +132,18 @@ def test_a_turn_is_over_once_its_window_has_closed(gate: Gate, queue: list[objec
     assert turn.window_ns() == 250_000.0
 
 
-def test_who_is_ready_for_an_earlier_turn_is_not_ready_for_this_one(
-    gate: Gate, queue: list[object]
-) -> None:
-    first = crossing(gate, queue)
-    gate.host.write(READY, 1)
-    assert first.ready()
-
-    second = crossing(gate, queue)
-    assert not second.ready()
-    gate.host.write(READY, 2)
-    assert second.ready()
+def test_every_turn_has_a_number_of_its_own(gate: Gate, queue: list[object]) -> None:
+    for number in (1, 2):
+        queue.clear()
+        crossing(gate, queue).release()
+        assert ("write", SHARED + RELEASED, number) in queue
 
 
 @pytest.mark.parametrize("released", [True, False])
 def test_an_aborted_turn_waits_for_nobody_any_more(
     *, gate: Gate, queue: list[object], released: bool
 ) -> None:
-    turn = crossing(gate, queue)
+    turn = crossing(gate, queue, hosted=True)
     if released:
         turn.release()
     queue.clear()
@@ -114,5 +151,6 @@ def test_an_aborted_turn_waits_for_nobody_any_more(
     gate.abort()
 
     assert queue == [
-        ("write", gate.start.data_ptr(), 1, BESIDE), ("write", SHARED + DONE, 1, BESIDE),
+        ("write", gate.start, 1, BESIDE), ("write", gate.hosted, 1, BESIDE),
+        ("write", SHARED + DONE, 1, BESIDE),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What of the seat on a GPU needs no GPU: where outputs are wanted, and which calls count."""
+"""What of the seat on a GPU needs no GPU: where outputs are looked for, and which calls count."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -6,16 +6,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
-from runners.harness.channel import Operation, Order, Reply, Status
+from runners.harness.channel import Operation, Order, Reply, Status, encode
 from runners.harness.cuda import seat
-from runners.harness.cuda.pinned import HostBuffer
-from runners.harness.cuda.seat import PATIENCE_S, DeviceSeat
+from runners.harness.cuda.gate import Crossing
+from runners.harness.cuda.seat import PATIENCE_S, POISON, DeviceSeat
 from runners.harness.deadline import Deadline
-from runners.harness.exchange import Exchange, Turn
+from runners.harness.exchange import Exchange
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
 from runners.harness.values import (
+    DictNode,
+    FloatNode,
     Node,
     ScalarNode,
     SequenceNode,
@@ -59,53 +62,103 @@ def place(offset: int, **changes: object) -> TensorNode:
     return described(address=0, offset=offset, **changes)
 
 
+def flat(node: TensorNode) -> TensorNode:
+    """The same numbers without gaps, row after row."""
+    return node.model_copy(update={"stride": (3, 1)})
+
+
+def both(*items: Node) -> SequenceNode:
+    return SequenceNode(kind="tuple", items=items)
+
+
 EXPECTED = place(0)
-AT_REST = place(OUTPUT_AT)
+ROOM = place(OUTPUT_AT)
+HOSTED = described(device="cpu", offset=4096, address=0)
+BYTES = 24
+"""What one of these outputs takes."""
+OLD = 7
+"""Lies in every byte of the shared memory before a call."""
 
 
 class Candidate:
     """Plays the candidate: answers one call after the other as it is told."""
 
-    def __init__(self) -> None:
-        self.outputs: list[Node | None] = []
-        self.late: list[bool] = []
+    def __init__(self, memory: torch.Tensor) -> None:
+        self.memory = memory
+        self.first: Node | None = None
+        self.last: Node | None = None
+        self.late = False
+        self.work: Callable[[], None] = lambda: None
         self.orders: list[Order] = []
         self.patience: list[float] = []
+        self.steps: list[str] = []
+        self.poisoned: set[int] = set()
+        self.process = SimpleNamespace(read=lambda node, _: torch.full(node.shape, 5.0))
 
-    def race(self, order: bytes, deadline: Deadline, turn: Turn) -> Exchange:
+    def race(self, order: bytes, deadline: Deadline, turn: Crossing) -> Exchange:
         self.orders.append(Order.model_validate_json(order))
         self.patience.append(turn.patience_s)
-        output = self.outputs.pop(0)
-        late = self.late.pop(0) if self.late else False
-        return Exchange(1.0, Reply(status=Status.DONE, output=output), late=late)
+        turn.queued(None if self.late else Reply(status=Status.DONE, output=self.first))
+        self.poisoned = set((self.memory != OLD).nonzero().flatten().tolist())
+        assert all(self.memory[each] == POISON for each in self.poisoned)
+        self.steps.append("open")
+        turn.steps.reveal()
+        if turn.steps.reveal_host:
+            turn.steps.reveal_host()
+        self.work()
+        turn.steps.capture()
+        return Exchange(1.0, Reply(status=Status.DONE, output=self.last), late=self.late)
+
+    def writes(self, offset: int, values: torch.Tensor) -> None:
+        """Have the call leave these numbers there, without gaps."""
+        raw = values.contiguous().view(torch.uint8).flatten()
+        before = self.work
+
+        def work() -> None:
+            before()
+            self.memory[offset : offset + raw.numel()] = raw
+
+        self.work = work
 
 
 Play = Callable[..., Exchange]
 
 
 @pytest.fixture
-def candidate() -> Candidate:
-    return Candidate()
+def memory() -> torch.Tensor:
+    return torch.full((SIZE,), OLD, dtype=torch.uint8)
 
 
 @pytest.fixture
-def device_seat(monkeypatch: pytest.MonkeyPatch, candidate: Candidate) -> DeviceSeat:
-    """A seat on a GPU that is not there."""
-    monkeypatch.setattr(DeviceSeat, "_prepare", lambda *_: None)
+def candidate(memory: torch.Tensor) -> Candidate:
+    return Candidate(memory)
+
+
+@pytest.fixture
+def device_seat(
+    monkeypatch: pytest.MonkeyPatch, candidate: Candidate, memory: torch.Tensor
+) -> DeviceSeat:
+    """A seat on a GPU that is not there, whose calls are ahead."""
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     made: DeviceSeat = object.__new__(DeviceSeat)
-    memory = SimpleNamespace(size=SIZE)
+    steps = candidate.steps
     for name, value in {
+        "session": SimpleNamespace(request=SimpleNamespace(limits=Limits())),
         "handle": candidate,
-        "arena": SimpleNamespace(size=1 << 20),
-        "gate": SimpleNamespace(turn=0, abort=lambda: None),
+        "arena": SimpleNamespace(size=1 << 20, write=lambda *_: steps.append("reveal host")),
+        "gate": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),
         "buffers": SimpleNamespace(
-            memory=memory, output_at=OUTPUT_AT, pool_at=POOL_AT, refuse_hoard=lambda: None
+            memory=SimpleNamespace(size=SIZE, bytes=memory),
+            output_at=OUTPUT_AT,
+            pool_at=POOL_AT,
+            refuse_hoard=lambda: None,
+            reveal=lambda: steps.append("reveal"),
         ),
+        "captured": torch.zeros(POOL_AT - OUTPUT_AT, dtype=torch.uint8),
         "device_base": BASE,
-        "ahead": False,
-        "copies": True,
-        "copied": True,
-        "landed": None,
+        "ahead": True,
+        "remote": False,
+        "room": None,
         "wanted": None,
     }.items():
         setattr(made, name, value)
@@ -117,126 +170,304 @@ def play(device_seat: DeviceSeat, candidate: Candidate) -> Play:
     """One call whose output the candidate says to lie there."""
 
     def call(
-        output: Node | None,
+        first: Node | None,
         operation: Operation = Operation.RUN,
         *,
+        expected: Node | None = EXPECTED,
         value: object = 5,
+        last: Node | None = None,
         late: bool = False,
     ) -> Exchange:
-        candidate.outputs.append(output)
-        candidate.late.append(late)
-        return device_seat.call(operation, value, EXPECTED, Deadline.after(10))
+        candidate.first, candidate.last, candidate.late = first, last, late
+        return device_seat.call(operation, value, expected, Deadline.after(10))
 
     return call
 
 
-@pytest.mark.parametrize(
-    "node",
-    [
-        landed(-4),
-        landed(SIZE - 20),
-        landed(SIZE),
-        landed(2),
-        landed(0, device="cpu"),
-        landed(0, dtype="nonsense"),
-        landed(0, stride=(1 << 40, 1)),
-        described(address=(1 << 64) - 4),
-    ],
-    ids=["before", "over the end", "after", "askew", "host", "dtype", "wide", "far"],
-)
-def test_an_output_that_does_not_lie_in_the_shared_memory_is_not_there(
-    device_seat: DeviceSeat, node: TensorNode
+def spread(*offsets: int) -> set[int]:
+    return {offset + step for offset in offsets for step in range(BYTES)}
+
+
+def fetched(device_seat: DeviceSeat, exchange: Exchange) -> object:
+    return device_seat.fetch(exchange.reply, EXPECTED, Deadline.after(10))
+
+
+VALUES = torch.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize("offset", [0, 64, OUTPUT_AT, POOL_AT, POOL_AT + 4, SIZE - BYTES])
+def test_an_output_is_looked_for_where_the_first_frame_says_and_nothing_right_lies_there_before(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate, offset: int
 ) -> None:
-    right = SequenceNode(kind="list", items=(landed(64), ScalarNode(value=1)))
-    assert device_seat._in_memory(right) == SequenceNode(
-        kind="list", items=(place(64), ScalarNode(value=1))
-    )
-    assert device_seat._in_memory(landed(SIZE - 24)) == place(SIZE - 24)
+    candidate.writes(offset, VALUES)
 
-    wrong = SequenceNode(kind="list", items=(landed(64), node))
-    assert device_seat._in_memory(wrong) is None
+    exchange = play(flat(landed(offset)))
 
-
-def test_pinned_host_memory_holds_no_output(device_seat: DeviceSeat) -> None:
-    device_seat.buffers.memory = object.__new__(HostBuffer)
-
-    assert device_seat._in_memory(landed(64)) is None
+    assert candidate.poisoned == spread(offset)
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+    assert not exchange.late
 
 
-def test_outputs_that_are_copied_lie_in_the_room_for_them(device_seat: DeviceSeat) -> None:
-    expected = SequenceNode(
-        kind="tuple", items=(place(0), place(64), described(device="cpu", offset=4096))
-    )
-
-    assert device_seat._at_landing(expected) == SequenceNode(
-        kind="tuple",
-        items=(place(OUTPUT_AT), place(OUTPUT_AT + 64), described(device="cpu", offset=4096)),
-    )
-
-
-def test_before_a_rehearsal_calls_wait_for_their_input_and_outputs_are_copied(
-    play: Play, candidate: Candidate
-) -> None:
-    exchange = play(landed(POOL_AT))
-
-    (order,) = candidate.orders
-    assert (order.ahead, order.output) == (False, AT_REST)
-    assert candidate.patience[0] > 9
-    assert not exchange.spoiled
-
-
-def test_trusted_calls_are_always_ahead_and_copied_to_the_room_for_it(
+def test_who_writes_nothing_where_it_said_has_given_poison(
     play: Play, device_seat: DeviceSeat, candidate: Candidate
 ) -> None:
-    device_seat.copies, device_seat.landed = False, place(POOL_AT)
+    candidate.writes(POOL_AT, VALUES)
+    play(flat(landed(POOL_AT)))  # right, and still there at the next call
+    candidate.work = lambda: None
+    candidate.memory[POOL_AT + BYTES :] = OLD
 
-    exchange = play(None, Operation.COPY)
+    found = fetched(device_seat, play(flat(landed(POOL_AT))))
 
-    (order,) = candidate.orders
-    assert (order.ahead, order.output, exchange.spoiled) == (True, AT_REST, False)
-    assert candidate.patience == [PATIENCE_S]
-    assert device_seat.landed == place(POOL_AT)
+    assert found.isnan().all()  # type: ignore[attr-defined]
 
 
-def test_an_output_that_lies_again_where_it_lay_is_captured_there(
+def test_the_judges_copy_is_as_it_was_when_the_window_closed(
     play: Play, device_seat: DeviceSeat, candidate: Candidate
 ) -> None:
-    device_seat.rehearse(lambda: play(landed(POOL_AT)))
+    candidate.writes(POOL_AT, VALUES)
 
-    assert (device_seat.ahead, device_seat.copies) == (True, False)
-    exchange = play(landed(POOL_AT))
-    assert not exchange.spoiled
-    assert [(order.ahead, order.output) for order in candidate.orders] == [
-        (True, AT_REST), (True, place(POOL_AT)), (True, place(POOL_AT)),
+    exchange = play(flat(landed(POOL_AT)))
+    candidate.memory.fill_(0)
+
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+
+
+def test_every_tensor_of_an_output_has_a_place_and_strides_of_its_own_or_lies_on_the_host(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    expected = both(place(0), HOSTED, place(64), ScalarNode(value=1))
+    candidate.writes(POOL_AT, VALUES)
+    candidate.writes(128, VALUES.T + 10)
+
+    host = described(device="cpu", address=4)
+    told = both(flat(landed(POOL_AT)), host, landed(128), ScalarNode(value=1))
+    exchange = play(told, expected=expected)
+
+    assert candidate.poisoned == spread(POOL_AT, 128)
+    found = fetched(device_seat, exchange)
+    assert [each.tolist() for each in found[:3]] == [  # type: ignore[index]
+        VALUES.tolist(), [[5.0] * 3] * 2, (VALUES + 10).tolist(),
     ]  # fmt: skip
 
 
-def test_an_output_that_wanders_is_copied(play: Play, device_seat: DeviceSeat) -> None:
-    places = iter([landed(POOL_AT), landed(POOL_AT + 64)])
-    device_seat.rehearse(lambda: play(next(places)))
-
-    assert (device_seat.ahead, device_seat.copies) == (True, True)
-    assert not play(landed(0)).spoiled
-
-
-def test_a_kernel_that_waits_for_the_gpu_is_not_called_ahead(
+def test_two_outputs_may_lie_at_one_place(
     play: Play, device_seat: DeviceSeat, candidate: Candidate
 ) -> None:
-    device_seat.rehearse(lambda: play(landed(POOL_AT), late=True))
+    candidate.writes(POOL_AT, VALUES)
+    one = flat(landed(POOL_AT))
 
-    assert (device_seat.ahead, device_seat.copies) == (False, True)
-    assert not play(landed(POOL_AT)).spoiled
-    assert [order.ahead for order in candidate.orders] == [True, False]
+    exchange = play(both(one, one), expected=both(place(0), place(64)))
+
+    found = fetched(device_seat, exchange)
+    assert [each.tolist() for each in found] == [VALUES.tolist()] * 2  # type: ignore[attr-defined]
+
+
+WITHOUT = Verdict.DISALLOWED, "does not lie where it can be seen"
+
+
+@pytest.mark.parametrize(
+    ("node", "verdict", "words"),
+    [
+        (landed(-4), *WITHOUT),
+        (landed(SIZE - BYTES + 4), *WITHOUT),
+        (landed(SIZE), *WITHOUT),
+        (landed(2), *WITHOUT),
+        (described(address=(1 << 64) - 4), *WITHOUT),
+        (landed(POOL_AT, stride=(3, 2)), *WITHOUT),
+        (landed(0, stride=(1 << 40, 1)), *WITHOUT),
+        (None, Verdict.DISALLOWED, "described no output"),
+        (landed(0, device="cpu"), Verdict.WRONG_ANSWER, "device cpu, cuda is expected"),
+        (landed(0, dtype="nonsense"), Verdict.WRONG_ANSWER, "dtype nonsense"),
+        (landed(0, dtype="int8"), Verdict.WRONG_ANSWER, "dtype int8"),
+        (landed(0, shape=(3, 2)), Verdict.WRONG_ANSWER, r"shape \[3, 2\]"),
+        (landed(0, shape=(1 << 40, 3), stride=(0, 1)), Verdict.WRONG_ANSWER, "shape"),
+        (both(landed(0)), Verdict.WRONG_ANSWER, "is a tuple, a tensor is expected"),
+        (ScalarNode(value=1), Verdict.WRONG_ANSWER, "is a int"),
+    ],
+    ids=[
+        "before", "over the end", "after", "askew", "far", "larger than its room", "wide",
+        "none", "host", "no dtype", "dtype", "shape", "endless", "structure", "scalar",
+    ],
+)  # fmt: skip
+def test_an_output_that_cannot_be_looked_at_is_refused_before_the_window_opens(
+    play: Play, candidate: Candidate, node: Node | None, verdict: Verdict, words: str
+) -> None:
+    with pytest.raises(Ruling, match=words) as ruling:
+        play(node)
+
+    assert ruling.value.verdict is verdict
+    assert candidate.steps == ["abort"]
+    assert candidate.memory.eq(OLD).all()
+
+
+def test_one_tensor_that_cannot_be_looked_at_is_enough(play: Play) -> None:
+    with pytest.raises(Ruling, match="does not lie where it can be seen"):
+        play(both(landed(64), landed(2)), expected=both(place(0), place(64)))
+
+
+def test_an_output_without_elements_lies_nowhere(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    empty = {"shape": (0, 3), "stride": (3, 1)}
+
+    play(described(address=0, **empty), expected=place(0, **empty))
+
+    assert (candidate.poisoned, candidate.steps) == (set(), ["open", "reveal"])
+
+
+def test_of_the_last_frame_of_a_call_ahead_nothing_but_the_claim_is_believed(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(POOL_AT, VALUES)
+    first = flat(landed(POOL_AT))
+
+    for last in (None, flat(landed(64)), landed(2), both(first), first):
+        exchange = play(first, last=last)
+        assert exchange.reply.output == first
+        assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+        candidate.memory.fill_(OLD)
+
+
+def test_a_call_that_waits_for_its_input_leaves_its_output_in_the_room_for_it(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    device_seat.ahead = False
+    candidate.writes(OUTPUT_AT, VALUES)
+    elsewhere = flat(landed(POOL_AT))
+
+    exchange = play(None, expected=flat(EXPECTED), last=elsewhere)
+
+    (order,) = candidate.orders
+    assert (order.ahead, order.rooms) == (False, (flat(ROOM),))
+    assert candidate.patience[0] > 9
+    assert candidate.poisoned == spread(OUTPUT_AT)
+    assert (exchange.late, exchange.reply.output) == (False, elsewhere)
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+
+
+def test_a_call_that_waits_for_its_input_has_to_describe_the_right_structure_at_last(
+    play: Play, device_seat: DeviceSeat
+) -> None:
+    device_seat.ahead = False
+    exchange = play(landed(0), last=both(landed(0)))
+
+    with pytest.raises(Ruling, match="is a tuple"):
+        fetched(device_seat, exchange)
+
+
+def test_through_host_memory_an_output_is_copied_into_its_room_wherever_it_lies(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    device_seat.remote = True
+    candidate.writes(OUTPUT_AT, VALUES)
+
+    exchange = play(described(address=3), expected=flat(EXPECTED))
+
+    assert candidate.orders[0].ahead
+    assert candidate.poisoned == spread(OUTPUT_AT)
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+    with pytest.raises(Ruling, match="is a tuple"):
+        play(both(described(address=3)), expected=EXPECTED)
+
+
+def test_the_rooms_lie_beyond_the_input_and_a_host_tensor_has_none(
+    device_seat: DeviceSeat,
+) -> None:
+    assert device_seat._room(both(place(0), place(64), HOSTED)) == both(
+        place(OUTPUT_AT), place(OUTPUT_AT + 64), HOSTED
+    )
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+@pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
+def test_of_the_right_output_a_candidate_is_told_its_tensors_places_and_nothing_else(
+    *, play: Play, device_seat: DeviceSeat, candidate: Candidate, operation: Operation, ahead: bool
+) -> None:
+    device_seat.ahead = ahead
+    expected = DictNode(
+        items=(
+            ("the key", FloatNode(value=(0.1234567).hex())),
+            ("another", both(place(0), ScalarNode(value=987_654), ScalarNode(value="the answer"))),
+        )
+    )
+    told = DictNode(
+        items=(
+            ("the key", FloatNode(value="0x0p0")),
+            ("another", both(landed(0), ScalarNode(value=0), ScalarNode(value=""))),
+        )
+    )
+
+    play(told, operation, expected=expected)
+
+    (order,) = candidate.orders
+    text = encode(order).decode()
+    assert order.rooms == (ROOM,)
+    assert not [each for each in ("key", "another", "1.f9a", "987654", "answer") if each in text]
+
+
+def test_trusted_calls_are_always_ahead_and_lie_in_the_room_whatever_they_say(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    device_seat.ahead = False
+
+    exchange = play(both(landed(2)), Operation.TOUCH)
+
+    (order,) = candidate.orders
+    assert (order.ahead, order.rooms, exchange.late) == (True, (ROOM,), False)
+    assert candidate.patience == [PATIENCE_S]
+    assert candidate.poisoned == spread(OUTPUT_AT)
+
+
+def test_a_trusted_call_needs_no_output(play: Play, candidate: Candidate) -> None:
+    play(None, Operation.TOUCH, expected=None)
+
+    assert (candidate.orders[0].rooms, candidate.poisoned) == ((), set())
+
+
+def test_of_a_late_call_nothing_is_known(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(POOL_AT, VALUES)
+    play(flat(landed(POOL_AT)))  # in time, and right
+    candidate.memory.fill_(OLD)
+    device_seat.captured.fill_(OLD)
+
+    exchange = play(None, last=flat(landed(POOL_AT)), late=True)
+
+    assert exchange.late
+    assert candidate.patience[-1] == PATIENCE_S
+    assert candidate.poisoned == set()
+    assert device_seat.captured.eq(OLD).all()
+    with pytest.raises(Ruling, match="described no output"):
+        fetched(device_seat, exchange)
 
 
 def test_a_kernel_cannot_be_called_ahead_of_an_input_with_a_part_on_the_host(
     play: Play, device_seat: DeviceSeat, candidate: Candidate
 ) -> None:
-    device_seat.rehearse(lambda: play(landed(POOL_AT), value=torch.zeros(3)))
+    assert play(landed(POOL_AT), value=torch.zeros(3)).late
 
-    assert not device_seat.ahead
-    assert not play(landed(POOL_AT), value=torch.zeros(3)).spoiled
+    device_seat.ahead = False
+    assert not play(landed(POOL_AT), value=torch.zeros(3)).late
     assert [order.ahead for order in candidate.orders] == [False, False]
+    assert min(candidate.patience) > 9
+
+
+def test_a_host_tensor_without_elements_holds_nobody_up(play: Play, candidate: Candidate) -> None:
+    assert not play(landed(POOL_AT), value=torch.zeros(0)).late
+
+    assert candidate.orders[0].ahead
+    assert candidate.steps == ["open", "reveal"]
+
+
+@pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
+def test_what_lies_on_the_host_is_revealed_in_the_window_of_trusted_calls_as_well(
+    play: Play, candidate: Candidate, operation: Operation
+) -> None:
+    play(landed(POOL_AT), operation, value=torch.zeros(3))
+    play(landed(POOL_AT), operation, value=5)
+
+    assert candidate.steps == ["open", "reveal", "reveal host", "open", "reveal"]
 
 
 def test_the_calibration_is_ahead_of_any_input_so_that_nobody_gains_by_waiting_less_than_it(
@@ -247,83 +478,41 @@ def test_the_calibration_is_ahead_of_any_input_so_that_nobody_gains_by_waiting_l
     assert [order.ahead for order in candidate.orders] == [True]
 
 
-def rehearsed(play: Play, device_seat: DeviceSeat) -> None:
-    device_seat.rehearse(lambda: play(landed(POOL_AT)))
+def test_whatever_ends_a_call_lets_go_of_its_window(play: Play, candidate: Candidate) -> None:
+    def work() -> None:
+        raise KeyboardInterrupt
+
+    candidate.work = work
+    with pytest.raises(KeyboardInterrupt):
+        play(landed(0))
+
+    assert candidate.steps == ["open", "reveal", "abort"]
 
 
-@pytest.mark.parametrize("elsewhere", [landed(POOL_AT + 64), landed(-64), None])
-def test_an_output_elsewhere_than_rehearsed_spoils_its_call_and_the_next_one_is_copied(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate, elsewhere: Node | None
+def test_an_input_that_outgrew_its_memory_is_the_tasks_fault(
+    play: Play, device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rehearsed(play, device_seat)
+    grown = SimpleNamespace(host_size=0, device_size=OUTPUT_AT + 1, node=ScalarNode(value=5))
+    monkeypatch.setattr(device_seat, "_plan", lambda _: grown)
 
-    assert play(elsewhere).moved
-    device_seat.demote(play(elsewhere))
+    with pytest.raises(Ruling, match="grew between two seeds") as ruling:
+        play(landed(0))
 
-    assert (device_seat.ahead, device_seat.copies) == (True, True)
-    assert not play(elsewhere).moved
-    assert candidate.orders[-1].output == AT_REST
-
-
-def test_a_late_call_takes_all_later_ones_their_being_ahead(
-    play: Play, device_seat: DeviceSeat
-) -> None:
-    rehearsed(play, device_seat)
-    late = play(landed(POOL_AT), late=True)
-    assert late.spoiled
-
-    device_seat.demote(late)
-
-    assert (device_seat.ahead, device_seat.copies) == (False, True)
-
-
-@pytest.mark.parametrize(
-    "forged",
-    [
-        landed(POOL_AT, shape=(1 << 40, 3), stride=(0, 1)),
-        landed(POOL_AT, shape=(3, 2)),
-        landed(POOL_AT, dtype="int8"),
-        landed(POOL_AT, stride=(30_000, 1)),
-        SequenceNode(kind="list", items=(landed(POOL_AT),) * 300),
-    ],
-    ids=["endless", "shape", "dtype", "gaps", "many"],
-)
-def test_a_candidate_tells_where_its_output_lies_and_nothing_else_about_it(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate, forged: Node
-) -> None:
-    rehearsed(play, device_seat)
-
-    assert play(forged).moved  # and is not looked at
-    assert not play(forged).moved  # what is looked at is in the room for copies
-
-    assert candidate.orders[-1].output == AT_REST
-    assert device_seat.landed is None
-
-
-def test_whatever_ends_a_call_lets_go_of_its_window(
-    device_seat: DeviceSeat,
-) -> None:
-    aborted: list[int] = []
-    device_seat.gate.abort = lambda: aborted.append(1)  # type: ignore[method-assign]
-
-    with pytest.raises(IndexError):  # the candidate has no answer
-        device_seat.call(Operation.RUN, 5, EXPECTED, Deadline.after(10))
-
-    assert aborted == [1]
+    assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
 def test_without_a_reference_an_untimed_call_tells_the_outputs_structure(
-    device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
 ) -> None:
-    candidate.outputs = [landed(POOL_AT), landed(POOL_AT)]
-
-    device_seat.call(Operation.RUN, 5, None, Deadline.after(10))
+    device_seat.ahead = False
+    play(None, expected=None, last=landed(POOL_AT))
 
     anew = place(0, stride=(3, 1))
     assert device_seat.discovered == anew
-    assert [order.output for order in candidate.orders] == [
-        None, anew.model_copy(update={"offset": OUTPUT_AT}),
+    assert [order.rooms for order in candidate.orders] == [
+        (), (anew.model_copy(update={"offset": OUTPUT_AT}),),
     ]  # fmt: skip
+    assert [order.ahead for order in candidate.orders] == [False, False]
 
 
 @pytest.mark.parametrize(
@@ -332,47 +521,50 @@ def test_without_a_reference_an_untimed_call_tells_the_outputs_structure(
         (None, Verdict.DISALLOWED, "described no output"),
         (described(device="cpu"), Verdict.WRONG_ANSWER, "on device cpu"),
         (described(shape=(100, 100)), Verdict.WRONG_ANSWER, "larger than this task allows"),
+        (both(*(landed(0),) * 600), Verdict.WRONG_ANSWER, "at most 65536 can travel"),
     ],
+    ids=["none", "host", "large", "many"],
 )
 def test_a_structure_that_cannot_be_wanted_is_refused(
-    device_seat: DeviceSeat,
-    candidate: Candidate,
-    output: Node | None,
-    verdict: Verdict,
-    words: str,
+    play: Play, output: Node | None, verdict: Verdict, words: str
 ) -> None:
-    candidate.outputs = [output]
-
     with pytest.raises(Ruling, match=words) as ruling:
-        device_seat.call(Operation.RUN, 5, None, Deadline.after(10))
+        play(None, expected=None, last=output)
 
     assert ruling.value.verdict is verdict
 
 
-@pytest.mark.parametrize(
-    ("pinned", "ahead", "copies", "claims_count", "copies_count"),
-    [
-        (False, True, False, True, False),
-        (False, True, True, False, False),  # the copy counts as time
-        (False, False, True, False, False),
-        (True, True, True, True, True),  # there is no other way
-        (True, False, True, False, False),
-    ],
-)
-def test_a_claim_counts_where_nothing_is_copied_that_could_be_left_out(
-    *,
-    device_seat: DeviceSeat,
-    pinned: bool,
-    ahead: bool,
-    copies: bool,
-    claims_count: bool,
-    copies_count: bool,
+def test_what_travels_as_a_discovered_output_is_never_the_tasks_fault(
+    play: Play, device_seat: DeviceSeat
 ) -> None:
-    if pinned:
-        device_seat.buffers.memory = object.__new__(HostBuffer)
-    device_seat.ahead, device_seat.copies = ahead, copies
+    device_seat.buffers.output_at = 1 << 40  # whose places take more digits to tell
+    device_seat.buffers.pool_at = 1 << 41
+    device_seat.captured = torch.zeros(1 << 23, dtype=torch.uint8)
+    verdicts = set()
+    for count in range(380, 560, 4):
+        with pytest.raises(Ruling) as ruling:
+            play(both(), expected=None, last=both(*(landed(0),) * count))
+        verdicts.add(ruling.value.verdict)
 
-    assert (device_seat.claims_count, device_seat.copies_count) == (claims_count, copies_count)
+    assert Verdict.TASK_ERROR not in verdicts
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
+    *, device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch, remote: bool
+) -> None:
+    device_seat.remote = remote
+    device_seat.buffers.staging = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
+    plan = SimpleNamespace(node=flat(EXPECTED))
+    monkeypatch.setattr(seat, "lay_out", lambda _: plan)
+    reply = Reply(status=Status.DONE, output=landed(POOL_AT))
+
+    if remote:
+        device_seat.refuse_changes(None, reply)
+        return
+    with pytest.raises(Ruling, match="changed an input"):
+        device_seat.refuse_changes(None, reply)
+    device_seat.refuse_changes(None, Reply(status=Status.DONE, output=landed(16)))
 
 
 def hoarding() -> None:
@@ -384,7 +576,7 @@ def test_who_leaves_the_judge_no_memory_is_told_so_after_its_call(
 ) -> None:
     device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
 
-    assert not play(None, Operation.TOUCH).spoiled  # nobody hoards who is trusted
+    play(None, Operation.TOUCH)  # nobody hoards who is trusted
     with pytest.raises(Ruling, match="only 1 MiB") as ruling:
         play(landed(POOL_AT))
 
