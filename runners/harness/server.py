@@ -6,7 +6,6 @@ It never reads a request itself, so no secret of one evaluation can reach the ne
 import gc
 import json
 import os
-import select
 import shutil
 import signal
 import sys
@@ -24,7 +23,7 @@ from runners.contract.runner import Capabilities
 from runners.contract.task import Grader, Language
 from runners.contract.verdict import Verdict
 from runners.harness import graders, languages
-from runners.harness.cuda.warm import warm_up
+from runners.harness.cuda.warm import make_context, warm_up
 from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
@@ -72,8 +71,7 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
         warm_up()
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
     while True:
-        select.select([0], [], [])
-        status = _run_judge(lambda out: _serve_one(out, isolation))
+        status = _run_judge(lambda out: _serve_one(out, isolation, gpu=gpu))
         if status == END_OF_INPUT:
             return 0
         if status != 0:
@@ -121,9 +119,12 @@ def _sweep() -> None:
         shutil.rmtree(job, ignore_errors=True)
 
 
-def _serve_one(out: int, isolation: Isolation) -> int:
+def _serve_one(out: int, isolation: Isolation, *, gpu: bool) -> int:
+    """Judge the next request; what can be done before it comes is done by then."""
     template = fork_template()  # before the request is read: it must not know it
     adopt_orphans()
+    if gpu:
+        make_context()
     line = _read_line(0)
     if not line:
         template.close()

@@ -70,7 +70,7 @@ def ask(stdin: int) -> Ask:
         os.write(stdin, line)
         os.close(stdin)
         reader, writer = os.pipe()
-        status = server._serve_one(writer, OPEN)
+        status = server._serve_one(writer, OPEN, gpu=False)
         os.close(writer)
         return status, lines_of(reader)
 
@@ -86,6 +86,23 @@ def test_a_request_is_answered_after_its_progress(ask: Ask) -> None:
     assert [next(iter(line)) for line in lines[:-1]] == ["progress"] * (len(lines) - 1)
     found = Evaluation.model_validate_json(json.dumps(lines[-1]["evaluation"]))
     assert (found.request_id, found.verdict) == (request.request_id, Verdict.PASSED)
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_the_gpu_is_made_ready_before_there_is_a_request(
+    monkeypatch: pytest.MonkeyPatch, *, gpu: bool
+) -> None:
+    steps: list[str] = []
+
+    def end_of_input(_fd: int) -> bytes:
+        steps.append("read")
+        return b""
+
+    monkeypatch.setattr(server, "make_context", lambda: steps.append("context"))
+    monkeypatch.setattr(server, "_read_line", end_of_input)
+
+    assert server._serve_one(1, OPEN, gpu=gpu) == server.END_OF_INPUT
+    assert steps == (["context", "read"] if gpu else ["read"])
 
 
 @pytest.mark.parametrize("line", [b"no json\n", b"{}\n", b"\xff\xfe\n", b"[" * 5000 + b"\n"])

@@ -4,8 +4,10 @@ import sys
 from types import ModuleType
 
 import pytest
+import torch
 
-from runners.harness.cuda.warm import warm_up
+from runners.harness.cuda import warm
+from runners.harness.cuda.warm import make_context, warm_up
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, **cache: object) -> None:
@@ -37,3 +39,13 @@ def test_without_triton_or_with_another_version_of_it_there_is_nothing_to_warm(
         monkeypatch.delitem(sys.modules, name)
     warm_up()
     assert "triton.runtime" not in sys.modules
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
+def test_without_a_gpu_there_is_no_context_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(warm, "first_gpu", lambda: asked.append(1))
+
+    make_context()
+
+    assert asked == []
