@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from runners.harness.channel import Operation, Order, Reply, Status
+from runners.harness.channel import DeviceFds, Operation, Order, Reply, Status
 from runners.harness.cuda import guest as guests
 from runners.harness.cuda.gate import DONE, RELEASED
 from runners.harness.cuda.guest import Guest
@@ -64,7 +64,9 @@ def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> Guest:
         "host": mmap.mmap(-1, 4096),
         "memory": SimpleNamespace(address=raw.data_ptr(), bytes=raw),
         "words": SimpleNamespace(address=WORDS),
-        "shared": SimpleNamespace(size=SIZE, output_at=OUTPUT_AT, pool_at=POOL_AT),
+        "shared": DeviceFds(
+            transport="vmm", size=SIZE, output_at=OUTPUT_AT, pool_at=POOL_AT, words_size=4096
+        ),
         "local": raw,
         "remote": False,
         "turn": 0,
@@ -151,7 +153,8 @@ def test_through_host_memory_the_input_is_fetched_before_the_events_and_the_copi
 
     called(guest, steps, [lying(guest, POOL_AT)], ahead=ahead, rooms=(ROOM,))
 
-    assert steps.index("begin") < steps.index("end") < steps.index("described")
+    own = [each for each in steps if each in ("begin", "end", "described")]
+    assert own == ["begin", "end", "described"]
     assert guest.local.eq(9).all()
 
 
@@ -196,7 +199,7 @@ def askew(guest: Guest) -> torch.Tensor:
 
 
 def beyond(guest: Guest) -> torch.Tensor:
-    guest.shared.size = POOL_AT + 20
+    guest.shared = guest.shared.model_copy(update={"size": POOL_AT + 20})
     return lying(guest, POOL_AT)
 
 
