@@ -20,7 +20,7 @@ def warm_up() -> None:
 
 
 def make_context() -> None:
-    """Begin to use the GPU, which takes a quarter of a second; what fails is told by who needs it."""
+    """Begin to use the GPU, which takes a quarter of a second; who needs it tells what fails."""
     with suppress(RuntimeError, AssertionError):
         torch.zeros(1, dtype=torch.uint8, device="cuda").fill_(1)
         first_gpu()
