@@ -58,3 +58,10 @@ def serving() -> Iterator[Server]:
                 process.wait(timeout=30)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+def gpus_here() -> int:
+    """How many GPUs there are, asked in another process: this one must make no context."""
+    code = "import torch; print(torch.cuda.device_count())"
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    return int(asked.stdout)

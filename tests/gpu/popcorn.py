@@ -26,7 +26,7 @@ from tests.doubles.kernelbot import (  # noqa: E402
     make_affine_task,
     make_ranks_task,
 )
-from tests.gpu.asking import COMMAND, HarnessError, Server  # noqa: E402
+from tests.gpu.asking import COMMAND, HarnessError, Server, gpus_here  # noqa: E402
 
 TRITON = """
 import torch, triton, triton.language as tl
@@ -175,13 +175,6 @@ def serving(gpus: int) -> Iterator[Server]:
                 process.wait(timeout=30)
             except subprocess.TimeoutExpired:
                 process.kill()
-
-
-def gpus_here() -> int:
-    """How many GPUs there are, asked in another process: this one must make no context."""
-    code = "import torch; print(torch.cuda.device_count())"
-    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    return int(asked.stdout)
 
 
 def judge(server: Server, trial: Trial) -> tuple[bool, str]:
