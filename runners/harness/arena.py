@@ -71,6 +71,12 @@ def lay_out(value: object) -> Plan:
     return Plan(node, layout.sizes["cpu"], layout.sizes["cuda"])
 
 
+def room_for(value: object) -> Node:
+    """Describe a value as its copy would lie: whole and without gaps, however it lies itself."""
+    layout = Layout()
+    return describe(value, lambda each: layout.place(each.contiguous()))
+
+
 def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
     """The tensor that lies at the node's offset, without a copy."""
     dtype = DTYPES[node.dtype]

@@ -15,7 +15,7 @@ import torch
 
 from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Verdict
-from runners.harness.arena import Plan, lay_out
+from runners.harness.arena import Plan, lay_out, room_for
 from runners.harness.ruling import Ruling
 from runners.harness.values import Node, clone, difference
 
@@ -89,8 +89,8 @@ class TaskCode:
         if self._reference is None:
             return None
         reference = self._reference
-        plan: Plan = _guarded("ref_kernel", lambda: lay_out(reference(clone(data))))
-        return plan.node
+        room: Node = _guarded("ref_kernel", lambda: room_for(reference(clone(data))))
+        return room
 
     def refusal(self, data: object, output: object, expected: Node | None) -> str | None:
         """Why an output is wrong, or None; `data` is the judge's private input, and may change.

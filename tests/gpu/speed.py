@@ -3,7 +3,7 @@
 Run from the repository root on a machine with a GPU:
     python tests/gpu/speed.py [--part modes] [--part load] [--part rates] [--runs N] [--minutes M]
 
-`modes`: a kernel of 30 us in each mode on one warm harness. `load`: ranked runs of the example
+`modes`: a kernel of 30 us in each mode on one warm harness that waits for work. `load`: ranked runs of the example
 tasks' own solutions, one after the other, through the local runner as a worker has it (without
 the store). `rates`: what a copy and matrix products achieve, beside the nominal rates. Without a
 GPU the first two run on the CPU, where no target applies; inline CUDA builds in every evaluation,
@@ -49,6 +49,8 @@ ADDERS = {True: ("torch_add", "triton_add", "inline_cuda"), False: ("new_tensor"
 """Kernels of the corpus; on a GPU all of them add fp16 4096x4096."""
 BUILT = ("inline_cuda",)
 """Those which nvcc builds in every evaluation."""
+IDLE_S = 1.0
+"""Before an evaluation of `modes`: so long the harness has had nothing to do."""
 BUILT_RUNS = 2
 FAILURES_MOST = 3
 """How often in a row the harness may fail before the rest is given up."""
@@ -115,6 +117,7 @@ def repeat(asked: Asked, order: EvaluationRequest, account: Account, runs: int) 
     else:
         judge(asked, order)
     for _ in range(runs):
+        time.sleep(IDLE_S)
         judge(asked, order, account)
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.harness.arena import ALIGNMENT, Arena, lay_out, reach, view
+from runners.harness.arena import ALIGNMENT, Arena, lay_out, reach, room_for, view
 from runners.harness.values import leaves, restore, tensors
 
 ROOM = 1 << 22
@@ -97,3 +97,12 @@ def test_what_somebody_else_has_an_arena_hold_is_a_hoard() -> None:
 def test_nobody_may_seal_an_arena_further() -> None:
     with Arena(ROOM) as arena, pytest.raises(PermissionError):
         fcntl.fcntl(arena.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+
+
+def test_the_room_for_a_value_has_no_gaps_and_no_element_twice() -> None:
+    value = (torch.zeros(4, 1).expand(4, 8), torch.zeros(4, 8)[:, ::2].T)
+
+    room = tensors(room_for(value))
+
+    assert [(each.shape, each.stride) for each in room] == [((4, 8), (8, 1)), ((4, 4), (4, 1))]
+    assert room[1].offset == 2 * ALIGNMENT
