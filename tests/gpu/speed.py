@@ -3,11 +3,11 @@
 Run from the repository root on a machine with a GPU:
     python tests/gpu/speed.py [--part modes] [--part load] [--part rates] [--runs N] [--minutes M]
 
-`modes`: a kernel of 30 us in each mode on one warm harness that waits for work. `load`: ranked runs of the example
-tasks' own solutions, one after the other, through the local runner as a worker has it (without
-the store). `rates`: what a copy and matrix products achieve, beside the nominal rates. Without a
-GPU the first two run on the CPU, where no target applies; inline CUDA builds in every evaluation,
-and its target is for the seconds less that.
+`modes`: a kernel of 30 us in each mode on one warm harness that waits for work. `load`: ranked
+runs of the example tasks' own solutions, one after the other, through the local runner as a worker
+has it (without the store). `rates`: what a copy and matrix products achieve, beside the nominal
+rates. Without a GPU the first two run on the CPU, where no target applies; inline CUDA builds in
+every evaluation, and its target is for the seconds less that.
 """
 
 import argparse
