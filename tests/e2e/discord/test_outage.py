@@ -38,7 +38,7 @@ async def test_while_discord_fails_results_are_stored_and_shown_later(status: in
 
 async def test_a_killed_bot_shows_on_where_it_was_and_nothing_twice() -> None:
     async with scene() as stage:
-        run = await stage.submit(stage.alice, "seconds=6 time_us=30")
+        run = await stage.submit(stage.alice, "seconds=3 time_us=30")
         await run.final()
         thread = await stage.alice.sees_thread("kernel.py on identity")
         live = await stage.alice.sees("Submission #1", thread, within=10)
