@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     )
     """Runner plugins, separated by commas; `fake:H100=2:L4=1` gives one its slots by GPU type."""
     lease_s: float = Field(default=30.0, ge=1, le=3600, validation_alias="PODIUM_LEASE_S")
-    """Seconds after which a worker that gives no sign of life loses its jobs."""
+    """Seconds after which a process that gives no sign of life loses what it judges or shows."""
     require_sandbox: Literal["", "strict"] = Field(
         default="", validation_alias="PODIUM_REQUIRE_SANDBOX"
     )

@@ -82,7 +82,8 @@ class Installation:
                 await (migrate(dsn) if exclusive else check(dsn))
             store = await stack.enter_async_context(open_store(dsn, clock))
             shared = self.settings.database_url is not None
-            yield OpenPodium(store, clock, self._place(dsn), served, shared)
+            lease_s = self.settings.lease_s
+            yield OpenPodium(store, clock, self._place(dsn), served, shared, lease_s)
 
     @asynccontextmanager
     async def _database(
@@ -175,7 +176,7 @@ class Installation:
 
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            door = Door(podium.store, podium.clock, runners)
+            door = Door(podium.store, podium.clock, runners, timedelta(seconds=podium.lease_s))
             group.create_task(serve(door, settings, stop), name=DOOR)
             try:
                 yield (DOOR,)

@@ -1,5 +1,6 @@
 """Fixtures for every test: the stores, each empty, over one Postgres for the whole session."""
 
+import gc
 import itertools
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -26,6 +27,20 @@ _numbers = itertools.count(1)
 def database_url(dsn: str, name: str) -> str:
     """The URL of another database of the same server."""
     return urlsplit(dsn)._replace(path=f"/{name}").geturl()
+
+
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests were collected into is never garbage, and looking through it is slow:
+
+    each full collection took most of a second, in this process and in each one forked from it.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,8 +17,12 @@ from typing import Any
 from tests.architecture.tree import ROOT
 
 IDENTITY = ROOT / "tasks" / "examples" / "identity"
+LEASE_S = "6"
+"""Short, so that nobody waits long for who is gone."""
 UP_LIMIT_S = 60
 STOP_LIMIT_S = 60
+BRIEF_S = 8
+"""Room for a round or two on a busy machine, and for a few on an idle one."""
 
 
 class Podium:
@@ -31,6 +36,7 @@ class Podium:
             "HOME": str(folder),
             "PODIUM_DATA_DIR": str(folder / "data"),
             "PODIUM_RUNNERS": runner,
+            "PODIUM_LEASE_S": LEASE_S,
         } | environment
 
     def __call__(
@@ -117,6 +123,19 @@ def json_refusal(answer: subprocess.CompletedProcess[str], code: int) -> tuple[s
     assert list(shape["error"]) == ["code", "message"]
     assert answer.stderr.splitlines()[-1] == f"podium: {shape['error']['message']}"
     return shape["error"]["code"], shape["error"]["message"]
+
+
+def timed_briefly(task: Path, folder: Path) -> Path:
+    """A copy of an example task whose ranked runs are timed for a few seconds at most."""
+    copy = folder / "brief" / task.name
+    shutil.copytree(task, copy, dirs_exist_ok=True)
+    shutil.copy(task.parent / "utils.py", copy.parent)
+    description = copy / "task.yml"
+    text = description.read_text(encoding="utf-8")
+    brief, count = re.subn(r"(?m)^ranked_timeout: .*$", f"ranked_timeout: {BRIEF_S}", text)
+    assert count == 1
+    description.write_text(brief, encoding="utf-8")
+    return copy
 
 
 @contextmanager

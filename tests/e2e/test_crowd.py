@@ -102,6 +102,7 @@ def test_ctrl_c_beside_a_server_leaves_the_submission_to_it(podium: Podium) -> N
 
 
 def test_a_submission_does_not_wait_for_a_server_that_was_stopped(podium: Podium) -> None:
+    podium.environment["PODIUM_LEASE_S"] = "18"  # its database outlives its judge by a while
     with served(podium):
         first = podium.start("submit", "slow.py", "--as", "ada")
         _until(first, "test 0/")

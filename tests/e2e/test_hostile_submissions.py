@@ -19,7 +19,7 @@ from runners.contract.verdict import Verdict
 from tests.doubles.evaluating import make_request
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
-LIMIT_S = 5
+LIMIT_S = 3
 SPARE_S = 5.0
 MIB = 1 << 20
 LIMITS = Limits(memory=512 * MIB, disk=16 * MIB, processes=32)

@@ -14,7 +14,7 @@ import pytest
 from bot.domain.durations import show_factor
 from tests.architecture.tree import ROOT
 from tests.doubles.databases import fresh_database
-from tests.e2e.command import Podium, fresh, running, served
+from tests.e2e.command import Podium, fresh, running, served, timed_briefly
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
@@ -38,10 +38,12 @@ def check_implementation(data, output):
 
 @pytest.fixture
 def podium() -> Iterator[Podium]:
-    with fresh("local") as podium:
-        podium.environment["PODIUM_LEASE_S"] = "6"
-        with served(podium):
-            yield podium
+    with fresh("local") as podium, served(podium):
+        yield podium
+
+
+def brief(podium: Podium) -> Path:
+    return timed_briefly(MATMUL, podium.folder)
 
 
 def standings(podium: Podium, board: str) -> dict[str, Any]:
@@ -56,12 +58,12 @@ def standings_with(podium: Podium, board: str, key: str) -> dict[str, Any]:
         found = standings(podium, board)
         if found[key]:
             return found
-        time.sleep(1)
+        time.sleep(0.3)
     raise TimeoutError(f"{board} has no {key} within {WITHIN_S} s")
 
 
 def test_people_are_compared_with_the_reference_that_no_kernel_can_see(podium: Podium) -> None:
-    assert podium("task", "publish", MATMUL, "--unchecked").returncode == 0
+    assert podium("task", "publish", brief(podium), "--unchecked").returncode == 0
     reference = standings_with(podium, "matmul", "reference")["reference"]
     assert reference["time_ns"] > 0
     right = podium("submit", TORCH, "--leaderboard", "matmul", "--as", "ada")
@@ -100,7 +102,7 @@ def test_a_reference_that_fails_is_told_and_blocks_nobody(podium: Podium) -> Non
 async def test_a_kill_and_two_copies_leave_one_time(open_folder_root: Path) -> None:
     async with fresh_database() as dsn:
         first, second = (copy_of_podium(open_folder_root / name, dsn) for name in ("a", "b"))
-        published = first("task", "publish", MATMUL, "--unchecked", "--gpu", "CPU")
+        published = first("task", "publish", brief(first), "--unchecked", "--gpu", "CPU")
         assert published.returncode == 0, published.stderr
         await asyncio.to_thread(_killed_while_it_times, first, dsn)
         with ExitStack() as stack:
@@ -121,7 +123,7 @@ select (select count(*) from submissions) as submissions, (select count(*) from 
 
 def copy_of_podium(folder: Path, dsn: str) -> Podium:
     folder.mkdir()
-    return Podium(folder, "local", DATABASE_URL=dsn, PODIUM_LEASE_S="6")
+    return Podium(folder, "local", DATABASE_URL=dsn)
 
 
 def _killed_while_it_times(podium: Podium, dsn: str) -> None:

@@ -17,7 +17,8 @@ class OpenPodium:
     """An opened installation.
 
     `served` says that a `podium up` of this data folder works through its queue, `shared` that the
-    database is one of DATABASE_URL, whose queue is for workers and not for whoever submits.
+    database is one of DATABASE_URL, whose queue is for workers and not for whoever submits. Who is
+    silent for `lease_s` seconds is taken to be gone.
     """
 
     store: Store
@@ -25,6 +26,7 @@ class OpenPodium:
     database: str
     served: bool
     shared: bool
+    lease_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

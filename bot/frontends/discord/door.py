@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import discord
@@ -32,6 +33,13 @@ class Door:
     clock: Clock
     runners: Sequence[Runner] = ()
     """Where the solutions of new tasks are tried."""
+    lease: timedelta = timedelta(seconds=30)
+    """How long what a silent process of this door holds stays its own."""
+
+    @property
+    def beat_s(self) -> float:
+        """Seconds between two prolongations of what is held."""
+        return self.lease.total_seconds() / 3
 
     async def person(self, user: discord.User | discord.Member) -> Person:
         """The account of a Discord user, under the name by which others know them."""

@@ -24,10 +24,9 @@ from bot.services.notify import still_wanted
 
 _log = structlog.get_logger(__name__)
 
-LEASE = timedelta(seconds=30)
-"""Who outlives it while Discord hesitates is told so; the nonce then keeps the message single."""
-TRY_S = 25.0
-"""For one delivery; a Discord that does not answer must not keep the others back for ever."""
+TRY_SHARE = 5 / 6
+"""Of the lease, for one delivery; a Discord that does not answer must not keep the others back for
+ever. Who outlives the lease is told so; the nonce then keeps the message single."""
 LOOK_S = 2.0
 """Between two looks at an empty outbox."""
 MOST_WAIT_S = 900.0
@@ -63,9 +62,10 @@ class Notices:
     async def run(self) -> None:
         """Deliver until cancelled."""
         await self.client.wait_until_ready()
+        outbox = self.door.store.outbox
         while True:
             try:
-                while letters := await self.door.store.outbox.claim(DOOR, self.owner, LEASE):
+                while letters := await outbox.claim(DOOR, self.owner, self.door.lease):
                     for letter in letters:
                         await self._try(letter)
             except StoreError as error:
@@ -77,7 +77,7 @@ class Notices:
     async def _try(self, letter: Letter) -> None:
         outbox = self.door.store.outbox
         try:
-            async with asyncio.timeout(TRY_S):
+            async with asyncio.timeout(TRY_SHARE * self.door.lease.total_seconds()):
                 refusal = await self._deliver(letter)
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
             if _is_for_good(error):

@@ -5,7 +5,6 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 import discord
 import structlog
@@ -16,8 +15,6 @@ from bot.domain.release import Release
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.proof import Proof, TakenOverError
 
-LEASE = timedelta(seconds=30)
-BEAT_S = 10.0
 LOOK_S = 1.0
 """Between two looks for a release that nobody holds."""
 AT_ONCE = 2
@@ -39,7 +36,7 @@ class Proving:
         await self.client.wait_until_ready()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._again(self._take, LOOK_S), name="take releases")
-            group.create_task(self._again(self._keep, BEAT_S), name="keep releases")
+            group.create_task(self._again(self._keep, self.door.beat_s), name="keep releases")
 
     async def let_go(self) -> None:
         """Stop what runs, and leave it to the next process at once."""
@@ -62,13 +59,14 @@ class Proving:
         room = AT_ONCE - len(self.held)
         if room <= 0:
             return
-        for release in await self.door.store.releases.claim(DOOR, self.owner, LEASE, room):
+        releases = self.door.store.releases
+        for release in await releases.claim(DOOR, self.owner, self.door.lease, room):
             task = asyncio.create_task(self._prove(release), name=f"prove-{release.id}")
             self.held[release.id] = task
 
     async def _keep(self) -> None:
         held = dict(self.held)  # what is taken while the store is asked is not in its answer
-        kept = set(await self.door.store.releases.keep(self.owner, LEASE))
+        kept = set(await self.door.store.releases.keep(self.owner, self.door.lease))
         for number, task in held.items():
             if number not in kept:
                 task.cancel()

@@ -81,7 +81,8 @@ async def open_boards(store: Store) -> dict[str, Person]:
     """Publish a board for real kernels and one for the fake runner; gives the people by name."""
     people = {name: await store.people.ensure(f"local:{name}", name) for name in PEOPLE}
     task = parse_task(read_folder(IDENTITY))
-    small = task.model_copy(update={"benchmarks": (Workload(args={"size": 4096, "seed": 1}),)})
+    benchmarks = (Workload(args={"size": 4096, "seed": 1}),)
+    small = task.model_copy(update={"benchmarks": benchmarks, "ranked_timeout": 6})
     editor = people[PEOPLE[0]].id
     for name, gpus in ((REAL, (CPU,)), (FAKE, (ALPHA, BETA))):
         await publish(store, _CLOCK, PublishRequest(editor, small, name, gpus))

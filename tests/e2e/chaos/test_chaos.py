@@ -9,17 +9,17 @@ from tests.e2e.chaos.storm import Plan, run
 
 PLAN = Plan(
     seed=2026,
-    jobs=200,
-    real=20,
+    jobs=120,
+    real=10,
     blows={
         Victim.UP: 2,
-        Victim.WORKER: 5,
-        Victim.POSTGRES: 4,
-        Victim.JUDGE: 3,
-        Victim.CANDIDATE: 3,
-        Victim.STALLED: 3,
+        Victim.WORKER: 3,
+        Victim.POSTGRES: 3,
+        Victim.JUDGE: 2,
+        Victim.CANDIDATE: 2,
+        Victim.STALLED: 2,
     },
-    span_s=35.0,
+    span_s=20.0,
     limit_s=120.0,
 )
 

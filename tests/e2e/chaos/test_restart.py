@@ -94,7 +94,7 @@ def test_a_second_up_is_refused_and_told_who_has_the_folder(podium: Podium) -> N
 def test_an_up_killed_while_it_evaluates_is_made_up_for_by_the_next(podium: Podium) -> None:
     with running(podium) as first:
         podium.publish()
-        podium.queue("ada", "seconds=8 time_us=30")
+        podium.queue("ada", "seconds=4 time_us=30")
         until_state(podium, 1, "running")
         first.kill()
         first.wait()
@@ -106,7 +106,7 @@ def test_an_up_killed_while_it_evaluates_is_made_up_for_by_the_next(podium: Podi
 def test_a_polite_end_finishes_what_runs_and_keeps_what_waits(podium: Podium) -> None:
     with running(podium) as process:
         podium.publish()
-        podium.queue("ada", "seconds=6 time_us=30")
+        podium.queue("ada", "seconds=5 time_us=30")
         until_state(podium, 1, "running")
         podium.queue("ken", "time_us=20")
         status, said = terminate(process)

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from tests.architecture.tree import ROOT
 from tests.doubles.discord.limits import Rates
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.files import File
@@ -15,7 +14,7 @@ from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.process import BotProcess
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
-from tests.e2e.command import Podium, fresh
+from tests.e2e.command import IDENTITY, Podium, fresh, timed_briefly
 
 UP = [sys.executable, "-m", "bot", "up"]
 START_S = 60
@@ -63,9 +62,8 @@ async def scene(
     """Everything running, with a board `identity`; refused requests are the test's to judge."""
     with fresh(runner) as podium:
         chosen = [word for gpu in gpus for word in ("--gpu", gpu)]
-        published = podium(
-            "task", "publish", ROOT / "tasks" / "examples" / "identity", "--unchecked", *chosen
-        )
+        identity = timed_briefly(IDENTITY, podium.folder)
+        published = podium("task", "publish", identity, "--unchecked", *chosen)
         assert published.returncode == 0, published.stderr
         async with (
             LocalDiscord(rates=rates or Rates(QUICK)) as server,

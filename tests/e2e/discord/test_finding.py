@@ -1,5 +1,6 @@
 """What a person finds: commands in the help and where they belong, boards in pages."""
 
+import shutil
 from typing import Any
 
 import pytest
@@ -57,11 +58,15 @@ async def test_direct_messages_offer_what_is_of_use_there(stage: Scene) -> None:
 
 
 async def test_the_boards_come_in_pages_with_deadline_and_crowd(stage: Scene) -> None:
-    for number in range(MANY):
-        published = stage.podium(
-            "task", "publish", TASK, "--unchecked", "--name", f"board-{number:02}", "--gpu", "CPU"
-        )
-        assert published.returncode == 0, published.stderr
+    shutil.copytree(TASK, stage.podium.folder / TASK.name)
+    shutil.copy(TASK.parent / "utils.py", stage.podium.folder)
+    boards = "".join(
+        f"  - {{directory: {TASK.name}, name: board-{number:02}, gpus: [CPU]}}\n"
+        for number in range(MANY)
+    )
+    season = stage.podium.file("season.yaml", f"name: Season\nproblems:\n{boards}")
+    published = stage.podium("task", "publish", season, "--unchecked")
+    assert published.returncode == 0, published.stderr
     await (await stage.submit(stage.bob)).final()
     update = {"leaderboard_name": "board-00", "deadline": "2099-01-31 18:00"}
     await (await stage.carol.slash("leaderboard update", **update)).final()

@@ -21,7 +21,7 @@ async def judged(stage: Scene, submission: int, within: float = 30.0) -> None:
             await asyncio.sleep(0.2)
 
 
-@pytest.mark.parametrize("status", [500, 429, None])
+@pytest.mark.parametrize("status", [500, None])
 async def test_while_discord_fails_results_are_stored_and_shown_later(status: int | None) -> None:
     async with scene() as stage:
         run = await stage.submit(stage.alice, "seconds=0.5 time_us=30")
@@ -36,9 +36,9 @@ async def test_while_discord_fails_results_are_stored_and_shown_later(status: in
         assert len(reports) == 1
 
 
-async def test_a_killed_bot_shows_on_where_it_was_and_nothing_twice() -> None:
+async def test_a_killed_bot_shows_on_where_it_was_and_tells_nothing_twice() -> None:
     async with scene() as stage:
-        run = await stage.submit(stage.alice, "seconds=6 time_us=30")
+        run = await stage.submit(stage.alice, "seconds=3 time_us=30")
         await run.final()
         thread = await stage.alice.sees_thread("kernel.py on identity")
         live = await stage.alice.sees("Submission #1", thread, within=10)
@@ -46,34 +46,13 @@ async def test_a_killed_bot_shows_on_where_it_was_and_nothing_twice() -> None:
         await stage.bot.start(within=60)
         await stage.alice.sees("passed, ranked on CPU", thread, within=90)
         await stage.bob.sees("1st of 1 on CPU", stage.submissions, within=30)
-        await stage.server.wait_for(lambda: "passed" in live.text, 10)
+        await stage.server.wait_for(
+            lambda: "Run again" in [each.label for each in live.buttons], 10
+        )
         # The private thread, and the public one of the line.
         await stage.server.wait_for(lambda: len(stage.submissions.threads) == 2, 10)
         assert sum("Submission #1" in each.text for each in stage.alice.messages(thread)) == 1
         again = await stage.alice.click(live, "Run again")
         assert "Submission #2 is stored" in (await again.final()).text
+        assert len(stage.server.syncs) == 1  # the commands, by the first of the two
         stage.server.assert_clean()
-
-
-async def test_commands_are_told_to_discord_once() -> None:
-    async with scene() as stage:
-        assert len(stage.server.syncs) == 1
-        await stage.bot.stop()
-        await stage.bot.start(within=60)
-        await asyncio.sleep(2)
-        assert len(stage.server.syncs) == 1
-        stage.server.assert_clean()
-
-
-async def test_a_line_that_drops_and_a_session_that_ends_lose_nothing() -> None:
-    async with scene() as stage:
-        stage.server.gateway.drop()
-        await asyncio.sleep(1)
-        first = await stage.submit(stage.alice, "time_us=30")
-        assert "is stored" in (await first.final()).text
-        stage.server.gateway.invalidate()
-        await stage.server.wait_for(lambda: stage.server.gateway.identifies >= 2, 30)
-        await stage.server.wait_for(lambda: stage.server.gateway.connected, 30)
-        second = await stage.submit(stage.bob, "time_us=20")
-        assert "is stored" in (await second.final()).text
-        await stage.bob.sees("1st of 2 on CPU", stage.submissions, within=30)

@@ -21,6 +21,8 @@ from tests.doubles.kernelbot import (
 )
 
 pytestmark = pytest.mark.slow
+TIMEOUT_S = 8
+"""Long enough for two workers to import torch; some attacks last for all of it."""
 IDLE = 4
 """Processes of a harness that has nothing to do."""
 
@@ -42,7 +44,8 @@ def _nothing_is_left(harness: Harness) -> Iterator[None]:
 
 
 def attacked(harness: Harness, source: str, mode: Mode = Mode.TEST) -> Evaluation:
-    return harness.evaluate(make_judging(source, mode, task=make_affine_task(test_timeout=20)))
+    task = make_affine_task(test_timeout=TIMEOUT_S)
+    return harness.evaluate(make_judging(source, mode, task=task))
 
 
 @pytest.mark.parametrize("grader", Grader)
@@ -50,12 +53,14 @@ def attacked(harness: Harness, source: str, mode: Mode = Mode.TEST) -> Evaluatio
 def test_both_graders_take_the_same_task(harness: Harness, grader: Grader, check: str) -> None:
     task = make_affine_task(check=check, grader=grader)
 
-    right = harness.evaluate(make_judging(KERNEL, Mode.RANKED, task=task))
+    mode = Mode.RANKED if check == "pair" else Mode.TEST  # the times do not depend on its form
+    right = harness.evaluate(make_judging(KERNEL, mode, task=task))
     wrong = harness.evaluate(make_judging(KERNEL.replace("+ 1", "+ 2"), task=task))
 
     assert right.verdict is Verdict.PASSED, right.message
-    assert [case.status for case in right.cases] == [CaseStatus.PASSED] * 3
-    assert right.cases[-1].measurement is not None
+    assert {case.status for case in right.cases} == {CaseStatus.PASSED}
+    assert len(right.cases) == (3 if check == "pair" else 2)
+    assert (right.cases[-1].measurement is not None) == (check == "pair")
     assert (right.environment.timing is Timing.IN_PROCESS) == (grader is Grader.POPCORN)
     assert (wrong.verdict, wrong.message) == (Verdict.WRONG_ANSWER, "mismatch\nhere")
 
@@ -89,22 +94,16 @@ WRONG = "def custom_kernel(data):\n    return data[0] * 0\n"
 PARENT = "/proc/{os.getppid()}"
 
 GAIN_NOTHING = {
-    "overwriting the evaluation": (
-        f"tries(*(lambda n=n: open(n, 'a') for n in os.listdir('.')))\n{WRONG}"
-    ),
-    "replacing the reference": (
-        "tries(lambda: os.rename('reference.py', 'r'), lambda: os.unlink('reference.py'),\n"
-        f"      lambda: os.rename('/task', '/old'), lambda: open('torch.py', 'w'))\n{WRONG}"
-    ),
-    "reading the seed": (
+    "reading and writing where the evaluation is": (
+        "tries(*(lambda n=n: open(n, 'a') for n in os.listdir('.')))\n"
         f"tries(lambda: open(f'{PARENT}/environ').read(), lambda: open(f'{PARENT}/maps').read(),\n"
         f"      lambda: open('/proc/1/environ').read(), lambda: os.environ['POPCORN_SEED']\n"
-        f"      if 'POPCORN_SEED' in os.environ else os.stat('/none'))\n{WRONG}"
-    ),
-    "writing into the evaluation's descriptors": (
+        f"      if 'POPCORN_SEED' in os.environ else os.stat('/none'))\n"
         "for fd in range(64):\n"
         f"    tries(lambda: open(f'{PARENT}/fd/{{fd}}', 'wb').write(b'check: pass\\n'))\n"
-        f"tries(lambda: open(f'{PARENT}/mem', 'r+b'))\n{WRONG}"
+        f"tries(lambda: open(f'{PARENT}/mem', 'r+b'))\n"
+        "tries(lambda: os.rename('reference.py', 'r'), lambda: os.unlink('reference.py'),\n"
+        f"      lambda: os.rename('/task', '/old'), lambda: open('torch.py', 'w'))\n{WRONG}"
     ),
     "killing the evaluation": (
         f"os.kill(os.getppid(), signal.SIGKILL)\nos.kill(1, signal.SIGKILL)\n{WRONG}"
@@ -123,10 +122,7 @@ def test_from_a_worker_nothing_is_gained(harness: Harness, name: str) -> None:
 
 FAIL = {
     "ending at import": ("import os\nos._exit(0)", {Verdict.TIMED_OUT, Verdict.CRASHED}),
-    "ending in the call": (
-        "import os\ndef custom_kernel(data): os._exit(0)", {Verdict.TIMED_OUT, Verdict.CRASHED}
-    ),
-    "forged lines on every descriptor": (
+    "forged lines on every descriptor, and ending in the call": (
         ("import os\ndef custom_kernel(data):\n    for fd in range(3, 64):\n"
         "        try: os.write(fd, b'test.0.status: pass\\ncheck: pass\\n')\n"
         "        except OSError: pass\n    os._exit(0)"),
@@ -153,7 +149,7 @@ def test_from_a_worker_harm_is_a_verdict(harness: Harness, name: str) -> None:
     found = attacked(harness, source)
 
     assert found.verdict in verdicts, found.message
-    assert found.wall_s < 25
+    assert found.wall_s < TIMEOUT_S + 5
 
 
 LINE = "import os, sys, time\nline = int(os.environ['POPCORN_FD'])\n"

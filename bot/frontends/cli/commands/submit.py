@@ -36,7 +36,8 @@ from bot.services.unserved import unserved
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
-_LOOK_S = 2.0
+_LOOKS = 15
+"""So often in the time of a lease it is looked whether anybody is there who could judge."""
 _ABSENCES = 5
 """So many looks in a row without a judge: enough for one that was killed to be restarted."""
 
@@ -122,8 +123,9 @@ async def _judged(
 async def _desertion(installation: Installation, podium: OpenPodium, number: SubmissionId) -> None:
     """SetupError once nobody is there who could judge it, and nobody comes in a while."""
     absences = 0
+    look_s = max(0.2, podium.lease_s / _LOOKS)
     while True:
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(look_s)
         lack = await _lack(installation, podium, number)
         absences = 0 if lack is None else absences + 1
         if lack is not None and absences >= _ABSENCES:

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 import aiohttp
 import discord
@@ -28,9 +27,6 @@ from bot.ports import Topic
 
 _log = structlog.get_logger(__name__)
 
-LEASE = timedelta(seconds=30)
-BEAT_S = 10.0
-"""How often leases are prolonged, and everything held is looked at in case a hint was lost."""
 QUEUE_S = 2.0
 """Between two looks at the places of those who wait, at least."""
 _LOOK_S = 0.02
@@ -77,7 +73,7 @@ class Showing:
                 await self._run()
             except Exception as error:  # noqa: BLE001 - a bug with one must not end the showing
                 _log.error("showing failed", action="incident", exc_info=error)
-                await asyncio.sleep(BEAT_S)
+                await asyncio.sleep(self.door.beat_s)
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -129,15 +125,17 @@ class Showing:
             await asyncio.sleep(max(QUEUE_S, _LOOK_S * len(waiting)))
 
     async def _keep(self) -> None:
+        """Prolong the leases, and look at everything held in case a hint was lost."""
         while True:
             await self.claim()
             await self._prolong()
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(self.door.beat_s)
 
     async def claim(self) -> None:
         """Take what is new, and what nobody holds any more."""
         try:
-            for display in await self.door.store.displays.claim(DOOR, self.owner, LEASE):
+            displays = self.door.store.displays
+            for display in await displays.claim(DOOR, self.owner, self.door.lease):
                 self._take(display)
         except StoreError as error:
             _log.warning("the store is away", action="showing_waits", error=str(error))
@@ -158,7 +156,7 @@ class Showing:
     async def _prolong(self) -> None:
         held = list(self.held)  # what is taken while the store is asked is not in its answer
         try:
-            kept = set(await self.door.store.displays.keep(self.owner, LEASE))
+            kept = set(await self.door.store.displays.keep(self.owner, self.door.lease))
         except StoreError as error:
             _log.warning("the store is away", action="showing_waits", error=str(error))
             return

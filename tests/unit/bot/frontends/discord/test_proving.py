@@ -64,3 +64,25 @@ async def test_what_is_taken_while_leases_are_prolonged_is_not_stopped(
         await asyncio.wait_for(begun.wait(), 5)
         await asyncio.sleep(0.05)
         assert not stopped.is_set()
+
+
+async def test_what_is_held_is_free_after_the_doors_lease(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = asyncio.Event()
+
+    async def run() -> None:
+        held.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Proof, "of", Mock(return_value=Mock(spec=Proof, run=run)))
+    client = Mock(spec=discord.Client, wait_until_ready=AsyncMock())
+    releases = place.store.releases
+    await releases.add(NewRelease(DOOR, place.ada, b"", "a wish", "a stand"))
+    lease = timedelta(seconds=60)
+    async with proving(client, Door(place.store, place.clock, lease=lease)):
+        await held.wait()
+        place.clock.advance(59)
+        assert await releases.claim(DOOR, "two", lease) == ()
+        place.clock.advance(2)
+        assert len(await releases.claim(DOOR, "two", lease)) == 1
