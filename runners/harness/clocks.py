@@ -35,6 +35,13 @@ DRIFT_MOST_NS = 3_000.0
 CREDIBLE = 0.95
 """The part of the least time by the card's nominal rates below which no time is believed."""
 
+SHORT_NS = 250.0
+"""How wide the interval of the shortest kernel on a GPU may stay on either side.
+
+CUDA gives the time between two events to half a microsecond, and a claim is confirmed to some
+four: rounds that tell a kernel of five to half a per cent would be spent on nothing.
+"""
+
 FLOOR_NS = 1_000.0
 """No time on the CPU counts as less: a window cannot tell it from nothing."""
 
@@ -216,6 +223,18 @@ def claimed(rounds: list[Round]) -> bool:
 def interval_of(rounds: list[Round]) -> Interval:
     """The value of all rounds together; Ruling when a claim was not confirmed."""
     return device_interval(rounds) if claimed(rounds) else host_interval(rounds)
+
+
+def narrow(rounds: list[Round], relative: float) -> bool:
+    """Whether the interval is as narrow as is wanted: relative to the time from 20 us on.
+
+    Below that it may be wider by and by, up to `SHORT_NS`, where the value is a claim.
+    """
+    interval = interval_of(rounds)
+    wanted = relative * interval.centre
+    if claimed(rounds):
+        wanted = max(wanted, SHORT_NS - 1.5 * wanted)
+    return len(rounds) > 1 and interval.half_width <= wanted
 
 
 def measurement(rounds: list[Round], stop: StopReason) -> Measurement:

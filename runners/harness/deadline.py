@@ -20,3 +20,14 @@ class Deadline:
     def remaining(self) -> float:
         """Seconds left, negative when it has passed."""
         return self.end - time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How long timing may take: a kernel that runs past `deadline` has timed out.
+
+    No round is begun that would not end within `share`, so that other workloads have theirs.
+    """
+
+    deadline: Deadline
+    share: Deadline

@@ -51,7 +51,7 @@ class StartError(Exception):
 
 
 class Handle:
-    """One candidate process, frozen whenever it is not being asked something."""
+    """One candidate process, frozen unless it is being asked something or is loose."""
 
     def __init__(
         self,

@@ -91,6 +91,8 @@ class Subject:
         self.pid = pid
         self.pidfd = os.pidfd_open(pid)
         self.frozen = False
+        self.loose = False
+        """Whether it may run between its orders: no submitted code is in it, and it waits."""
         self.strays: tuple[int, ...] = ()
         self.used_at: dict[int, int] = {}
         self.restless = 0
@@ -100,9 +102,9 @@ class Subject:
         """Stop every thread of the process and of its descendants, and wait until they stand.
 
         Gives the moment, by `time.perf_counter_ns`, at which the last one was seen standing.
-        Raises RestlessError when they do not stand.
+        Raises RestlessError when they do not stand. A loose process is not stopped.
         """
-        if self.frozen:
+        if self.frozen or self.loose:
             return time.perf_counter_ns()
         _stop_threads(self.pid)
         self._await_stop()
@@ -175,7 +177,9 @@ class Subject:
         return _cpu_ns(self.pid)
 
     def thaw(self) -> None:
-        """Let the process and its descendants run; RestlessError when they did already."""
+        """Let run who was frozen, with its descendants; RestlessError when they did already."""
+        if not self.frozen:
+            return
         self.confirm_stood()
         self.frozen = False
         signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)

@@ -37,7 +37,7 @@ TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
 class Seat:
-    """A candidate with an arena of its own, frozen whenever it is not asked something."""
+    """A candidate with an arena of its own, frozen unless it is asked something or is loose."""
 
     def __init__(self, session: Session, handle: Handle, arena: Arena) -> None:
         with session.lasting("start"):

@@ -30,11 +30,6 @@ class Interval:
     centre: float
     half_width: float
 
-    @property
-    def relative(self) -> float:
-        """The half-width over the centre."""
-        return self.half_width / self.centre
-
 
 def log_interval(values: Sequence[float]) -> Interval:
     """Geometric centre and t interval of positive values, computed on their logs.

@@ -6,7 +6,6 @@ written, while its output is read, and while the calibration runs.
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -27,9 +26,10 @@ from runners.harness.clocks import (
     device_resolution,
     interval_of,
     measurement,
+    narrow,
 )
 from runners.harness.correctness import planned, seed_of
-from runners.harness.deadline import Deadline
+from runners.harness.deadline import Allowance, Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
 from runners.harness.ruling import MachineError, Ruling
@@ -52,6 +52,8 @@ STARTS_MOST = 8
 SAMPLES_LEAST = 3
 """How many samples a round has, however near its end is."""
 WORKS_ON = "the kernel works on after its calls"
+CALIBRATED_EVERY = 2
+"""Beside how many calls on a GPU one window is calibrated."""
 DISCARDS_MOST = 10
 """How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
 ROUNDS_VOID_MOST = 4
@@ -64,17 +66,6 @@ LATE_MOST = 3
 """How many calls of a round on a GPU may not be queued in time, as they were when rehearsed."""
 MARGIN = 1.3
 """A round is begun only when this many times the last round's duration is left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """How long timing may take: a kernel that runs past `deadline` has timed out.
-
-    No round is begun that would not end within `share`, so that other workloads have theirs.
-    """
-
-    deadline: Deadline
-    share: Deadline
 
 
 class Stopwatch:
@@ -107,6 +98,7 @@ class Stopwatch:
         with Lineup(self.session, self.room, self.expected) as lineup, ExitStack() as stack:
             self._prepare(lineup, 1, 0)
             anchor = stack.enter_context(lineup.seat())
+            anchor.handle.process.loose = self.session.on_gpu
             self._settle(anchor)
             stop = None
             while stop is None:
@@ -162,12 +154,12 @@ class Stopwatch:
         return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
 
     def _precise(self, rounds: list[Round]) -> bool:
-        interval = interval_of(rounds)
-        narrow = len(rounds) > 1 and interval.relative <= self.policy.half_width
-        if not narrow or not claimed(rounds):
-            return narrow
+        enough = narrow(rounds, self.policy.half_width)
+        if not enough or not claimed(rounds):
+            return enough
         # A claim finer than its own confirmation is worth more rounds before it is believed.
-        return device_resolution(rounds) <= interval.centre and self._audit(rounds) is None
+        fine = device_resolution(rounds) <= interval_of(rounds).centre
+        return fine and self._audit(rounds) is None
 
     def _audit(self, rounds: list[Round]) -> Ruling | None:
         request = self.session.request
@@ -182,10 +174,12 @@ class Stopwatch:
 
     def _round(self, seat: Seat, anchor: Seat, done: int) -> Round:
         result = Round(threads=min(CORES, self.session.request.limits.processes))
+        seat.handle.process.loose = self.session.on_gpu
         self._settle(seat)
         if self.session.on_gpu:
             with self.session.lasting("calibrate"):
                 self._calibrate(seat, anchor, result)
+        seat.handle.process.loose = False
         with self.session.lasting("build"):
             seat.build(self.deadline)
         for _ in range(WARM_UPS):
@@ -215,7 +209,7 @@ class Stopwatch:
         return have < SAMPLES_LEAST or (have < self.policy.samples and until.remaining > 0)
 
     def _sample(self, seat: Seat, anchor: Seat, result: Round) -> None:
-        """Time one call and calibrate beside it.
+        """Time one call and calibrate beside it; on a GPU, where less changes, every other time.
 
         Neither counts unless the candidate stood still from the moment of its answer until both
         were done: else it could have finished its work after its time, or worked against the
@@ -223,12 +217,15 @@ class Stopwatch:
         """
         restless = seat.handle.process.restless
         exchange = self._call(seat)
-        with self.session.lasting("calibrate"):
-            touched = self._touch(anchor)
+        every = CALIBRATED_EVERY if self.session.on_gpu else 1
+        touched = None
+        if len(result.windows) % every == 0:
+            with self.session.lasting("calibrate"):
+                touched = self._touch(anchor)
         seat.handle.confirm_stood(self.deadline)
         if seat.handle.process.restless > restless:
             self._discard(result, Ruling(Verdict.DISALLOWED, WORKS_ON))
-        elif result.disturbed_by(anchor.overhead(touched)):
+        elif touched and result.disturbed_by(anchor.overhead(touched)):
             self._discard(result, DisturbedError(result))
         elif exchange.late:
             self._leave_out(seat, result)
@@ -236,13 +233,14 @@ class Stopwatch:
             self._cool_down(reasons, result)
         else:
             result.claimed, result.remote = seat.ahead, seat.remote
-            self._keep(result, exchange, anchor.overhead(touched), touched)
+            self._keep(result, exchange)
+            if touched:
+                result.beside.append(anchor.overhead(touched))
+                result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
 
-    def _keep(self, result: Round, exchange: Exchange, overhead: float, touched: Exchange) -> None:
+    def _keep(self, result: Round, exchange: Exchange) -> None:
         result.windows.append(exchange.window_ns)
         result.claims.append(exchange.reply.claimed_ns)
-        result.beside.append(overhead)
-        result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
         if not self.session.on_gpu:
             result.used.append(exchange.cpu_ns)
 

@@ -10,14 +10,14 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan
 from runners.harness.channel import Operation
 from runners.harness.correctness import TaskCode, planned, public_seed
-from runners.harness.deadline import Deadline
+from runners.harness.deadline import Allowance, Deadline
 from runners.harness.grade import STAGES, Grade, skipped
 from runners.harness.profiling import profile
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
-from runners.harness.timing import Allowance, Stopwatch
+from runners.harness.timing import Stopwatch
 from runners.harness.values import ScalarNode
 from runners.harness.verification import verify
 

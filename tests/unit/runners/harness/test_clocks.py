@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from runners.contract.evaluation import StopReason
@@ -18,9 +20,11 @@ from runners.harness.clocks import (
     host_interval,
     interval_of,
     measurement,
+    narrow,
     resolution,
 )
 from runners.harness.ruling import Ruling
+from runners.harness.statistics import t_quantile
 
 MS = 1e6
 
@@ -393,3 +397,49 @@ def test_a_time_well_under_what_the_card_allows_is_for_audit_with_both_numbers()
 
 def test_what_no_least_time_is_known_of_is_never_too_fast() -> None:
     assert beneath(0.0, None) is None
+
+
+WANTED = 0.005
+
+
+def two_rounds(value: float, half_width: float, *, claimed: bool) -> list[Round]:
+    """Two rounds whose interval is as wide as that on either side, in ns."""
+    off = math.exp(math.log1p(half_width / value) / t_quantile(1))
+    rounds = [gpu_round(each, each) for each in (value / off, value * off)]
+    for each in rounds:
+        each.claimed = claimed
+    return rounds
+
+
+@pytest.mark.parametrize(
+    ("value", "half_width"),
+    [(1_000.0, 242.5), (5_000.0, 212.5), (10_000.0, 175.0), (20_000.0, 100.0), (30_000.0, 150.0)],
+)
+def test_the_shorter_a_kernel_on_a_gpu_the_wider_its_interval_may_be(
+    value: float, half_width: float
+) -> None:
+    assert narrow(two_rounds(value, 0.99 * half_width, claimed=True), WANTED)
+    assert not narrow(two_rounds(value, 1.01 * half_width, claimed=True), WANTED)
+
+
+@pytest.mark.parametrize("value", [5_000.0, 20_000.0, 30_000.0])
+def test_what_the_judges_own_clock_tells_has_to_be_as_narrow_however_short_it_is(
+    value: float,
+) -> None:
+    assert narrow(two_rounds(value, 0.99 * WANTED * value, claimed=False), WANTED)
+    assert not narrow(two_rounds(value, 1.01 * WANTED * value, claimed=False), WANTED)
+
+
+def test_one_claim_of_two_is_none() -> None:
+    rounds = two_rounds(5_000.0, 200.0, claimed=True)
+    assert narrow(rounds, WANTED)
+    rounds[0].claimed = False
+    assert not narrow(rounds, WANTED)
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_one_round_is_never_narrow_however_little_its_samples_differ(*, claimed: bool) -> None:
+    rounds = two_rounds(30_000.0, 0.0, claimed=claimed)
+
+    assert narrow(rounds, WANTED)
+    assert not narrow(rounds[:1], WANTED)

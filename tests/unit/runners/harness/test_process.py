@@ -101,6 +101,61 @@ def test_freezing_twice_is_freezing_once(started: Started) -> None:
     assert states(started.subject.pid) == {"T"}
 
 
+@pytest.mark.parametrize("started", [SPINNING], indirect=True)
+def test_a_loose_process_runs_on_once_it_is_let_go(started: Started) -> None:
+    started.subject.freeze()
+    started.subject.loose = True
+    assert states(started.subject.pid) == {"T"}
+    started.subject.thaw()
+
+    before = time.perf_counter_ns()
+    assert before <= started.subject.freeze() <= time.perf_counter_ns()
+    first = busy_ns(started.subject.pid)
+    wait_until(lambda: busy_ns(started.subject.pid) > first)
+    assert busy_ns(started.subject.pid) > first
+    started.subject.confirm_stood()  # nobody said that it would
+    started.subject.thaw()
+
+    assert (started.subject.frozen, started.subject.restless) == (False, 0)
+
+
+@pytest.mark.parametrize("started", [SPINNING], indirect=True)
+def test_a_process_that_is_loose_no_more_is_stopped_again(started: Started) -> None:
+    for _ in range(5):
+        started.subject.loose = True
+        started.subject.freeze()
+        started.subject.loose = False
+        started.subject.freeze()
+        assert states(started.subject.pid) == {"T"}
+        time.sleep(0.002)
+        started.subject.confirm_stood()
+        started.subject.thaw()
+        assert states(started.subject.pid) != {"T"}
+
+
+@pytest.mark.parametrize("started", [FAMILY], indirect=True)
+def test_a_loose_process_is_killed_with_its_children(started: Started) -> None:
+    family = (started.subject.pid, *descendants(started.subject.pid))
+    started.subject.loose = True
+    started.subject.freeze()
+    started.subject.kill()
+
+    assert len(family) == 2
+    wait_until(lambda: not any(map(running, family)))
+    assert not any(map(running, family))
+
+
+@pytest.mark.parametrize("started", [SPINNING], indirect=True)
+def test_whoever_was_not_stopped_by_the_judge_is_not_let_go_by_it(started: Started) -> None:
+    started.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: states(started.subject.pid) == {"T"})
+
+    started.subject.thaw()
+
+    time.sleep(0.02)
+    assert states(started.subject.pid) == {"T"}
+
+
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
 def test_children_stand_still_go_on_and_die_with_their_parent(started: Started) -> None:
     started.subject.freeze()

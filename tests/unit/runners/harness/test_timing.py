@@ -1,5 +1,6 @@
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -19,9 +20,17 @@ from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.timing import LATE_MOST, REHEARSALS, WARM_UPS, Stopwatch
 from runners.harness.values import ScalarNode
+from runners.lineage import thread_states
 from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
-from tests.unit.runners.harness.watches import ROUNDS_TOLD, speak_as_on_gpu, two_seats, watch
+from tests.unit.runners.harness.watches import (
+    ROUNDS_TOLD,
+    idle_seat,
+    seat_on_cpu,
+    speak_as_on_gpu,
+    two_seats,
+    watch,
+)
 
 MEASURED = Round(windows=[3e6, 3.1e6, 3.2e6], beside=[1e6] * 3, used=[1e6] * 3, used_beside=[0.0])
 
@@ -178,11 +187,21 @@ def test_on_a_gpu_only_a_confirmed_claim_is_precise(
     assert stopwatch._stop_reason(rounds * 2, 0.0) is (stop or StopReason.ROUND_CAP)
 
 
+@pytest.mark.parametrize(("apart_ns", "stop"), [(16.0, StopReason.PRECISE), (18.0, None)])
+def test_a_short_kernel_on_a_gpu_is_precise_at_a_wider_interval(
+    sit: Sit, apart_ns: float, stop: StopReason | None
+) -> None:
+    stopwatch = watch(sit, on_gpu=True, rounds=GPU_LOOKS)
+    # Of two rounds the half-width is 12.7 times how far each lies from the middle: 203 and 229 ns.
+    rounds = [seen_on_gpu(each, each) for each in (5_000.0 - apart_ns, 5_000.0 + apart_ns)]
+
+    assert stopwatch._stop_reason(rounds, 0.0) is stop
+
+
 def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    still = SimpleNamespace(call=lambda *_: None)
-    lineup = SimpleNamespace(waiting=[1], seat=lambda: nullcontext(still))
+    lineup = SimpleNamespace(waiting=[1], seat=lambda: nullcontext(idle_seat()))
     monkeypatch.setattr(timing, "Lineup", lambda *_: nullcontext(lineup))
     unsure = seen_on_gpu(100_000.0, 102_500.0)
     monkeypatch.setattr(Stopwatch, "_round", lambda *_: unsure)
@@ -219,8 +238,8 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
         found = stopwatch._round(seat, anchor, 0)
 
     count = timing.CALIBRATIONS
-    assert steps == ["own", "trusted"] * count + ["build"] + ["trusted"] * 3
-    assert (len(found.own), len(found.steady), len(found.beside)) == (count, count, 3)
+    assert steps == ["own", "trusted"] * count + ["build"] + ["trusted"] * 2
+    assert (len(found.own), len(found.steady), len(found.beside)) == (count, count, 2)
     assert (len(found.windows), found.used, found.claimed) == (3, [], True)
 
 
@@ -279,7 +298,7 @@ def test_calls_that_are_queued_in_time_are_claimed(
     found = round_of()
 
     assert (found.claimed, found.remote, found.discarded, counts(found)) == (
-        True, False, 0, (6, 6, 6),
+        True, False, 0, (6, 6, 3),
     )  # fmt: skip
     assert rehearsal.calls == [True] * (REHEARSALS + 6)
     assert len(rehearsal.looked) == WARM_UPS + REHEARSALS + 6
@@ -302,7 +321,7 @@ def test_the_first_rehearsal_may_be_late(
 
     found = round_of()
 
-    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 6))
+    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 3))
     assert rehearsal.calls == [True] * (REHEARSALS + 6)
 
 
@@ -314,7 +333,7 @@ def test_who_is_late_at_the_last_rehearsal_is_timed_by_the_judges_own_clock(
 
     found = round_of()
 
-    assert (found.claimed, found.discarded, counts(found)) == (False, 0, (6, 6, 6))
+    assert (found.claimed, found.discarded, counts(found)) == (False, 0, (6, 6, 3))
     assert rehearsal.calls == [True] * REHEARSALS + [False] * 6
 
 
@@ -327,7 +346,7 @@ def test_a_few_late_calls_are_left_out_and_repeated(
     found = round_of()
 
     assert (found.claimed, found.discarded, found.late) == (True, LATE_MOST, LATE_MOST)
-    assert counts(found) == (6, 6, 6)
+    assert counts(found) == (6, 6, 3)
     assert rehearsal.calls == [True] * (REHEARSALS + 6 + LATE_MOST)
 
 
@@ -340,8 +359,98 @@ def test_where_calls_go_on_being_late_all_are_made_anew_by_the_judges_own_clock(
     found = round_of()
 
     assert (found.claimed, found.discarded, found.late) == (False, LATE_MOST + 1, 0)
-    assert counts(found) == (6, 6, 2 + 6)  # every calibration is kept
+    assert counts(found) == (6, 6, 1 + 3)  # every calibration is kept
     assert rehearsal.calls == [True] * (REHEARSALS + 2 + LATE_MOST + 1) + [False] * 6
+
+
+KEPT, LEFT_OUT, CALIBRATED = "k", "l", "c"
+
+
+@pytest.mark.parametrize(
+    ("late", "steps"),
+    [
+        ((), "kc k kc k kc k"),
+        ((1, 4), "lc kc k lc kc k kc k"),  # beside the call that is made in a late one's stead
+        ((2,), "kc l k kc k kc k"),
+        (range(4, 50), "kc k kc l l l l kc k kc k kc k"),  # from the restart on as at the start
+    ],
+)
+def test_on_a_gpu_a_calibration_stands_beside_every_second_sample_that_counts(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, late: Container[int], steps: str
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
+    made: list[str] = []
+    call, touch = stopwatch._call, stopwatch._touch
+
+    def calling(seat: Seat) -> Exchange:
+        exchange = call(seat)
+        made.append(LEFT_OUT if exchange.late else KEPT)
+        return exchange
+
+    def touching(seat: Seat) -> Exchange:
+        made.append(CALIBRATED)
+        return touch(seat)
+
+    with two_seats(stopwatch) as (seat, anchor):
+        stopwatch.session.on_gpu = True
+        rehearsal = Rehearsing(seat, monkeypatch)
+        rehearsal.late = lambda number: number - REHEARSALS in late
+        monkeypatch.setattr(stopwatch, "_call", calling)
+        monkeypatch.setattr(stopwatch, "_touch", touching)
+        stopwatch._round(seat, anchor, 0)
+
+    before = 2 * timing.CALIBRATIONS + WARM_UPS + REHEARSALS
+    assert "".join(made[before:]) == steps.replace(" ", "")
+
+
+class Standing:
+    """Who stood still after each order of a whole measurement, as the system tells it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.after: dict[int, list[tuple[str, bool]]] = defaultdict(list)
+        """By process: every order, and whether all threads stood still after it."""
+        call, build = Seat.call, Seat.build
+
+        def calling(seat: Seat, operation: Operation, *args: Any) -> Exchange:  # noqa: ANN401
+            exchange = call(seat, operation, *args)
+            self.note(seat, operation)
+            return exchange
+
+        def building(seat: Seat, deadline: Deadline) -> None:
+            build(seat, deadline)
+            self.note(seat, Operation.BUILD)
+
+        monkeypatch.setattr(Seat, "call", calling)
+        monkeypatch.setattr(Seat, "build", building)
+        monkeypatch.setattr(Stopwatch, "_precise", lambda *_: False)
+        monkeypatch.setattr(timing, "measurement", lambda *_: None)
+        speak_as_on_gpu(monkeypatch)
+        seat_on_cpu(monkeypatch)
+
+    def note(self, seat: Seat, operation: Operation) -> None:
+        pid = seat.handle.process.pid
+        still = set(thread_states(pid).values()) == {"T"}
+        assert still is seat.handle.process.frozen
+        self.after[pid].append((operation, still))
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_whoever_holds_no_submitted_code_runs_on_between_its_orders_on_a_gpu_alone(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, on_gpu: bool
+) -> None:
+    stood = Standing(monkeypatch)
+    policy = RoundPolicy(looks=(2,), samples=3)
+
+    watch(sit, mode=Mode.BENCHMARK, on_gpu=on_gpu, rounds=policy).measure()
+
+    anchor, *own = stood.after.values()
+    calibrated = timing.CALIBRATIONS + 2 if on_gpu else 3
+    assert anchor == [(Operation.TOUCH, not on_gpu)] * (timing.SETTLING + 2 * calibrated)
+    trusted = timing.SETTLING + (timing.CALIBRATIONS if on_gpu else 0)
+    runs = WARM_UPS + (REHEARSALS if on_gpu else 0) + 3
+    of_own = [(Operation.TOUCH, not on_gpu)] * trusted
+    of_own += [(Operation.BUILD, True)] + [(Operation.RUN, True)] * runs
+    assert own == [of_own] * 2
 
 
 def test_of_a_late_call_nothing_is_looked_at(

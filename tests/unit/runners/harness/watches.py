@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from runners.contract.task import Mode
-from runners.harness.deadline import Deadline
-from runners.harness.seat import Seat
+from runners.harness import seating
+from runners.harness.deadline import Allowance, Deadline
+from runners.harness.seat import Seat, host_start
 from runners.harness.seating import Lineup
-from runners.harness.timing import Allowance, Stopwatch
+from runners.harness.timing import Stopwatch
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -42,6 +45,18 @@ def two_seats(stopwatch: Stopwatch) -> Iterator[tuple[Seat, Seat]]:
         lineup.prepare(2)
         with lineup.seat() as anchor, lineup.seat() as seat:
             yield seat, anchor
+
+
+def idle_seat() -> Any:  # noqa: ANN401 - no seat, but a round that is told asks no more of it
+    """A trusted seat without a process."""
+    process = SimpleNamespace(loose=False)
+    return SimpleNamespace(call=lambda *_: None, handle=SimpleNamespace(process=process))
+
+
+def seat_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a session that is said to be on a GPU take seats on the CPU."""
+    monkeypatch.setattr(seating, "device_start", lambda session, room, _: host_start(session, room))
+    monkeypatch.setattr(seating, "starts_at_once", lambda *_: 8)
 
 
 def speak_as_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,10 @@ from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan
 from runners.harness.builds import Builds
+from runners.harness.deadline import Allowance
 from runners.harness.graders import native
 from runners.harness.graders.native import grade
 from runners.harness.session import Session
-from runners.harness.timing import Allowance
 from runners.harness.values import ScalarNode
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit, progress, sit, template
