@@ -9,10 +9,12 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import asyncpg
+import psutil
 import pytest
 
 from bot.domain.errors import SetupError, StoreError
@@ -21,6 +23,7 @@ from bot.ports import Notice, Topic
 from bot.store.embedded import binaries, folder, open_database, processes
 from bot.store.embedded.account import server_account
 from bot.store.embedded.cluster import Cluster, socket_folder, stop
+from bot.store.failures import DRIVER_FAILURES
 from bot.store.migrate import migrate
 from bot.store.postgres import PostgresStore, open_store
 from tests.doubles.clock import ManualClock
@@ -158,6 +161,42 @@ async def test_a_killed_server_comes_back_and_the_store_goes_on(
                 await asyncio.sleep(0.05)
             assert await _found(store) == ada
             await _hears_again(store)
+
+
+@pytest.mark.skipif(not processes.HAS_PROC, reason="only /proc tells who recovers a database")
+async def test_a_server_that_hangs_in_its_recovery_is_replaced(data_dir: Path) -> None:
+    async with open_database(data_dir) as database:
+        await value(database.dsn, "create table kept as select 7 as seven")
+        hanging = postmaster(data_dir)
+        connection = await asyncpg.connect(database.dsn)
+        os.kill(await connection.fetchval("select pg_backend_pid()"), signal.SIGKILL)
+        os.kill(await _recovering(data_dir), signal.SIGKILL)
+        for _ in range(400):
+            if postmaster(data_dir) not in {0, hanging}:
+                break
+            await asyncio.sleep(0.05)
+        assert postmaster(data_dir) not in {0, hanging}
+        await _until_it_answers(database.dsn)
+        assert await value(database.dsn, "select seven from kept") == 7
+
+
+async def _recovering(data_dir: Path) -> int:
+    """The process that recovers the database, once there is one."""
+    while True:
+        for child in psutil.Process(postmaster(data_dir)).children():
+            with suppress(psutil.Error):
+                if any("postgres: startup" in word for word in child.cmdline()):
+                    return child.pid
+        await asyncio.sleep(0)
+
+
+async def _until_it_answers(dsn: str) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            with suppress(*DRIVER_FAILURES):
+                await value(dsn, "select 1")
+                return
+            await asyncio.sleep(0.05)
 
 
 async def test_operations_fail_while_the_server_is_away_and_work_again_after(

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncpg
-import structlog
 
 from bot.domain.errors import SetupError
 from bot.store.embedded.account import server_account
 from bot.store.embedded.binaries import usable_by
 from bot.store.embedded.cluster import Cluster, socket_folder, stop
 from bot.store.embedded.folder import Folder, open_folder
+from bot.store.embedded.keeper import Keeper
 from bot.store.failures import DRIVER_FAILURES, writing
 
 JOIN_LIMIT_S = 30.0
@@ -24,10 +24,6 @@ GUESTS_POLL_S = 0.1
 BRIEF_WAIT_S = 2.0
 SILENT_WAIT_S = 1.0
 """A wait for others that is over sooner is not worth a word."""
-FIRST_RESTART_S = 0.1
-LAST_RESTART_S = 5.0
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,7 @@ async def _served(
         cluster = _cluster(folder)
     try:
         await cluster.create()
-        keeper = _Keeper(cluster, await cluster.start())
+        keeper = Keeper(cluster, await cluster.start())
         watch = asyncio.create_task(keeper.watch())
         try:
             if prepare is not None:
@@ -168,27 +164,3 @@ def _cluster(folder: Folder) -> Cluster:
         sockets=socket_folder(home, account),
         log=folder.path / "postgres.log",
     )
-
-
-@dataclass(slots=True)
-class _Keeper:
-    """The server's process, replaced whenever it dies."""
-
-    cluster: Cluster
-    process: asyncio.subprocess.Process
-
-    async def watch(self) -> None:
-        """Restart the server for as long as this runs, ever more slowly while that fails."""
-        delay_s = FIRST_RESTART_S
-        while True:
-            status = await self.process.wait()
-            log.warning("the database died", action="postgres_died", status=status)
-            try:
-                self.process = await self.cluster.start()
-            except (SetupError, OSError) as error:
-                log.warning("no restart", action="postgres_restart_failed", error=str(error))
-                await asyncio.sleep(delay_s)
-                delay_s = min(LAST_RESTART_S, 2 * delay_s)
-            else:
-                log.info("the database is back", action="postgres_restarted")
-                delay_s = FIRST_RESTART_S

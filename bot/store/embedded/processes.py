@@ -63,6 +63,18 @@ async def residents(data: Path) -> tuple[int, ...]:
     return tuple(int(line.split()[0]) for line in lines if f"postgres -D {data} " in line)
 
 
+async def recovers(data: Path) -> bool:
+    """Whether a process of the server in `data` recovers it; True where nobody can tell."""
+    return not HAS_PROC or any(_recovers(PROC / str(pid)) for pid in _seen_in_proc(data))
+
+
+def _recovers(entry: Path) -> bool:
+    try:
+        return b"postgres: startup" in (entry / "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def _seen_in_proc(data: Path) -> tuple[int, ...]:
     return tuple(int(entry.name) for entry in PROC.iterdir() if _lives_in(entry, data))
 
