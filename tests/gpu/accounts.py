@@ -30,12 +30,14 @@ class Account:
     steps: dict[str, float] = field(default_factory=dict)
     """Sums by step; `other` is what no step names, `around` what the judge itself does not see."""
     verdicts: Counter[str] = field(default_factory=Counter)
+    rounds: int = 0
 
     def add(self, found: Evaluation, seconds: float) -> None:
         """Count one evaluation."""
         built = found.durations_s.get("build", 0.0) if self.built else 0.0
         self.seconds.append(seconds - built)
         self.verdicts[found.verdict] += 1
+        self.rounds += sum(each.measurement.rounds for each in found.cases if each.measurement)
         other = found.wall_s - sum(found.durations_s.values())
         around = seconds - found.wall_s
         for step, spent in {**found.durations_s, "other": other, "around": around}.items():
@@ -62,7 +64,8 @@ class Account:
             f"{self.middle:.2f}" if self.seconds else "",
             f"{max(self.seconds):.2f}" if self.seconds else "",
             "" if self.target_s is None else f"{self.target_s:.1f}",
-            ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.most_common()),
+            ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.most_common())
+            + f", {self.rounds} rounds",
         )
 
 

@@ -4,10 +4,10 @@ Run from the repository root on a machine with a GPU:
     python tests/gpu/speed.py [--part modes] [--part load] [--part rates] [--runs N] [--minutes M]
 
 `modes`: a kernel of 30 us in each mode on one warm harness that waits for work. `load`: ranked
-runs of the example tasks' own solutions, one after the other, through the local runner as a worker
-has it (without the store). `rates`: what a copy and matrix products achieve, beside the nominal
-rates. Without a GPU the first two run on the CPU, where no target applies; inline CUDA builds in
-every evaluation, and its target is for the seconds less that.
+runs of the corpus's honest kernels, or of the example tasks' own solutions, one after the other,
+through the local runner as a worker has it (without the store). `rates`: what a copy and matrix
+products achieve, beside the nominal rates. Without a GPU the first two run on the CPU, where no
+target applies; inline CUDA builds in every evaluation, and its target is for the seconds less that.
 """
 
 import argparse
@@ -140,49 +140,63 @@ def by_turns(rows: Iterable[list[Trial]]) -> list[Trial]:
     return [each for turn in zip_longest(*rows) for each in turn if each is not None]
 
 
-def load(minutes: float, needs: set[str], *, on_gpu: bool) -> tuple[int, list[str]]:
+def load(minutes: float, orders: list[EvaluationRequest]) -> tuple[int, list[str]]:
     """The load through the local runner; through a harness's pipes where that cannot judge here."""
-    if not on_gpu:
+    if orders[0].gpu == CPU:
         with working(CPU) as worker:
-            return sustained(worker, CPU, minutes, needs)
+            return sustained(worker, minutes, orders)
     if found := find_gpus():
+        orders = [each.model_copy(update={"gpu": found[0].kind}) for each in orders]
         with working(found[0].kind) as worker:
-            if first(worker, found[0].kind):
-                return sustained(worker, found[0].kind, minutes, needs)
+            if first(worker, orders[0]):
+                return sustained(worker, minutes, orders)
     else:
         print("the local runner finds no GPU here")
     with serving() as server:
-        bad, lines = sustained(server, "GPU", minutes, needs)
+        bad, lines = sustained(server, minutes, orders)
     return bad + 1, [*lines, "BAD the local runner cannot judge here: asked through pipes instead"]
 
 
-def first(asked: Asked, gpu: str) -> bool:
+def first(asked: Asked, order: EvaluationRequest) -> bool:
     """Whether the tests of one solution pass there."""
     account = Account("first")
-    order = ranked(*mixed(set())[0], gpu, 0).model_copy(update={"mode": Mode.TEST})
-    return judge(asked, order, account) and account.good
+    return judge(asked, order.model_copy(update={"mode": Mode.TEST}), account) and account.good
 
 
-def ranked(task: TaskDefinition, solution: Solution, gpu: str, number: int) -> EvaluationRequest:
-    """A ranked run as a worker orders it."""
-    return EvaluationRequest(
-        request_id=f"{number} {task.name}/{Path(solution.name).stem}",
-        task=task,
-        source=solution.source,
-        mode=Mode.RANKED,
-        gpu=gpu,
-    )
+def examples(needs: set[str], gpu: str) -> list[EvaluationRequest]:
+    """Ranked runs of the example tasks' own solutions, as a worker orders them."""
+    return [
+        EvaluationRequest(
+            request_id=f"{task.name}/{Path(solution.name).stem}",
+            task=task,
+            source=solution.source,
+            mode=Mode.RANKED,
+            gpu=gpu,
+        )
+        for task, solution in mixed(needs)
+    ]
 
 
-def sustained(asked: Asked, gpu: str, minutes: float, needs: set[str]) -> tuple[int, list[str]]:
+def corpus() -> list[EvaluationRequest]:
+    """Ranked runs of the corpus's honest kernels on a GPU, of 6 to 350 us, save what compiles."""
+    return [
+        order_in(each, Mode.RANKED)
+        for each in kernels("honest_cuda")
+        if each.name.startswith(("torch_", "triton_")) and each.name != "torch_compile"
+    ]
+
+
+def sustained(
+    asked: Asked, minutes: float, orders: list[EvaluationRequest]
+) -> tuple[int, list[str]]:
     """Ranked runs until the time is over, none begun after it."""
-    orders = mixed(needs)
-    judge(asked, ranked(*orders[0], gpu, 0))
-    whole, by_task = Account("all"), {task.name: Account(task.name) for task, _ in orders}
+    gpu = orders[0].gpu
+    judge(asked, orders[0])
+    whole, single = Account("all"), {each.request_id: Account(each.request_id) for each in orders}
     begin, failures = time.monotonic(), 0
-    for number, (task, solution) in enumerate(cycle(orders), 1):
-        order = ranked(task, solution, gpu, number)
-        answered = judge(asked, order, whole, by_task[task.name])
+    for number, each in enumerate(cycle(orders), 1):
+        order = each.model_copy(update={"request_id": f"{number} {each.request_id}"})
+        answered = judge(asked, order, whole, single[each.request_id])
         failures = 0 if answered else failures + 1
         if answered:
             print(f"{order.request_id}: {whole.seconds[-1]:.2f} s", flush=True)
@@ -192,7 +206,7 @@ def sustained(asked: Asked, gpu: str, minutes: float, needs: set[str]) -> tuple[
     passed = whole.verdicts[Verdict.PASSED]
     rate = 60 * passed / spent
     met = rate >= TARGET_A_MINUTE or gpu == CPU
-    used = [account for account in by_task.values() if account.verdicts]
+    used = [account for account in single.values() if account.verdicts]
     lines = table([*used, whole], f"{len(orders)} solutions, on {gpu}")
     beside = "no target on a CPU" if gpu == CPU else f"target {TARGET_A_MINUTE:.0f}"
     lines.append(
@@ -230,6 +244,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--runs", type=int, default=5, help="evaluations of each kernel and mode")
     parser.add_argument("--minutes", type=float, default=2.0, help="how long the load lasts")
+    parser.add_argument(
+        "--mix", choices=("corpus", "examples"), default="corpus", help="what the load is made of"
+    )
     parser.add_argument("--inline", action="store_true", help="inline CUDA in the load as well")
     return parser.parse_args()
 
@@ -247,7 +264,9 @@ def main() -> int:
         wrong, lines = modes(asked.runs, on_gpu=on_gpu)
         bad, tables = bad + wrong, [*tables, lines]
     if "load" in parts:
-        wrong, lines = load(asked.minutes, needs, on_gpu=on_gpu)
+        of_corpus = on_gpu and asked.mix == "corpus"
+        orders = corpus() if of_corpus else examples(needs, "GPU" if on_gpu else CPU)
+        wrong, lines = load(asked.minutes, orders)
         bad, tables = bad + wrong, [*tables, lines]
     if "rates" in parts:
         tables.append(rates() if on_gpu else ["rates: there is no GPU to measure"])
