@@ -1,9 +1,14 @@
+import importlib.util
+from pathlib import Path
+
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.doctor import examine_discord, offered
+from bot.doctor import examine, examine_discord, offered
 from bot.frontends.discord.door import DoorSettings
 from bot.frontends.discord.permissions import wanted
+from bot.settings import Settings
 from runners.contract.evaluation import Isolation
 from tests.doubles.factories import make_capabilities
 
@@ -89,3 +94,16 @@ def test_a_missing_layer_matters_where_it_is_demanded() -> None:
         assert gpu.name == "GPU"
         assert sandbox.optional is not strict
         assert "no namespaces" in sandbox.detail
+
+
+@pytest.mark.parametrize(
+    ("runners", "optional"),
+    [(("local",), False), (("fake", "local_process:CPU=1"), False), (("fake",), True), ((), True)],
+)
+async def test_torch_is_needed_where_this_machine_judges(
+    runners: tuple[str, ...], *, optional: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = await examine(Settings(data_dir=tmp_path, runners=runners))
+    (torch,) = (each for each in found if each.name == "torch")
+    assert (torch.found, torch.optional) == (False, optional)
