@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from runners.contract.evaluation import CaseStatus, Evaluation, Timing
+from runners.contract.evaluation import CaseStatus, Evaluation, Limits, Timing
 from runners.contract.task import Grader, Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.judging import Harness, make_judging, serving
@@ -45,7 +45,8 @@ def _nothing_is_left(harness: Harness) -> Iterator[None]:
 
 def attacked(harness: Harness, source: str, mode: Mode = Mode.TEST) -> Evaluation:
     task = make_affine_task(test_timeout=TIMEOUT_S)
-    return harness.evaluate(make_judging(source, mode, task=task))
+    limits = Limits(memory=2 << 30)  # so that a busy machine fills it long before the time is over
+    return harness.evaluate(make_judging(source, mode, task=task, limits=limits))
 
 
 @pytest.mark.parametrize("grader", Grader)
