@@ -2,8 +2,10 @@
 
 import os
 import time
+from pathlib import Path
 
 import modal
+from typing_extensions import override
 
 APP = "sample"
 
@@ -33,6 +35,33 @@ def die(path: str) -> None:
     with open(path, "a", encoding="utf-8") as file:  # noqa: PTH123 - as short as can be
         file.write("x")
     os._exit(7)
+
+
+def hang_whatever(_: str) -> None:
+    """Take a minute."""
+    time.sleep(60)
+
+
+def pickled(path: str) -> "Touching":
+    """What makes a file where it is unpickled."""
+    return Touching(path)
+
+
+class Touching:
+    """Runs code of its maker's choice in whoever unpickles it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @override
+    def __reduce__(self) -> tuple[object, ...]:
+        return touch, (self.path,)
+
+
+def touch(path: str) -> None:
+    """Show that it was run."""
+    Path(path).touch()
+    raise ValueError("touched")
 
 
 def make_app() -> modal.App:
