@@ -35,7 +35,8 @@ async def translated() -> AsyncIterator[None]:
         yield
     except (faults.AuthError, faults.PermissionDeniedError) as error:
         advice = "run `modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET"
-        raise NoTokenError(f"Modal refuses the token: {_words(error)}; {advice}") from error
+        reason = _words(error).partition(". ")[0]
+        raise NoTokenError(f"Modal refuses the token: {reason}; {advice}") from error
     except faults.NotFoundError as error:
         raise NotDeployedError(f"Modal: {_words(error)}; run `{DEPLOY}`") from error
     except AWAY as error:

@@ -1,5 +1,8 @@
 """The one app at Modal: its image, its one function, and how both get there."""
 
+import sys
+from contextlib import redirect_stdout
+
 import modal
 
 from runners.backends.modal_app import container
@@ -26,6 +29,7 @@ def image() -> modal.Image:
             f"pip install --no-cache-dir --no-deps --target /opt/cutlass {_CUTLASS}",
             "cp -r /opt/cutlass/cutlass_library/source/include/. /usr/local/include/",
             "rm -rf /opt/cutlass",
+            "chmod 755 /root",  # where `runners/` goes: a candidate that is nobody must read it
         )
         .env({"CUDA_HOME": "/usr/local/cuda"})
         .add_local_python_source("runners")
@@ -55,6 +59,7 @@ def make_app() -> modal.App:
 async def deploy() -> str:
     """Build and deploy the app; gives its page at Modal. RunnerError when Modal refuses."""
     async with translated():
-        with modal.enable_output():
+        # What Modal tells of the building is for a person: stdout is the command's answer.
+        with redirect_stdout(sys.stderr), modal.enable_output():
             app = await make_app().deploy.aio()
         return str(await app.get_dashboard_url.aio())

@@ -67,7 +67,8 @@ class ClientService(Service):
 
     async def app_publish(self, request: api_pb2.AppPublishRequest) -> api_pb2.AppPublishResponse:
         self.deployed.publish(request)
-        return api_pb2.AppPublishResponse(url=f"http://localhost/{request.app_id}")
+        page = f"http://localhost/{request.app_id}"
+        return api_pb2.AppPublishResponse(url=page, deployed_at=time.time())
 
     async def app_heartbeat(self, _: api_pb2.AppHeartbeatRequest) -> Empty:
         return Empty()

@@ -1,4 +1,4 @@
-import os
+import sys
 import time
 from pathlib import Path
 
@@ -62,12 +62,14 @@ def test_a_harness_over_its_limit_is_killed_and_that_is_an_error() -> None:
 def test_a_harness_that_cannot_begin_is_an_error_with_its_last_words(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(container, "_ROOT", tmp_path)
-    monkeypatch.setattr(container, "_environment", lambda _: {"PATH": os.environ["PATH"]})
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho no torch here >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
     said = answer(ordered(RIGHT))
     assert said.error is not None
     assert "ended before it answered" in said.error
-    assert "runners" in said.error
+    assert "no torch here" in said.error
 
 
 def test_a_harness_gets_nothing_of_the_containers_environment(
