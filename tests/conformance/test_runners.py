@@ -18,6 +18,8 @@ from tests.doubles.evaluating import ENDLESS, RIGHT, WRONG, make_request
 from tests.doubles.modal.server import LocalModal
 from tests.doubles.modal.visible import local_modal
 
+pytestmark = pytest.mark.timeout(300)  # at Modal every call begins a container
+
 
 @dataclass(frozen=True)
 class Place:

@@ -24,6 +24,11 @@ SLOW = "import time\ntime.sleep(4)\n" + RIGHT
 CALLS = "select call from jobs where call is not null"
 ATTACHED = "select count(*) from jobs where call is not null"
 ENDED = "select count(*) from jobs where state = 'succeeded'"
+BILLED = """
+select count(distinct submissions.person)
+from evaluations join submissions on submissions.id = evaluations.submission
+where (evaluation::json -> 'durations_s' ->> 'modal_used')::float > 0
+"""
 UNTIMED = "insert into reference_times (task_version, gpu) select id, 'CPU' from task_versions"
 """So that the house has no job of its own."""
 
@@ -94,6 +99,7 @@ async def test_every_job_of_a_killed_worker_runs_once(
         await asyncio.to_thread(end, second, signal.SIGTERM)
     assert server.scheduler.begun == JOBS + asked
     assert len(in_flight) == SLOTS
+    assert await until(postgres_dsn, BILLED, lambda _: True, 5) == JOBS
     assert in_flight <= await calls(postgres_dsn)
 
 
