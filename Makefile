@@ -21,12 +21,14 @@ up: $(VENV)/.installed-local ## Run Podium here until Ctrl-C
 test: $(VENV)/.installed-dev ## Run every test (ARGS="tests/unit -k rank" for some)
 	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-lint: $(VENV)/.installed-dev ## Run ruff, the import contracts, mypy and the workflow audit
+lint: $(VENV)/.installed-dev ## Run ruff, the import contracts, mypy, the audits of workflows and images
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/zizmor --offline --quiet .github/workflows
+	$(BIN)/hadolint --config docker/hadolint.yaml docker/*.Dockerfile
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker/compose.yaml
 
 format: $(VENV)/.installed-dev ## Let ruff mend what it can
 	$(BIN)/ruff check --fix .

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 _REACH_S = 3.0
 _DISCORD = "Discord"
+_LOCAL = frozenset({"local", "local_process"})
+"""The names of the runner that judges on this machine."""
 
 
 async def examine(settings: Settings) -> tuple[Requirement, ...]:
     """Everything but the runners and the doors."""
     return (
         Requirement("Python", found=True, detail=platform.python_version()),
-        _torch(),
+        _torch(optional=_LOCAL.isdisjoint(choice.name for choice in settings.runner_choices)),
         await _postgres(settings),
         _data_folder(settings.data_dir),
     )
@@ -92,10 +94,12 @@ def _lacking(guild: "GuildGrant", invite: str) -> Requirement:
     return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
 
 
-def _torch() -> Requirement:
+def _torch(*, optional: bool) -> Requirement:
+    """Needed where submissions are judged on this machine."""
     if importlib.util.find_spec("torch") is None:
         remedy = "pip install 'kernel-podium[local]'"
-        return Requirement("torch", found=False, detail="not installed", remedy=remedy)
+        detail = "not installed"
+        return Requirement("torch", found=False, detail=detail, remedy=remedy, optional=optional)
     return Requirement("torch", found=True, detail=importlib.metadata.version("torch"))
 
 

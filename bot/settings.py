@@ -12,6 +12,7 @@ from bot.domain.errors import SetupError
 from runners.contract.task import GPU_NAME
 
 _SLOT = re.compile(rf":({GPU_NAME.pattern.strip('^$')})=([1-9]\d{{0,3}})")
+_NO_RUNNER = "none"
 _RUNNER = re.compile(rf"[A-Za-z_]\w*(?:{_SLOT.pattern})*")
 
 
@@ -38,9 +39,11 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
     """A Postgres to use instead of the embedded one; it holds a password."""
     runners: Annotated[tuple[str, ...], NoDecode] = Field(
-        default=("local",), validation_alias="PODIUM_RUNNERS", min_length=1
+        default=("local",), validation_alias="PODIUM_RUNNERS"
     )
-    """Runner plugins, separated by commas; `fake:H100=2:L4=1` gives one its slots by GPU type."""
+    """Runner plugins, separated by commas; `fake:H100=2:L4=1` gives one its slots by GPU type.
+
+    `none` judges nothing here and leaves it to the workers."""
     lease_s: float = Field(default=30.0, ge=1, le=3600, validation_alias="PODIUM_LEASE_S")
     """Seconds after which a process that gives no sign of life loses what it judges or shows."""
     require_sandbox: Literal["", "strict"] = Field(
@@ -70,7 +73,12 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
-            return tuple(name.strip() for name in value.split(",") if name.strip())
+            if value.strip() == _NO_RUNNER:
+                return ()
+            names = tuple(name.strip() for name in value.split(",") if name.strip())
+            if not names:
+                raise ValueError(f"names no runner; {_NO_RUNNER!r} says that none is wanted")
+            return names
         return value
 
     @field_validator("runners")

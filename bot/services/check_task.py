@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from bot.domain.degenerate import DEGENERATE, degenerate_source
+from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
 from bot.domain.solutions import Solution, solutions
 from bot.domain.task_bundle import TASK_FILE, TaskBundle
@@ -58,7 +59,14 @@ async def check_on(
     """A report for each GPU type, made by that runner which lacks least for the task on it.
 
     `watch` is told of each run at the beginning, as it moves, and when it has its finding.
+    UserError where there is no runner.
     """
+    if not runners:
+        raise UserError(
+            "no-runner",
+            f"{task.name}: no runner is here to run its solutions; check and publish it with "
+            "`podium task` beside a worker",
+        )
     offers = [await runner.capabilities() for runner in runners]
     reports = []
     for gpu in gpus:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.doubles.kernelbot import DOUBLES, PLAIN_EVAL
-from tests.e2e.command import IDENTITY, Podium, fresh
+from tests.e2e.command import IDENTITY, Podium, fresh, refusal, terminate
 from tests.e2e.command import served as running
 
 RIGHT = "# fake: time_us=30\ndef custom_kernel(data): ...\n"
@@ -110,6 +110,27 @@ def test_a_shared_database_is_left_to_its_workers(served: Podium) -> None:
     beside = served("worker", "--json")
     assert beside.returncode == 3
     assert "disturb each other's times" in json.loads(beside.stdout)["error"]["message"]
+
+
+@pytest.mark.slow
+def test_a_podium_without_a_runner_leaves_the_judging_to_a_worker() -> None:
+    with fresh("none") as bot, running(bot):
+        refused = bot("task", "publish", IDENTITY, "--gpu", "CPU")
+        assert "no runner is here" in refusal(refused, 2)
+        assert "no runner is here" in refusal(bot("task", "check", IDENTITY), 2)
+        assert bot("task", "publish", IDENTITY, "--unchecked", "--gpu", "CPU").returncode == 0
+        url = json.loads((bot.folder / "data/postgres/address.json").read_text("utf-8"))["dsn"]
+        worker = Podium(bot.folder, DATABASE_URL=url, PODIUM_DATA_DIR=str(bot.folder / "worker"))
+        judging = worker.start("worker")
+        try:
+            assert judging.stdout is not None
+            assert "working on" in judging.stdout.readline()
+            kernel = bot.file("k.py", RIGHT)
+            judged = worker("submit", kernel, "--leaderboard", "identity", "--gpu", "CPU")
+        finally:
+            terminate(judging)
+        assert (judged.returncode, judging.returncode) == (0, 0), judged.stderr
+        assert "30.00 us" in judged.stdout
 
 
 def test_output_that_nobody_reads_any_more_is_no_incident(podium: Podium) -> None:

@@ -128,15 +128,11 @@ class Guest:
         whole = self.memory.bytes
         if self.remote:  # where a kernel's output lies then
             whole = torch.empty(self.shared.pool_at, dtype=torch.uint8, device="cuda")
-        rooms = [room for room in order.rooms if room.device == "cuda"]
-        parts = [whole[room.offset or 0 :][: room.reach] for room in rooms]
+        ready = tuple(_filled(whole, room) for room in order.rooms)
+        parts = [_bytes_of(whole, room) for room in _on_device(order.rooms)]
         parts = parts or [torch.empty(1, dtype=torch.uint8, device="cuda")]
-        ready = tuple(
-            typed_view(whole, room) if room.device == "cuda" else _on_host(room)
-            for room in order.rooms
-        )
-
-        used = max((each.reach + (each.offset or 0) for each in _inputs(order)), default=0)
+        inputs = _on_device(() if order.value is None else tensors(order.value))
+        used = max((each.reach + (each.offset or 0) for each in inputs), default=0)
         read = self.local[: used & ~3].view(torch.int32) if used > 3 else parts[0]
 
         def fill(_: object) -> Any:  # noqa: ANN401 - as the task's output is
@@ -155,13 +151,20 @@ def _fits(tensor: torch.Tensor, room: TensorNode) -> bool:
     return same and plain and room.device == tensor.device.type == "cuda"
 
 
-def _inputs(order: Order) -> list[TensorNode]:
-    found = () if order.value is None else tensors(order.value)
-    return [node for node in found if node.device == "cuda"]
+def _on_device(nodes: tuple[TensorNode, ...]) -> list[TensorNode]:
+    return [node for node in nodes if node.device == "cuda"]
 
 
-def _on_host(node: TensorNode) -> torch.Tensor:
-    return torch.zeros(node.shape, dtype=DTYPES[node.dtype])
+def _filled(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
+    """An output's tensor in its room; one on the host is zeros."""
+    if room.device == "cuda":
+        return typed_view(whole, room)
+    return torch.zeros(room.shape, dtype=DTYPES[room.dtype])
+
+
+def _bytes_of(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
+    begin = room.offset or 0
+    return whole[begin : begin + room.reach]
 
 
 def _nothing(_: object) -> None:

@@ -27,6 +27,7 @@ from runners.harness.session import Session
 from runners.harness.values import (
     DTYPES,
     Node,
+    ScalarNode,
     TensorNode,
     UndescribableError,
     describe,
@@ -64,25 +65,28 @@ class DeviceSeat(Seat):
         plan = self._plan(value)
         if plan.device_size > self.buffers.output_at:
             raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
-        trusted = operation is Operation.TOUCH
-        if expected is None and not trusted:
+        if operation is Operation.TOUCH:
+            return self._cross(self._order(operation, plan, expected, ahead=True), value, deadline)
+        if expected is None:
             expected = self._discover(plan, value, deadline)
-        self.room = expected and self._room(expected)
-        # A kernel may need what of its input lies on the host; who stands in for one does not.
-        held_up = not trusted and self.ahead and _partly_hosted(plan.node)
-        order = Order(
-            operation=operation,
-            value=plan.node,
-            rooms=tensors(self.room) if self.room else (),
-            ahead=trusted or (self.ahead and not held_up),
-        )
-        exchange = self._cross(order, plan.node, value, deadline)
-        if not trusted:
-            self.buffers.refuse_hoard()
+        # A kernel may need what of its input lies on the host, so that it cannot be queued ahead.
+        held_up = self.ahead and _partly_hosted(plan.node)
+        order = self._order(operation, plan, expected, ahead=self.ahead and not held_up)
+        exchange = self._cross(order, value, deadline)
+        self.buffers.refuse_hoard()
         return replace(exchange, late=exchange.late or held_up)
 
-    def _cross(self, order: Order, node: Node, value: object, deadline: Deadline) -> Exchange:
+    def _order(
+        self, operation: Operation, plan: Plan, expected: Node | None, *, ahead: bool
+    ) -> Order:
+        """An order whose output has its room; from now on that is where it is looked for."""
+        self.room = None if expected is None else self._room(expected)
+        rooms = () if self.room is None else tensors(self.room)
+        return Order(operation=operation, value=plan.node, rooms=rooms, ahead=ahead)
+
+    def _cross(self, order: Order, value: object, deadline: Deadline) -> Exchange:
         """One order through the gate; its output is where the candidate says first, if it does."""
+        node = order.value or ScalarNode()
         self._stage(node, value)
         told: list[Reply] = []
 
@@ -176,9 +180,8 @@ class DeviceSeat(Seat):
 
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Without a reference output, one untimed call tells the structure of this one."""
-        self.room = None
-        order = Order(operation=Operation.RUN, value=plan.node)
-        exchange = self._cross(order, plan.node, value, deadline)
+        order = self._order(Operation.RUN, plan, None, ahead=False)
+        exchange = self._cross(order, value, deadline)
         if exchange.reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
         try:

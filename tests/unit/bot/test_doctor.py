@@ -1,9 +1,14 @@
+import importlib.util
+from pathlib import Path
+
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.doctor import away, examine_discord, offered
+from bot.doctor import away, examine, examine_discord, offered
 from bot.frontends.discord.door import DoorSettings
 from bot.frontends.discord.permissions import wanted
+from bot.settings import Settings
 from runners.contract.evaluation import Isolation
 from runners.contract.runner import RunnerError
 from tests.doubles.factories import make_capabilities
@@ -97,3 +102,16 @@ def test_a_runner_that_is_away_says_itself_what_to_do_or_where_to_look() -> None
     assert (told.detail, told.remedy) == ("Modal: no such app", "run `podium modal deploy`")
     assert "PODIUM_RUNNERS" in away(RunnerError("no slot was free; nobody knows why")).remedy
     assert not told.found
+
+
+@pytest.mark.parametrize(
+    ("runners", "optional"),
+    [(("local",), False), (("fake", "local_process:CPU=1"), False), (("fake",), True), ((), True)],
+)
+async def test_torch_is_needed_where_this_machine_judges(
+    runners: tuple[str, ...], *, optional: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = await examine(Settings(data_dir=tmp_path, runners=runners))
+    (torch,) = (each for each in found if each.name == "torch")
+    assert (torch.found, torch.optional) == (False, optional)

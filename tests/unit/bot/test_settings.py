@@ -51,6 +51,11 @@ def test_a_runner_may_be_given_its_slots(monkeypatch: pytest.MonkeyPatch) -> Non
     assert settings.lease_s == 2.5
 
 
+def test_no_runner_may_be_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODIUM_RUNNERS", " none ")
+    assert read_settings().runner_choices == ()
+
+
 def test_an_empty_database_url_means_the_embedded_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "")
     assert read_settings().database_url is None
@@ -61,6 +66,8 @@ def test_an_empty_database_url_means_the_embedded_database(monkeypatch: pytest.M
     [
         ("PODIUM_REQUIRE_SANDBOX", "maybe"),
         ("PODIUM_RUNNERS", " , "),
+        ("PODIUM_RUNNERS", ""),
+        ("PODIUM_RUNNERS", "none:H100"),
         ("PODIUM_RUNNERS", "fake:H100"),
         ("PODIUM_RUNNERS", "fake:H100=0"),
         ("PODIUM_LEASE_S", "0"),

@@ -31,6 +31,7 @@ from bot.reports.task_check import task_report
 from bot.services.check_task import check_on
 from bot.services.publish import PublishRequest
 from bot.services.release import Draft, Released, Releasing
+from runners.contract.evaluation import CPU
 
 Places = Annotated[
     list[Path],
@@ -71,7 +72,8 @@ async def _check(
     line: CommandLine, listed: Sequence[Listed], gpu: str | None
 ) -> tuple[TaskReport, ...]:
     async with line.installation.runners() as runners:
-        usual = next(iter((await runners[0].capabilities()).gpus))
+        offers = [await runner.capabilities() for runner in runners]
+        usual = next((name for offer in offers for name in offer.gpus), CPU)
         reports: list[TaskReport] = []
         for each in listed:
             gpus = (gpu,) if gpu else each.gpus or (usual,)

@@ -94,3 +94,12 @@ async def test_a_state_of_the_task_is_run_once(place: Place) -> None:
     await release(place, draft(place, "double", "CPU"))
     (again,) = await release(place, draft(place, "double", "CPU"))
     assert (again.published.change, again.reports) == (Change.UNCHANGED, ())
+
+
+async def test_without_a_runner_nothing_is_published_that_nobody_vouches_for(place: Place) -> None:
+    before = await boards(place)
+    releasing = Releasing(place.store, place.clock, (), lambda words: None)
+    with pytest.raises(UserError, match="double: no runner is here") as told:
+        await releasing.release([draft(place, "double", "H100")], unchecked=False)
+    assert told.value.code == "no-runner"
+    assert await boards(place) == before

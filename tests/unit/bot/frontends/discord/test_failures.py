@@ -1,3 +1,5 @@
+from unittest.mock import Mock
+
 import aiohttp
 import discord
 import pytest
@@ -8,14 +10,9 @@ from bot.frontends.discord.failures import GaveWayError, gives_way, is_passing, 
 from runners.contract.runner import RunnerError
 
 
-class Response:
-    def __init__(self, status: int) -> None:
-        self.status = status
-        self.reason = "because"
-
-
 def refusal(status: int, code: int = 0) -> discord.HTTPException:
-    return discord.HTTPException(Response(status), {"code": code, "message": "no"})
+    response = Mock(status=status, reason="because")
+    return discord.HTTPException(response, {"code": code, "message": "no"})
 
 
 @pytest.mark.parametrize(
