@@ -44,6 +44,15 @@ def offered(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Require
         yield _sandbox(offer, strict=strict)
 
 
+def away(error: Exception) -> Requirement:
+    """A runner that cannot serve; some errors say themselves what to do."""
+    detail, mark, command = str(error).rpartition("; run ")
+    if mark:
+        return Requirement("runner", found=False, detail=detail, remedy=f"run {command}")
+    remedy = "read the message; PODIUM_RUNNERS names the runners"
+    return Requirement("runner", found=False, detail=str(error), remedy=remedy)
+
+
 async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...]:
     """The token and what the bot may do in each guild; without a token there is no such door."""
     if door is None:

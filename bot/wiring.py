@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot import doctor
+from bot import doctor, places
 from bot.domain.archive import read_zip
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
@@ -22,7 +22,7 @@ from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.notify import notify
 from bot.services.recover import recover
 from bot.services.time_references import time_references
-from bot.settings import RunnerChoice, Settings
+from bot.settings import Settings
 from bot.store import folders
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
@@ -31,15 +31,12 @@ from bot.store.failures import where
 from bot.store.locks import is_served, judging, judging_in_turn, serving
 from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store
-from runners import backends, plugins
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.runner import Runner, RunnerError
 
 if TYPE_CHECKING:
     from bot.frontends.discord.door import DoorSettings
 
-_LOCAL = "local_process"
-_SHORT_NAMES = {"local": _LOCAL}
 _MAX_ZIP = 64 << 20
 
 
@@ -113,7 +110,7 @@ class Installation:
         async with AsyncExitStack() as stack:
             opened: dict[str, Runner] = {}
             for choice in self.settings.runner_choices:
-                runner = _create_runner(choice, self.settings)
+                runner = places.create_runner(choice, self.settings)
                 stack.push_async_callback(runner.aclose)
                 if runner.name in opened:
                     raise SetupError(
@@ -145,7 +142,12 @@ class Installation:
         stop = asyncio.Event()
         lease_s = self.settings.lease_s
         sixth_s = lease_s / 6
-        config = DispatchConfig(rounds=rounds, lease=timedelta(seconds=lease_s), beat_s=sixth_s)
+        config = DispatchConfig(
+            rounds=rounds,
+            lease=timedelta(seconds=lease_s),
+            beat_s=sixth_s,
+            grace_s=places.grace_s(runners),
+        )
         dispatcher = Dispatcher(podium.store, runners, podium.clock, config)
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
@@ -242,9 +244,12 @@ class Installation:
             async with self.runners() as runners:
                 offers = [await runner.capabilities() for runner in runners]
         except (RunnerError, SetupError, UserError) as error:
-            remedy = "read the message; PODIUM_RUNNERS names the runners"
-            return (Requirement("runner", found=False, detail=str(error), remedy=remedy),)
+            return (doctor.away(error),)
         return tuple(doctor.offered(offers, strict=self.settings.strict_sandbox))
+
+    async def deploy_to_modal(self) -> str:
+        """Put the app of the runner `modal` where it runs; gives its page there."""
+        return await places.deploy_to_modal()
 
     async def discord_invite(self, application: int | None) -> str:
         """The link that lets the bot of an application into a guild; the token's without one."""
@@ -286,15 +291,3 @@ async def _ask(runners: Sequence[Runner]) -> None:
 
 def _say_that_others_remain() -> None:
     sys.stderr.write("done; the database stays open for the other commands that use it\n")
-
-
-def _create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
-    module_name = _SHORT_NAMES.get(choice.name, choice.name)
-    try:
-        module = plugins.load(backends, module_name)
-    except LookupError as error:
-        raise UserError("unknown-runner", f"PODIUM_RUNNERS: {error}") from error
-    walls = {"strict": settings.strict_sandbox, "hidden": [settings.data_dir]}
-    options = walls if module_name == _LOCAL else {}
-    runner: Runner = module.create(slots=choice.slots or None, **options)
-    return runner

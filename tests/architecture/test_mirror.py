@@ -27,6 +27,7 @@ COVERED_ELSEWHERE = {
     "bot/store/migrate.py": "tests/migrations/test_migrate.py",
     "bot/store/postgres": "tests/conformance/test_store.py",
     "runners/backends/local_process": "tests/unit/runners/backends/local_process",
+    "runners/backends/modal_app": "tests/unit/runners/backends/modal_app",
     "runners/harness/cuda": "tests/gpu",
 }
 """Module or folder to the tests which run it whole, where a unit test would only repeat them."""

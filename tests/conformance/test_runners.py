@@ -1,19 +1,24 @@
-"""What every runner promises, held against the fake one and the one of this machine."""
+"""What every runner promises, held against each of them; Modal's runs on a local Modal."""
 
 import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import psutil
 import pytest
 
-from runners.backends import fake, local_process
+from runners.backends import fake, local_process, modal_app
 from runners.contract.evaluation import CPU, Progress
 from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
 from runners.contract.verdict import Verdict
 from tests.doubles.evaluating import ENDLESS, RIGHT, WRONG, make_request
+from tests.doubles.modal.server import LocalModal
+from tests.doubles.modal.visible import local_modal
+
+pytestmark = pytest.mark.timeout(300)  # at Modal every call begins a container
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,8 @@ class Place:
     runner: Runner
     source_that_is_lost: str
     lose_machine: Callable[[], Awaitable[None]]
+    ending_s: float = 0.0
+    """How long what was stopped may take to end, where that is another's doing."""
 
 
 async def _nothing() -> None:
@@ -38,14 +45,36 @@ async def _kill_harness() -> None:
     os.kill(_harnesses()[0].pid, signal.SIGKILL)
 
 
-@pytest.fixture(params=["fake", "local_process"])
+@asynccontextmanager
+async def _fake() -> AsyncIterator[Place]:
+    yield Place(fake.create(), RIGHT + "# fake: lost\n", _nothing)
+
+
+@asynccontextmanager
+async def _local_process() -> AsyncIterator[Place]:
+    yield Place(local_process.create(slots={CPU: 1}), ENDLESS, _kill_harness)
+
+
+@asynccontextmanager
+async def _modal_app() -> AsyncIterator[Place]:
+    async with local_modal() as server:
+        await modal_app.deploy()
+        runner = modal_app.create(slots={CPU: 1})
+        yield Place(runner, ENDLESS, lambda: _lose_container(server), ending_s=5.0)
+
+
+async def _lose_container(server: LocalModal) -> None:
+    async with asyncio.timeout(60):
+        while not _harnesses():  # noqa: ASYNC110 - a process has no event of its own
+            await asyncio.sleep(0.05)
+    server.lose_machine()
+
+
+@pytest.fixture(params=[_fake, _local_process, _modal_app])
 async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
-    if request.param == "fake":
-        made = Place(fake.create(), RIGHT + "# fake: lost\n", _nothing)
-    else:
-        made = Place(local_process.create(slots={CPU: 1}), ENDLESS, _kill_harness)
-    yield made
-    await made.runner.aclose()
+    async with request.param() as made:
+        yield made
+        await made.runner.aclose()
 
 
 def ignore(_: Progress) -> None:
@@ -147,6 +176,6 @@ async def test_closing_ends_every_call_and_process(place: Place) -> None:
     await place.runner.aclose()
     with pytest.raises(RunnerError):
         await waiting
-    assert not any(each.is_running() for each in harnesses)
+    assert psutil.wait_procs(harnesses, timeout=place.ending_s)[1] == []
     with pytest.raises(RunnerError):
         await place.runner.start(make_request())

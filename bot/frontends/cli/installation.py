@@ -107,6 +107,13 @@ class Installation(Protocol):
         """The link that lets the bot of an application into a guild; the token's without one."""
         ...
 
+    async def deploy_to_modal(self) -> str:
+        """Put the app of the runner `modal` at Modal; gives its page there.
+
+        RunnerError when Modal refuses, SetupError without its client.
+        """
+        ...
+
     async def requirements(self) -> tuple[Requirement, ...]:
         """What is here and what is missing."""
         ...

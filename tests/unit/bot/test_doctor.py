@@ -5,11 +5,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.doctor import examine, examine_discord, offered
+from bot.doctor import away, examine, examine_discord, offered
 from bot.frontends.discord.door import DoorSettings
 from bot.frontends.discord.permissions import wanted
 from bot.settings import Settings
 from runners.contract.evaluation import Isolation
+from runners.contract.runner import RunnerError
 from tests.doubles.factories import make_capabilities
 
 
@@ -94,6 +95,13 @@ def test_a_missing_layer_matters_where_it_is_demanded() -> None:
         assert gpu.name == "GPU"
         assert sandbox.optional is not strict
         assert "no namespaces" in sandbox.detail
+
+
+def test_a_runner_that_is_away_says_itself_what_to_do_or_where_to_look() -> None:
+    told = away(RunnerError("Modal: no such app; run `podium modal deploy`"))
+    assert (told.detail, told.remedy) == ("Modal: no such app", "run `podium modal deploy`")
+    assert "PODIUM_RUNNERS" in away(RunnerError("no slot was free; nobody knows why")).remedy
+    assert not told.found
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,33 @@
+"""Runs the harness on Modal's GPUs: each evaluation in a container of its own.
+
+Modal's client is imported where it is needed: it is an extra, and a container has no use for it.
+"""
+
+from collections.abc import Mapping
+
+from runners.contract.evaluation import CPU
+from runners.contract.runner import Runner, RunnerError
+
+
+def create(*, slots: Mapping[str, int] | None = None, version: str | None = None) -> Runner:
+    """A runner over the app that `deploy` put there; RunnerError for a GPU type unknown to Modal.
+
+    `slots` says how many evaluations may run at once by GPU type, one on the CPU where nothing is
+    said, since every one costs money. `version` is the harness version that the app must have.
+    """
+    from runners.backends.modal_app.gpus import GPU_TYPES  # noqa: PLC0415 - see the top
+    from runners.backends.modal_app.runner import ModalRunner  # noqa: PLC0415 - see the top
+
+    wanted = slots or {CPU: 1}
+    unknown = sorted(wanted.keys() - GPU_TYPES.keys() - {CPU})
+    if unknown:
+        offered = ", ".join(GPU_TYPES)
+        raise RunnerError(f"Modal has no GPU type {', '.join(unknown)}; it has {offered}")
+    return ModalRunner(wanted, version)
+
+
+async def deploy() -> str:
+    """Build the image and deploy the app; gives its page at Modal."""
+    from runners.backends.modal_app.recipe import deploy as deploy_app  # noqa: PLC0415 - see the top
+
+    return await deploy_app()

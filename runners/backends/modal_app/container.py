@@ -1,0 +1,139 @@
+"""What runs at Modal: one order in, the harness once, one answer out."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Self
+
+from pydantic import ValidationError
+
+from runners.backends.modal_app.gpus import READY_S
+from runners.backends.modal_app.wire import ANSWER_MAX, Answer, Line, Order
+
+_ROOT = Path(__file__).resolve().parents[3]
+_SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
+_WORDS = 2000
+_BEGUN_AT = time.time()
+
+
+def evaluate(order: str) -> str:
+    """An `Order` in, an `Answer` out, both as JSON; raises nothing that the harness may cause."""
+    began = time.time()
+    asked = Order.model_validate_json(order)
+    with tempfile.TemporaryFile() as said, _Harness(asked.gpus, said) as harness:
+        try:
+            answer = _converse(harness, asked)
+        except (OSError, ValidationError, _HarnessError) as error:
+            answer = {"error": f"{error}: {harness.last_words()}"[: 2 * _WORDS]}
+    return Answer.model_validate(
+        {
+            **answer,
+            "cold": asked.asked_at < _BEGUN_AT,
+            "waited_s": max(0.0, began - asked.asked_at),
+            "ready_s": harness.ready_s,
+            "used_s": time.time() - began,
+        }
+    ).model_dump_json()
+
+
+class _HarnessError(Exception):
+    """The harness ended, hung, or said what it must not."""
+
+
+def _converse(harness: "_Harness", order: Order) -> dict[str, object]:
+    ready = harness.ready(READY_S)
+    if order.request is None:
+        return {"ready": ready.ready}
+    last = harness.ask(order.request.model_dump_json().encode(), order.limit_s)
+    if last.evaluation is None:
+        return {"error": last.error or "the harness gave no evaluation"}
+    return {"ready": ready.ready, "evaluation": last.evaluation}
+
+
+class _Harness:
+    """A harness process that is asked once; everything of it ends on leaving."""
+
+    def __init__(self, gpus: int, said: IO[bytes]) -> None:
+        self._gpus = gpus
+        self._said = said
+        self.ready_s = 0.0
+
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
+        indexed = ["--gpu-index", "0"] if self._gpus else []
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "runners.harness", "--serve", *indexed],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            env=_environment(self._gpus),
+            cwd=_ROOT,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()  # the death of its supervisor ends everything beneath it
+        self._process.communicate()
+
+    def ready(self, limit_s: float) -> Line:
+        """Its first line, in which it says what it offers."""
+        line = self._within(limit_s, self._line)
+        self.ready_s = time.monotonic() - self._began
+        return line
+
+    def ask(self, request: bytes, limit_s: float) -> Line:
+        """Its answer to a request: the first line that tells no progress."""
+        return self._within(limit_s, lambda: self._answer(request))
+
+    def _answer(self, request: bytes) -> Line:
+        stdin = self._process.stdin
+        if stdin is None:
+            raise _HarnessError("the harness has no input")
+        stdin.write(request + b"\n")
+        stdin.flush()
+        line = self._line()
+        while line.progress is not None:
+            line = self._line()
+        return line
+
+    def _line(self) -> Line:
+        stdout = self._process.stdout
+        text = stdout.readline(ANSWER_MAX) if stdout else b""
+        if not text.endswith(b"\n"):
+            raise _HarnessError("the harness ended before it answered")
+        return Line.model_validate_json(text)
+
+    def _within(self, limit_s: float, talk: Callable[[], Line]) -> Line:
+        """Let it talk, and kill it when it takes longer than so many seconds."""
+        late = threading.Timer(limit_s, self._process.kill)
+        late.start()
+        try:
+            return talk()
+        except (_HarnessError, BrokenPipeError) as error:
+            if late.is_alive():
+                raise
+            raise _HarnessError(f"the harness gave no answer within {limit_s:.0f} s") from error
+        finally:
+            late.cancel()
+
+    def last_words(self) -> str:
+        """The end of what it wrote to standard error."""
+        end = self._said.seek(0, os.SEEK_END)
+        self._said.seek(max(0, end - _WORDS))
+        return self._said.read().decode(errors="replace").strip() or "it said nothing"
+
+
+def _environment(gpus: int) -> dict[str, str]:
+    """The whole environment of a harness: nothing of the container's is passed on."""
+    return {
+        "PATH": _SEARCH_PATH,
+        "LANG": "C.UTF-8",
+        "HOME": tempfile.gettempdir(),
+        "CUDA_HOME": "/usr/local/cuda",
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus))),
+    }

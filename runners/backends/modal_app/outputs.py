@@ -1,0 +1,92 @@
+"""The output of a call, read without unpickling anything.
+
+Modal's own `FunctionCall.get` unpickles whatever a container sends back, and a container is where
+submitted code runs. So the raw output is fetched, which needs two names that Modal keeps private;
+the version is pinned, and the conformance suite would notice a change.
+"""
+
+import time
+from typing import Any
+
+import aiohttp
+import cbor2
+from modal import Client
+from modal._grpc_client import Retry  # type: ignore[attr-defined]  # private, see above
+from modal._utils.async_utils import synchronizer
+from modal_proto import api_pb2
+
+from runners.backends.modal_app.wire import ANSWER_MAX
+from runners.contract.runner import RunnerError, RunnerLostError, UnknownCallError
+
+_Status = api_pb2.GenericResult
+_POLL_S = 50.0
+"""How long one question may wait at Modal."""
+_GRACE_S = 20.0
+
+
+async def output(client: Client, call: str) -> str | None:
+    """What a call gave; None when it has not ended within a minute.
+
+    UnknownCallError for one that was cancelled or forgotten, RunnerLostError for one whose
+    container ended under it, RunnerError where it took too long or could not begin.
+    """
+    response, data = await _fetched.aio(client, call)
+    if response.outputs:
+        return _judged(response.outputs[0], data)
+    if response.num_unfinished_inputs == 0:
+        raise UnknownCallError(f"Modal has forgotten call {call}")
+    return None
+
+
+@synchronizer.create_blocking
+async def _fetched(client: Any, call: str) -> tuple[Any, bytes]:  # noqa: ANN401 - Modal's inner client
+    """The answer to one question, in Modal's own event loop; and what it points to, fetched."""
+    stub = client._stub  # noqa: SLF001 - see the top
+    request = api_pb2.FunctionGetOutputsRequest(
+        function_call_id=call,
+        timeout=_POLL_S,
+        last_entry_id="0-0",
+        requested_at=time.time(),
+        start_idx=0,
+        end_idx=0,
+    )
+    patience = Retry(attempt_timeout=_POLL_S + _GRACE_S)
+    response = await stub.FunctionGetOutputs(request, retry=patience)
+    if not response.outputs:
+        return response, b""
+    result = response.outputs[0].result
+    if result.WhichOneof("data_oneof") != "data_blob_id":
+        return response, result.data
+    blob = await stub.BlobGet(api_pb2.BlobGetRequest(blob_id=result.data_blob_id))
+    async with aiohttp.ClientSession() as session, session.get(blob.download_url) as found:
+        return response, await found.content.read(ANSWER_MAX + 1)
+
+
+def _judged(item: api_pb2.FunctionGetOutputsItem, data: bytes) -> str:
+    result = item.result
+    words = result.exception.strip() or "no reason was given"
+    match result.status:
+        case _Status.GENERIC_STATUS_SUCCESS:
+            return _decoded(item.data_format, data)
+        case _Status.GENERIC_STATUS_TERMINATED:
+            raise UnknownCallError(f"the call was cancelled at Modal: {words}")
+        case _Status.GENERIC_STATUS_TIMEOUT:
+            raise RunnerError(f"the container was over its time limit: {words}")
+        case _Status.GENERIC_STATUS_INIT_FAILURE:
+            raise RunnerError(f"no container could begin: {words}")
+        case _:
+            raise RunnerLostError(f"the container was lost: {words}")
+
+
+def _decoded(data_format: int, data: bytes) -> str:
+    if data_format != api_pb2.DATA_FORMAT_CBOR:
+        raise RunnerError("the container answered in a form that is not taken")
+    if len(data) > ANSWER_MAX:
+        raise RunnerError(f"the container answered more than {ANSWER_MAX} bytes")
+    try:
+        text = cbor2.loads(data)
+    except (cbor2.CBORDecodeError, ValueError, TypeError) as error:
+        raise RunnerError("the container answered what cannot be read") from error
+    if not isinstance(text, str):
+        raise RunnerError("the container answered something else than text")
+    return text

@@ -1,0 +1,184 @@
+"""The runner over Modal: start is a spawn, wait reads its output, and both outlive this process."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+import modal
+from pydantic import ValidationError
+
+from runners.backends.modal_app.faults import AWAY, DEPLOY, translated
+from runners.backends.modal_app.gpus import (
+    GPU_TYPES,
+    GRACE_S,
+    container_timeout_s,
+    modal_gpu,
+)
+from runners.backends.modal_app.outputs import output
+from runners.backends.modal_app.recipe import APP, FUNCTION
+from runners.backends.modal_app.wire import Answer, Order
+from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
+from runners.contract.runner import (
+    CallId,
+    Capabilities,
+    ProgressSink,
+    RunnerError,
+    RunnerLostError,
+    UnknownCallError,
+)
+from runners.contract.verdict import Stage
+
+NAME = "modal_app"
+RANKS_ON_CPU = 8
+"""The most ranks that a task of several GPUs may have where they are processes on the CPU."""
+_AWAY_S = 300.0
+"""For how long Modal may be out of reach before its calls count as lost."""
+_AGAIN_S = 1.0
+
+
+class ModalRunner:
+    """Every call is a container of its own; Modal keeps the queue and what came of it."""
+
+    name = NAME
+
+    def __init__(self, slots: Mapping[str, int], version: str | None) -> None:
+        self._slots = dict(slots)
+        self._version = version
+        self._open: set[CallId] = set()
+        self._asking: asyncio.Task[Capabilities] | None = None
+        self._closed = False
+
+    async def capabilities(self) -> Capabilities:
+        """What a container at Modal said that it offers, with the slots that were asked for.
+
+        A container is asked once in this runner's life; who is impatient may ask again.
+        """
+        if self._asking is None or (self._asking.done() and _failed(self._asking)):
+            self._asking = asyncio.create_task(self._asked())
+        offered = await asyncio.shield(self._asking)
+        at_once = {kind: GPU_TYPES[kind].at_once for kind in self._slots if kind != CPU}
+        at_once |= {CPU: RANKS_ON_CPU} if CPU in self._slots else {}
+        return offered.model_copy(update={"gpus": self._slots, "at_once": at_once})
+
+    async def _asked(self) -> Capabilities:
+        call = await self._spawned(CPU, Order(asked_at=time.time()))
+        answer = await self._answer(call)
+        if answer.ready is None:
+            raise RunnerError(answer.error or "the container did not say what it offers")
+        there = answer.ready.harness_version
+        if self._version not in {None, there}:
+            raise RunnerError(
+                f"the app at Modal has harness {there}, this is {self._version}; run `{DEPLOY}`"
+            )
+        return answer.ready
+
+    async def start(self, request: EvaluationRequest) -> CallId:
+        if request.gpu not in self._slots:
+            there = ", ".join(self._slots)
+            raise RunnerError(f"no slot of GPU type {request.gpu} at Modal; there are {there}")
+        order = Order(
+            request=request,
+            gpus=0 if request.gpu == CPU else request.task.world_size,
+            limit_s=request.task.limit_s(request.mode) + GRACE_S,
+            asked_at=time.time(),
+        )
+        return await self._spawned(request.gpu, order)
+
+    async def _spawned(self, kind: str, order: Order) -> CallId:
+        if self._closed:
+            raise RunnerError(f"runner {NAME} is closed")
+        gpu, limit = modal_gpu(kind, order.gpus), container_timeout_s(order.limit_s)
+        async with translated():
+            function = modal.Function.from_name(APP, FUNCTION, client=await _client())
+            chosen = function.with_options(
+                gpu=gpu, timeout=limit, max_containers=self._slots.get(kind, 1)
+            )
+            spawned = await chosen.spawn.aio(order.model_dump_json())
+        call = CallId(spawned.object_id)
+        self._open.add(call)
+        return call
+
+    async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
+        progress(Progress(stage=Stage.PREPARE, note="at Modal"))
+        self._open.add(call)
+        answer = await self._answer(call)
+        if answer.evaluation is None:
+            raise RunnerError(answer.error or "the container gave no evaluation")
+        spent = answer.evaluation.durations_s | _spent(answer)
+        return answer.evaluation.model_copy(update={"durations_s": spent})
+
+    async def _answer(self, call: CallId) -> Answer:
+        """What a call gave; while Modal is out of reach it is asked again for some minutes."""
+        reached = time.monotonic()
+        while not self._closed:
+            try:
+                async with translated():
+                    text = await output(await _client(), call)
+                reached = time.monotonic()
+            except RunnerError as error:
+                if not isinstance(error.__cause__, AWAY):
+                    self._open.discard(call)
+                    raise _known(error) from error.__cause__
+                if time.monotonic() - reached > _AWAY_S:
+                    raise RunnerLostError(str(error)) from error
+                await asyncio.sleep(_AGAIN_S)
+                continue
+            if text is not None:
+                self._open.discard(call)
+                return _read(text)
+        raise RunnerError(f"runner {NAME} is closed")
+
+    async def cancel(self, call: CallId) -> None:
+        try:
+            async with translated():
+                spawned = modal.FunctionCall.from_id(call, client=await _client())
+                await spawned.cancel.aio(terminate_containers=True)
+        except RunnerError as error:
+            if not isinstance(error.__cause__, modal.exception.NotFoundError):
+                raise
+        self._open.discard(call)
+
+    async def aclose(self) -> None:
+        """Cancel every call that this runner began or waited for, and close the connection."""
+        self._closed = True
+        asking = self._asking
+        if asking is not None:
+            asking.cancel()
+            await asyncio.wait({asking})
+        calls = tuple(self._open)
+        await asyncio.gather(*map(self.cancel, calls), return_exceptions=True)
+        if calls or asking is not None:
+            await _close_client()
+
+
+async def _client() -> modal.Client:
+    """The connection of this process to Modal, opened when there is none."""
+    return await modal.Client.from_env.aio()
+
+
+async def _close_client() -> None:
+    async with translated():
+        await (await _client()).close.aio()
+
+
+def _failed(task: asyncio.Task[Capabilities]) -> bool:
+    return task.cancelled() or task.exception() is not None
+
+
+def _known(error: RunnerError) -> RunnerError:
+    """The same error, unless it is that Modal does not know the call."""
+    unknown = modal.exception.NotFoundError, modal.exception.InvalidError
+    return UnknownCallError(str(error)) if isinstance(error.__cause__, unknown) else error
+
+
+def _read(text: str) -> Answer:
+    try:
+        return Answer.model_validate_json(text)
+    except ValidationError as error:
+        raise RunnerError(f"the container broke the contract: {error}") from error
+
+
+def _spent(answer: Answer) -> dict[str, float]:
+    """What an evaluation cost at Modal, in seconds, beside the steps of the harness."""
+    start = "modal_cold_start" if answer.cold else "modal_warm_start"
+    return {start: answer.waited_s, "modal_ready": answer.ready_s, "modal_used": answer.used_s}

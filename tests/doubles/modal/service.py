@@ -1,0 +1,53 @@
+"""Modal's RPCs as plain methods: a request in, an answer out; what is absent is refused."""
+
+import re
+from collections import Counter
+from typing import Any
+
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message_factory import GetMessageClass
+from grpclib import GRPCError, Status
+from grpclib.const import Cardinality, Handler
+from grpclib.server import Server, Stream
+from modal._utils.grpc_utils import custom_detail_codec
+from modal_proto import api_pb2
+
+_BEFORE_CAPITALS = re.compile(r"(?<!^)(?=[A-Z])")
+_CARDINALITIES = {tuple(each.value): each for each in Cardinality}
+
+
+class Service:
+    """Answers the RPC `FunctionGet` by its method `function_get`, and so on."""
+
+    def __init__(self) -> None:
+        self.called: Counter[str] = Counter()
+        self.missing: Counter[str] = Counter()
+
+    def __mapping__(self) -> dict[str, Handler]:
+        service = api_pb2.DESCRIPTOR.services_by_name["ModalClient"]
+        return {
+            f"/{service.full_name}/{each.name}": self._handler(each) for each in service.methods
+        }
+
+    def _handler(self, method: MethodDescriptor) -> Handler:
+        operation = getattr(self, _BEFORE_CAPITALS.sub("_", method.name).lower(), None)
+
+        async def handle(stream: Stream[Any, Any]) -> None:
+            request = await stream.recv_message()
+            self.called[method.name] += 1
+            if operation is None:
+                self.missing[method.name] += 1
+                raise GRPCError(Status.UNIMPLEMENTED, f"{method.name} is not simulated")
+            await stream.send_message(await operation(request))
+
+        kind = _CARDINALITIES[method.client_streaming, method.server_streaming]
+        asked, answered = method.input_type, method.output_type
+        return Handler(handle, kind, GetMessageClass(asked), GetMessageClass(answered))
+
+    def server(self) -> Server:
+        """A server of these RPCs that does not listen yet."""
+        return Server([self], status_details_codec=custom_detail_codec)
+
+    async def client_hello(self, _: Empty) -> api_pb2.ClientHelloResponse:
+        return api_pb2.ClientHelloResponse()

@@ -1,0 +1,62 @@
+import builtins
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.domain.errors import SetupError, UserError
+from bot.places import create_runner, deploy_to_modal, grace_s
+from bot.settings import RunnerChoice, Settings
+from runners.backends import fake
+from runners.contract.runner import RunnerError
+
+Import = Callable[..., object]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path)
+
+
+@pytest.fixture
+def without_modal(monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Import = builtins.__import__
+
+    def absent(name: str, *arguments: object, **options: object) -> object:
+        if name.startswith("runners.backends.modal_app."):
+            raise ModuleNotFoundError("No module named 'modal'", name="modal")
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+
+
+@pytest.mark.parametrize(
+    ("short", "name"),
+    [("local", "local_process"), ("fake", "fake"), ("modal", "modal_app"), ("modal_app",) * 2],
+)
+def test_a_runner_has_its_short_name_too(short: str, name: str, settings: Settings) -> None:
+    assert create_runner(RunnerChoice(short, {}), settings).name == name
+
+
+def test_an_unknown_runner_is_refused_with_those_there_are(settings: Settings) -> None:
+    with pytest.raises(UserError, match="local_process, modal_app"):
+        create_runner(RunnerChoice("nowhere", {}), settings)
+
+
+def test_a_gpu_type_that_modal_lacks_is_refused(settings: Settings) -> None:
+    with pytest.raises(RunnerError, match="H9000"):
+        create_runner(RunnerChoice("modal", {"H9000": 1}), settings)
+
+
+@pytest.mark.usefixtures("without_modal")
+async def test_a_missing_client_is_told_with_what_to_install(settings: Settings) -> None:
+    with pytest.raises(SetupError, match=r"pip install 'kernel-podium\[modal\]'"):
+        create_runner(RunnerChoice("modal", {}), settings)
+    with pytest.raises(SetupError, match=r"pip install 'kernel-podium\[modal\]'"):
+        await deploy_to_modal()
+
+
+def test_whoever_waits_for_modal_waits_longer(settings: Settings) -> None:
+    modal = create_runner(RunnerChoice("modal", {}), settings)
+    assert grace_s([fake.create()]) == 120
+    assert grace_s([fake.create(), modal]) == 1800
