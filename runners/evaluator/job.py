@@ -13,7 +13,7 @@ from runners.contract.task import Language, Mode, TaskDefinition, TaskFormat, Wo
 from runners.evaluator.config import EvaluatorConfig
 from runners.evaluator.failures import JobError
 
-SOURCE_MOST = 4 << 20
+SOURCE_MOST = 1 << 20
 """Characters of the longest source."""
 REFERENCE = "from reference import Model as ModelNew\n"
 """The submission that hands in the reference."""

@@ -1,9 +1,16 @@
 """What a trainer gets for one kernel, in the shape that KernelBench's environments read."""
 
 from dataclasses import dataclass
+from statistics import fmean, stdev
 from typing import Any, TypedDict
 
-from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
+from runners.contract.evaluation import (
+    CaseKind,
+    CaseResult,
+    CaseStatus,
+    Evaluation,
+    Measurement,
+)
 from runners.contract.verdict import Stage, Verdict
 from runners.evaluator.failures import ErrorKind
 from runners.evaluator.job import KernelJob
@@ -29,7 +36,8 @@ class KernelResult(TypedDict):
     tests_passed: int
     tests_total: int
     speedup: float | None
-    """The reference's time over the kernel's, by the same judge on the same GPU type."""
+    """The reference's time over the kernel's, by the same judge on the same GPU type; None also
+    where a time is too short for the judge to tell it from nothing."""
     runtime_ms: float | None
     baseline_runtime_ms: float | None
     cheated: bool
@@ -43,9 +51,9 @@ class KernelResult(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The reference's time in milliseconds, or why there is none."""
+    """The reference's time, or why there is none."""
 
-    runtime_ms: float | None = None
+    measured: Measurement | None = None
     error: str = ""
     kind: ErrorKind | None = None
 
@@ -73,20 +81,17 @@ def no_result(kernel_code: object, trials: int, kind: ErrorKind, error: Exceptio
 def result_of(job: KernelJob, evaluation: Evaluation, baseline: Baseline | None) -> KernelResult:
     """The result of an evaluation, with the reference's time beside it where one was asked for."""
     baseline = baseline or Baseline()
-    runtime = _runtime_ms(evaluation)
+    runtime = _measured(evaluation)
     built = not _unbuilt(evaluation)
-    speedup = None
-    if runtime is not None and baseline.runtime_ms is not None:
-        speedup = baseline.runtime_ms / runtime
     return KernelResult(
         format_ok=built or evaluation.verdict is not Verdict.INVALID_SUBMISSION,
         compiled=built,
         correctness=evaluation.verdict is Verdict.PASSED or evaluation.verdict in _HELD,
         tests_passed=_tests_passed(evaluation),
         tests_total=job.num_correct_trials,
-        speedup=speedup,
-        runtime_ms=runtime,
-        baseline_runtime_ms=baseline.runtime_ms,
+        speedup=_speedup(baseline.measured, runtime),
+        runtime_ms=_in_ms(runtime),
+        baseline_runtime_ms=_in_ms(baseline.measured),
         cheated=evaluation.verdict in _FORGED,
         error_message=_error_message(evaluation) or baseline.error or None,
         code_length=len(job.kernel_code),
@@ -96,9 +101,9 @@ def result_of(job: KernelJob, evaluation: Evaluation, baseline: Baseline | None)
 
 def baseline_of(evaluation: Evaluation) -> Baseline:
     """What the evaluation of the reference itself gives."""
-    runtime = _runtime_ms(evaluation)
-    if runtime is not None:
-        return Baseline(runtime)
+    measured = _measured(evaluation)
+    if measured is not None:
+        return Baseline(measured)
     words = f"the reference could not be timed: {_error_message(evaluation)}"
     return Baseline(None, words, ErrorKind.REFERENCE)
 
@@ -109,11 +114,53 @@ def _unbuilt(evaluation: Evaluation) -> bool:
     return evaluation.stage is Stage.BUILD and evaluation.verdict is not Verdict.PASSED
 
 
-def _runtime_ms(evaluation: Evaluation) -> float | None:
+def _measured(evaluation: Evaluation) -> Measurement | None:
     timed = [case.measurement for case in evaluation.cases if case.measurement is not None]
-    if evaluation.verdict is not Verdict.PASSED or not timed:
+    return timed[-1] if timed and evaluation.verdict is Verdict.PASSED else None
+
+
+def _in_ms(measured: Measurement | None) -> float | None:
+    return None if measured is None else measured.time_ns / 1e6
+
+
+def _speedup(baseline: Measurement | None, measured: Measurement | None) -> float | None:
+    """The ratio of two times that can be told from nothing; None where one of them cannot."""
+    if baseline is None or measured is None:
         return None
-    return timed[-1].time_ns / 1e6
+    if any(each.time_ns <= each.resolution_ns for each in (baseline, measured)):
+        return None
+    return baseline.time_ns / measured.time_ns
+
+
+def _least(measured: Measurement) -> float:
+    return measured.time_ns - _uncertain(measured)
+
+
+def _uncertain(measured: Measurement) -> float:
+    """By how much a time may be off, in ns: its interval, and what the judge cannot tell apart."""
+    return measured.half_width_ns + measured.resolution_ns
+
+
+def _statistics(measured: Measurement) -> dict[str, Any]:
+    """A time as KernelBench spells its statistics, and how sure it is."""
+    samples = [sample / 1e6 for each in measured.samples for sample in each]
+    return {
+        "mean": fmean(samples),
+        "std": stdev(samples) if len(samples) > 1 else 0.0,
+        "min": min(samples),
+        "max": max(samples),
+        "num_trials": len(samples),
+        "half_width": measured.half_width_ns / 1e6,
+        "resolution": measured.resolution_ns / 1e6,
+    }
+
+
+def _speedup_range(baseline: Measurement, measured: Measurement) -> list[float | None]:
+    """Between what the speed-up lies, as far as both times are sure; None for no upper end."""
+    fastest = _least(measured)
+    low = max(0.0, _least(baseline)) / (measured.time_ns + _uncertain(measured))
+    high = (baseline.time_ns + _uncertain(baseline)) / fastest if fastest > 0 else None
+    return [low, high]
 
 
 def _tests(evaluation: Evaluation) -> list[CaseResult]:
@@ -164,10 +211,20 @@ def _metadata(job: KernelJob, evaluation: Evaluation, baseline: Baseline) -> dic
             "modal_eval_s": evaluation.wall_s,
         },
     }
-    if baseline.error:
-        found["baseline_error"] = baseline.error
+    found |= _times(_measured(evaluation), baseline)
     if kind is ErrorKind.KERNEL:
         found[_key_of(evaluation)] = _error_message(evaluation)
+    return found
+
+
+def _times(measured: Measurement | None, baseline: Baseline) -> dict[str, Any]:
+    found: dict[str, Any] = {"baseline_error": baseline.error} if baseline.error else {}
+    if measured is not None:
+        found["runtime_stats"] = _statistics(measured)
+    if baseline.measured is not None:
+        found["ref_runtime_stats"] = _statistics(baseline.measured)
+    if measured is not None and baseline.measured is not None:
+        found["speedup_range"] = _speedup_range(baseline.measured, measured)
     return found
 
 

@@ -28,7 +28,8 @@ from tests.doubles.kernels import (
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 FORWARD = "return torch.relu(self.linear(x))"
-SLOWER = RIGHT.replace(FORWARD, f"[self.linear(x) for _ in range(400)]\n        {FORWARD}")
+LARGE = LINEAR.replace("randn(16, 32)", "randn(2048, 512)").replace("[32]", "[512]")
+SLOWER = RIGHT.replace(FORWARD, f"[self.linear(x) for _ in range(8)]\n        {FORWARD}")
 HOSTILE = {
     "remembers its first answer": RIGHT.replace(
         FORWARD, f"self.kept = self.kept if hasattr(self, 'kept') else ({FORWARD[7:]})\n"
@@ -118,7 +119,9 @@ async def test_a_broken_reference_is_not_the_kernels_fault(
 
 
 async def test_a_speed_up_is_what_the_clock_says(evaluator: KernelEvaluator) -> None:
-    timed: dict[str, Any] = {"measure_performance": True, "num_perf_trials": 20}
+    timed: dict[str, Any] = {
+        "measure_performance": True, "num_perf_trials": 30, "ref_code": LARGE,
+    }  # fmt: skip
     jobs = [make_job(each, **timed) for each in (RIGHT, SLOWER)]
     same, slower = await evaluator.evaluate_batch(jobs)
     assert same["baseline_runtime_ms"] == slower["baseline_runtime_ms"]
@@ -127,8 +130,7 @@ async def test_a_speed_up_is_what_the_clock_says(evaluator: KernelEvaluator) -> 
         assert baseline is not None
         assert runtime is not None
         assert found["speedup"] == pytest.approx(baseline / runtime)
-    assert (slower["speedup"] or 1) < 0.5
-    assert (same["speedup"] or 0) > 2 * (slower["speedup"] or 1)
+    assert slower["speedup"] < 0.5 < same["speedup"]  # type: ignore[operator]  # both were timed
 
 
 async def test_a_model_has_hundreds_of_weights(evaluator: KernelEvaluator) -> None:
@@ -153,3 +155,17 @@ async def test_a_cancellation_ends_the_judge_and_a_closed_evaluator_leaves_nothi
     await evaluator.aclose()
     left = [each for each in psutil.Process().children(recursive=True) if each.pid not in ours]
     assert not left
+
+
+async def test_a_judge_that_is_killed_costs_nobody_a_result() -> None:
+    async with KernelEvaluator(EvaluatorConfig(slots={CPU: 1}, timeout=60)) as evaluator:
+        before = {each.pid for each in psutil.Process().children()}
+        await judge(evaluator, WRONG)
+        jobs = [make_job(f"{RIGHT}# {n}", num_correct_trials=100) for n in range(3)]
+        batch = asyncio.create_task(evaluator.evaluate_batch(jobs))
+        await asyncio.sleep(0.3)
+        (harness,) = [e for e in psutil.Process().children() if e.pid not in before]
+        harness.kill()
+        found = await batch
+    assert [each["tests_passed"] for each in found] == [100] * 3
+    assert [each["metadata"]["error_kind"] for each in found] == [None] * 3

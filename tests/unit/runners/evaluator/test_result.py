@@ -1,6 +1,9 @@
+import json
+
 import pytest
 
 from runners.backends import fake
+from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.runner import Runner
 from runners.evaluator import EvaluatorConfig, KernelResult
 from runners.evaluator.calls import evaluation
@@ -20,6 +23,18 @@ def runner() -> Runner:
     return fake.create()
 
 
+def measured(time_ns: float, unsure_ns: float = 0.0) -> Measurement:
+    return Measurement(
+        time_ns=time_ns,
+        half_width_ns=unsure_ns / 2,
+        bound_ns=time_ns,
+        resolution_ns=unsure_ns / 2,
+        rounds=2,
+        samples=((time_ns, time_ns), (time_ns + 2, time_ns + 2)),
+        stop_reason=StopReason.ROUND_CAP,
+    )
+
+
 async def judged(runner: Runner, directive: str, baseline: Baseline | None = None) -> KernelResult:
     job = read_job(make_job(told(directive), measure_performance=True))
     request = kernel_request(EvaluatorConfig(), job, "CPU")
@@ -27,7 +42,7 @@ async def judged(runner: Runner, directive: str, baseline: Baseline | None = Non
 
 
 async def test_a_right_kernel_has_every_key_in_order_and_a_speed_up(runner: Runner) -> None:
-    found = await judged(runner, "time_us=20", Baseline(0.05))
+    found = await judged(runner, "time_us=20", Baseline(measured(50_000)))
     assert list(found) == KEYS
     assert found["speedup"] == pytest.approx(2.5)
     assert found["runtime_ms"] == pytest.approx(0.02)
@@ -56,7 +71,7 @@ async def test_a_right_kernel_has_every_key_in_order_and_a_speed_up(runner: Runn
 async def test_each_verdict_has_its_flags(
     runner: Runner, directive: str, flags: tuple[bool, ...], kind: str, key: str
 ) -> None:
-    found = await judged(runner, f"{directive} message=it_was_so", Baseline(1.0))
+    found = await judged(runner, f"{directive} message=it_was_so", Baseline(measured(1e6)))
     names = ("format_ok", "compiled", "correctness", "cheated")
     assert tuple(found[name] for name in names) == flags  # type: ignore[literal-required]
     assert found["metadata"]["error_kind"] == kind
@@ -64,6 +79,22 @@ async def test_each_verdict_has_its_flags(
     assert found["speedup"] is None
     assert found["runtime_ms"] is None
     assert "it was so" in (found["error_message"] or "")
+
+
+async def test_how_sure_a_speed_up_is_stands_beside_it(runner: Runner) -> None:
+    found = await judged(runner, "time_us=20", Baseline(measured(50_000, 10_000)))
+    low, high = found["metadata"]["speedup_range"]
+    assert (low, high) == (pytest.approx(40 / 20.22), pytest.approx(60 / 19.78))
+    assert found["metadata"]["runtime_stats"]["num_trials"] == 3 * 34
+    assert found["metadata"]["ref_runtime_stats"]["mean"] == pytest.approx(0.050001)
+    json.dumps(found, allow_nan=False)
+
+
+async def test_a_time_that_may_be_nothing_gives_no_speed_up(runner: Runner) -> None:
+    found = await judged(runner, "time_us=20", Baseline(measured(50_000, 100_000)))
+    assert found["speedup"] is None
+    assert found["metadata"]["speedup_range"][0] == 0
+    assert found["baseline_runtime_ms"] == 0.05
 
 
 async def test_what_was_right_before_the_fault_is_counted(runner: Runner) -> None:
@@ -83,7 +114,7 @@ async def test_a_reference_that_fails_has_no_time(runner: Runner) -> None:
     job = read_job(make_job(told("verdict=crashed message=oh"), measure_performance=True))
     request = kernel_request(EvaluatorConfig(), job, "CPU")
     found = baseline_of(await evaluation(runner, request, 1))
-    assert (found.runtime_ms, found.kind) == (None, ErrorKind.REFERENCE)
+    assert (found.measured, found.kind) == (None, ErrorKind.REFERENCE)
     assert found.error.endswith("could not be timed: oh")
 
 
