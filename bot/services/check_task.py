@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from bot.domain.degenerate import DEGENERATE, degenerate_source
+from bot.domain.degenerate import degenerate_answers, degenerate_source
 from bot.domain.requirements import missing, missing_for
 from bot.domain.solutions import Solution, solutions
 from bot.domain.task_bundle import TASK_FILE, TaskBundle
@@ -114,7 +114,7 @@ def _steps_with(bench: _Bench, right: Solution) -> Iterator[_Step]:
         name = f"{right.name}, every benchmark"
         yield _Step(name, partial(_check_benchmarks, bench, right))
     if task.lang is Language.PYTHON:
-        for answer in DEGENERATE:
+        for answer in degenerate_answers(task.format):
             name = f"an answer of {answer}"
             yield _Step(name, partial(_check_degenerate, bench, right, answer))
 

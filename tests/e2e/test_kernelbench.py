@@ -12,6 +12,19 @@ from tests.doubles.kernels import LINEAR, RENAMED
 from tests.e2e.command import BRIEF_S, Podium, fresh, json_refusal, refusal, served
 
 CONSTANT = LINEAR.replace("torch.relu(self.linear(x))", "self.linear(x) * 0")
+MEAN = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.mean() * 0.1
+
+def get_inputs():
+    return [torch.rand(4_000_000)]
+
+def get_init_inputs():
+    return []
+"""
 BOARD = "kb1-001-linear-relu"
 WITHIN_S = 60
 
@@ -60,6 +73,14 @@ def test_a_problem_becomes_a_board_whose_reference_is_timed(podium: Podium) -> N
         found = timed(podium)
     (entry,) = found["entries"]
     assert entry["vs_reference"] == found["reference"]["time_ns"] / entry["time_ns"]
+
+
+@pytest.mark.slow
+def test_a_mean_that_hardly_changes_is_found_out(podium: Podium) -> None:
+    podium("task", "import", "kernelbench", checkout(podium, p1_Mean=MEAN))
+    checked = podium("task", "check", "tasks/kernelbench")
+    assert checked.returncode == 1
+    assert "an answer of its first input passes every test" in " ".join(checked.stdout.split())
 
 
 @pytest.mark.slow
