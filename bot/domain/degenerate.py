@@ -1,7 +1,11 @@
 """Sources that answer without computing: a right kernel whose result is overwritten."""
 
+from runners.contract.task import TaskFormat
+
 DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
 """What an answer is filled with, as Python spells it; integers take -1 in place of NaN."""
+REPLAY = "its first input"
+"""The answer of a model that remembers its first one."""
 
 _WRAPPER = """
 
@@ -19,15 +23,58 @@ def _overwrite(value):
         return {{key: _overwrite(item) for key, item in value.items()}}
     return value
 
+"""
 
+_KERNELS = {
+    TaskFormat.KERNEL: """
 _computed = custom_kernel
 
 
 def custom_kernel(data):
     return _overwrite(_computed(data))
+""",
+    TaskFormat.KERNELBENCH: """
+_computed = ModelNew.forward
+
+
+def _forward(self, *inputs):
+    return _overwrite(_computed(self, *inputs))
+
+
+ModelNew.forward = _forward
+""",
+}
+
+
+_REPLAY = """
+
+_computed, _answers = ModelNew.forward, []
+
+
+def _forward(self, *inputs):
+    import copy
+
+    if not _answers:
+        _answers.append(_computed(self, *inputs))
+    return copy.deepcopy(_answers[0])
+
+
+ModelNew.forward = _forward
 """
 
 
-def degenerate_source(source: str, answer: str) -> str:
-    """A submission which calls `source`'s kernel and fills every tensor of its result."""
-    return source + _WRAPPER.format(number=DEGENERATE[answer])
+def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
+    """What no task of the format may take for right.
+
+    The inputs of a KernelBench problem differ in their numbers alone: a mean over millions of them,
+    as a loss is, may hardly change. Other tasks may have a single test.
+    """
+    replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
+    return (*DEGENERATE, *replay)
+
+
+def degenerate_source(source: str, answer: str, task_format: TaskFormat) -> str:
+    """A submission which calls `source`'s kernel and then gives another answer than its result."""
+    if answer == REPLAY:
+        return source + _REPLAY
+    return source + _WRAPPER.format(number=DEGENERATE[answer]) + _KERNELS[task_format]

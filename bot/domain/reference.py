@@ -19,6 +19,8 @@ from runners.contract.evaluation import CPU, Environment
 from runners.contract.task import Grader, Language, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 
+MODEL = "from reference import Model as ModelNew\n"
+"""The submission that hands in the reference of a KernelBench problem."""
 _USUAL = "ref_kernel"
 _MATCHER = "make_match_reference"
 """KernelBot's maker of checks: `check_implementation = make_match_reference(ref_kernel)`."""
@@ -52,6 +54,8 @@ class Reference:
 
 def reference_source(task: TaskDefinition) -> str | None:
     """The submission that hands in the task's reference; None for a task which names none."""
+    if task.format is TaskFormat.KERNELBENCH and task.grader is Grader.NATIVE:
+        return MODEL
     name = _reference_name(task)
     return None if name is None else f"from reference import {name} as custom_kernel\n"
 
@@ -93,8 +97,11 @@ def speed_up(reference: ScoreValue, value: ScoreValue) -> float:
 
 
 def _reference_name(task: TaskDefinition) -> str | None:
-    ours = task.lang is Language.PYTHON and task.format is TaskFormat.KERNEL
-    if not ours or task.grader is not Grader.NATIVE or REFERENCE not in task.files:
+    if (
+        task.lang is not Language.PYTHON
+        or task.grader is not Grader.NATIVE
+        or REFERENCE not in task.files
+    ):
         return None
     try:
         tree = parse_python(task.files[REFERENCE], REFERENCE)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bot.domain.solutions import Solution
 from bot.domain.task_bundle import TASK_FILE
 from bot.domain.task_report import Finding, Level
-from runners.contract.task import ArgValue, TaskDefinition, Workload
+from runners.contract.task import ArgValue, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Verdict
 
 
@@ -14,12 +14,17 @@ def lint(task: TaskDefinition, shipped: tuple[Solution, ...]) -> tuple[Finding, 
     remarks = (
         *_on_words(task),
         *_on_solutions(shipped),
-        *_on_repeats("tests", task.tests),
-        *_on_repeats("benchmarks", task.benchmarks),
-        *_on_small_benchmarks(task),
-        *_on_even_sizes(task),
+        *(_on_cases(task) if task.format is TaskFormat.KERNEL else ()),
     )
     return tuple(Finding(Level.WARNING, TASK_FILE, remark) for remark in remarks)
+
+
+def _on_cases(task: TaskDefinition) -> Iterator[str]:
+    """What their sizes tell; the cases of a KernelBench problem have none."""
+    yield from _on_repeats("tests", task.tests)
+    yield from _on_repeats("benchmarks", task.benchmarks)
+    yield from _on_small_benchmarks(task)
+    yield from _on_even_sizes(task)
 
 
 def _on_words(task: TaskDefinition) -> Iterator[str]:

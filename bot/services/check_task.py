@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from bot.domain.degenerate import DEGENERATE, degenerate_source
+from bot.domain.degenerate import degenerate_answers, degenerate_source
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
 from bot.domain.solutions import Solution, solutions
@@ -23,6 +23,11 @@ ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough to meet each timed benchmark with fresh inputs; the times are not wanted."""
 
 _MESSAGE_MAX = 400
+_TIGHTEN = {
+    TaskFormat.KERNEL: "tighten the tolerance of check_implementation, or add a test whose right "
+    "answer is not constant",
+    TaskFormat.KERNELBENCH: "the Model's answer is nearly constant, so nothing can be ranked by it",
+}
 
 Watch: TypeAlias = Callable[[CheckStep], None]
 
@@ -116,8 +121,8 @@ def _steps_with(bench: _Bench, right: Solution) -> Iterator[_Step]:
     if task.timed(Mode.RANKED) != task.benchmarks:
         name = f"{right.name}, every benchmark"
         yield _Step(name, partial(_check_benchmarks, bench, right))
-    if task.lang is Language.PYTHON and task.format is TaskFormat.KERNEL:
-        for answer in DEGENERATE:
+    if task.lang is Language.PYTHON:
+        for answer in degenerate_answers(task.format):
             name = f"an answer of {answer}"
             yield _Step(name, partial(_check_degenerate, bench, right, answer))
 
@@ -185,15 +190,12 @@ async def _check_benchmarks(bench: _Bench, solution: Solution, tell: ProgressSin
 async def _check_degenerate(
     bench: _Bench, solution: Solution, answer: str, tell: ProgressSink
 ) -> Finding:
-    source = degenerate_source(solution.source, answer)
+    source = degenerate_source(solution.source, answer, bench.task.format)
     evaluation = await _evaluate(bench, source, Mode.TEST, tell)
     if evaluation.verdict is Verdict.WRONG_ANSWER:
         return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is refused")
     if evaluation.verdict is Verdict.PASSED:
-        message = (
-            f"an answer of {answer} passes every test; tighten the tolerance of "
-            "check_implementation, or add a test whose right answer is not constant"
-        )
+        message = f"an answer of {answer} passes every test; {_TIGHTEN[bench.task.format]}"
         return Finding(Level.ERROR, TASK_FILE, message)
     return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {_spell(evaluation)}")
 

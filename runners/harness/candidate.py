@@ -112,7 +112,9 @@ class Candidate:
                 builds.unpack(self.builds, Path.home())
         language = plugins.load(languages, self.enlisted.language)
         try:
-            self.kernel = language.build(Path.home(), self.enlisted.submission_file)
+            self.kernel = language.build(
+                Path.home(), self.enlisted.submission_file, self.enlisted.format
+            )
         except language.InvalidSubmissionError as error:
             return Reply(status=Status.INVALID, message=str(error))
         return Reply(status=Status.DONE)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from runners.contract.evaluation import Limits
+from runners.contract.task import TaskFormat
 from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
 from runners.harness.values import Node, TensorNode
@@ -140,6 +141,7 @@ class Enlistment(Wire):
     threads: int
     language: str
     submission_file: str
+    format: TaskFormat = TaskFormat.KERNEL
     arena_size: int
     built: bool = False
     """Whether an earlier candidate has packed what it compiled."""

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -55,24 +55,38 @@ def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
 
 def planned(data: object) -> Plan:
     """How an input will lie in the arenas; Ruling when it is of a type that cannot travel."""
-    plan: Plan = _guarded("generate_input", lambda: lay_out(data))
+    plan: Plan = guarded("generate_input", lambda: lay_out(data))
     return plan
 
 
+class Reference(Protocol):
+    """What the judge asks of a task's own code, of whatever format; it raises a Ruling only."""
+
+    def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
+        """A fresh input, determined by the seed."""
+        ...
+
+    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - the task's type
+        """The shape of a right output, where the task tells."""
+        ...
+
+    def refusal(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
+        """Why an output is wrong, or None; `data` is the judge's private input, and may change."""
+        ...
+
+
 class TaskCode:
-    """A task's reference, imported from a folder that no candidate can see.
+    """The reference of a task of format `kernel`, from a folder that no candidate can see.
 
     Whatever it raises becomes the verdict `task_error`.
     """
 
-    def __init__(self, folder: Path, task: TaskDefinition) -> None:
-        self.task = task
-        sys.path.insert(0, str(folder))
-        module = _guarded("importing reference.py", lambda: _import(folder / "reference.py"))
-        self._generate = _function(module, "generate_input")
-        self._check = _function(module, "check_implementation")
+    def __init__(self, folder: Path) -> None:
+        module = reference_module(folder)
+        self._generate = reference_function(module, "generate_input")
+        self._check = reference_function(module, "check_implementation")
         self._reference = getattr(module, "ref_kernel", None)
-        parameters = _guarded("generate_input", lambda: inspect.signature(self._generate))
+        parameters = guarded("generate_input", lambda: inspect.signature(self._generate))
         self._takes_seed = "seed" in parameters.parameters
 
     def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
@@ -82,14 +96,14 @@ class TaskCode:
         args = dict(workload.args)
         if self._takes_seed:
             args["seed"] = seed
-        return _guarded("generate_input", lambda: self._generate(**args))
+        return guarded("generate_input", lambda: self._generate(**args))
 
     def expected(self, data: object) -> Node | None:
         """The shape of a right output, when the task has a `ref_kernel` that tells."""
         if self._reference is None:
             return None
         reference = self._reference
-        room: Node = _guarded("ref_kernel", lambda: room_for(reference(clone(data))))
+        room: Node = guarded("ref_kernel", lambda: room_for(reference(clone(data))))
         return room
 
     def refusal(self, data: object, output: object, expected: Node | None) -> str | None:
@@ -98,10 +112,9 @@ class TaskCode:
         Where nothing is known of a right output's structure, a check that raises on this one
         complains of it: only where the structure is right must the check itself be wrong.
         """
-        if expected is not None:
-            shape = difference(expected, lay_out(output).node)
-            if shape:
-                return shape
+        shape = shape_refusal(output, expected)
+        if shape:
+            return shape
 
         def check() -> str | None:
             try:
@@ -111,11 +124,24 @@ class TaskCode:
                     raise
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
-        found: str | None = _guarded("check_implementation", check)
+        found: str | None = guarded("check_implementation", check)
         return found
 
 
-def _guarded(step: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the call gives
+def shape_refusal(output: object, expected: Node | None) -> str | None:
+    """How an output differs from what is expected before any of its values is looked at."""
+    return None if expected is None else difference(expected, lay_out(output).node)
+
+
+def reference_module(folder: Path) -> ModuleType:
+    """The task's reference.py, imported, with the task's folder at hand."""
+    sys.path.insert(0, str(folder))
+    module: ModuleType = guarded("importing reference.py", lambda: _load(folder / "reference.py"))
+    return module
+
+
+def guarded(step: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the call gives
+    """What the call gives; whatever it raises becomes the verdict `task_error`."""
     try:
         return call()
     except Ruling:
@@ -126,7 +152,7 @@ def _guarded(step: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - as th
         raise Ruling(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error
 
 
-def _import(path: Path) -> ModuleType:
+def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("reference", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} cannot be imported")
@@ -136,7 +162,8 @@ def _import(path: Path) -> ModuleType:
     return module
 
 
-def _function(module: ModuleType, name: str) -> Callable[..., Any]:
+def reference_function(module: ModuleType, name: str) -> Callable[..., Any]:
+    """What the reference must define; Ruling when it does not."""
     found = getattr(module, name, None)
     if not callable(found):
         raise Ruling(Verdict.TASK_ERROR, f"the task's reference.py has no function `{name}`")

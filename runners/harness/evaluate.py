@@ -47,7 +47,7 @@ def evaluate(
             plugin(languages, request.task.lang.name.lower())
             session = Session(
                 request=request,
-                task_code=grader.task_code(folder, request.task),
+                task_code=grader.task_code(folder, request.task, on_gpu=on_gpu),
                 on_gpu=on_gpu,
                 template=template,
                 files_fd=files_fd,

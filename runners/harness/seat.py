@@ -148,6 +148,7 @@ def enlisted(
         threads=threads_of(session.request.limits),
         language=session.request.task.lang.name.lower(),
         submission_file=session.request.task.submission_file,
+        format=session.request.task.format,
         arena_size=arena.size,
         built=session.builds.packed,
         shared=shared,

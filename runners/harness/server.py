@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
 from runners.contract.runner import Capabilities
-from runners.contract.task import Grader, Language
+from runners.contract.task import Grader, Language, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.harness import graders, languages
 from runners.harness.cuda.warm import make_context, warm_up
@@ -52,6 +52,7 @@ def capabilities(isolation: Isolation) -> Capabilities:
         gpus={CPU: 1},
         languages=_languages(),
         graders=tuple(each for each in Grader if each.value in names(graders)),
+        formats=tuple(TaskFormat),
         libraries=importable(),
         isolation=isolation,
     )

@@ -10,7 +10,7 @@ from runners.contract.evaluation import EvaluationRequest, Isolation, Progress, 
 from runners.contract.verdict import Stage
 from runners.harness.builds import Builds
 from runners.harness.channel import Welcome
-from runners.harness.correctness import TaskCode
+from runners.harness.correctness import Reference
 from runners.harness.template import Template
 
 
@@ -19,7 +19,7 @@ class Session:
     """What every step of one evaluation shares."""
 
     request: EvaluationRequest
-    task_code: TaskCode | None
+    task_code: Reference | None
     template: Template
     files_fd: int
     builds: Builds
@@ -34,7 +34,7 @@ class Session:
     slowed: Counter[str] = field(default_factory=Counter)
 
     @property
-    def code(self) -> TaskCode:
+    def code(self) -> Reference:
         """The task's own code, for a grader that loads it."""
         if self.task_code is None:
             raise LookupError("this grader loads none of the task's code")

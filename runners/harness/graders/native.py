@@ -5,13 +5,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
-from runners.contract.task import Mode, TaskDefinition, Workload
+from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan
 from runners.harness.channel import Operation
-from runners.harness.correctness import TaskCode, planned, public_seed
+from runners.harness.correctness import Reference, TaskCode, planned, public_seed
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.grade import STAGES, Grade, skipped
+from runners.harness.problem import ProblemCode
 from runners.harness.profiling import profile
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
@@ -22,13 +23,17 @@ from runners.harness.values import ScalarNode
 from runners.harness.verification import verify
 
 
-def task_code(folder: Path, task: TaskDefinition) -> TaskCode | None:
+def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> Reference | None:
     """The task's reference, loaded into the judge."""
     if task.multi_gpu:
         raise Ruling(
             Verdict.TASK_ERROR, "grader 'native' judges on one GPU; this task needs 'popcorn'"
         )
-    return TaskCode(folder, task)
+    match task.format:
+        case TaskFormat.KERNEL:
+            return TaskCode(folder)
+        case TaskFormat.KERNELBENCH:
+            return ProblemCode(folder, on_gpu=on_gpu)
 
 
 def grade(session: Session) -> Grade:

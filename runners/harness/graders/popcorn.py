@@ -21,7 +21,7 @@ from runners.contract.evaluation import (
 )
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.correctness import TaskCode
+from runners.harness.correctness import Reference
 from runners.harness.deadline import Deadline
 from runners.harness.grade import STAGES, Grade, skipped
 from runners.harness.popcorn.phase import Ended, Phase
@@ -71,7 +71,7 @@ class _Plan:
     deadline: Deadline
 
 
-def task_code(_folder: Path, task: TaskDefinition) -> TaskCode | None:
+def task_code(_folder: Path, task: TaskDefinition, **_: object) -> Reference | None:
     """Nothing of the task is loaded into the judge; Ruling when there is nothing to run."""
     if task.config.main not in task.files:
         raise Ruling(

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from runners.contract.task import TaskFormat
+from runners.harness.model import ModelKernel
+
 Kernel = Callable[[Any], Any]
 
 
 class InvalidSubmissionError(Exception):
-    """The module imports, but offers no usable `custom_kernel`."""
+    """The module imports, but offers no usable `custom_kernel` or `ModelNew`."""
 
 
 def toolchain() -> str | None:
@@ -19,8 +22,10 @@ def toolchain() -> str | None:
     return f"CPython {sys.version.split()[0]}"
 
 
-def build(folder: Path, submission_file: str) -> Kernel:
-    """Import the submission from `folder` and give its `custom_kernel`.
+def build(
+    folder: Path, submission_file: str, task_format: TaskFormat = TaskFormat.KERNEL
+) -> Kernel:
+    """Import the submission from `folder` and give its `custom_kernel`, or what calls its model.
 
     Whatever the import raises passes through: it is the submission's own failure.
     """
@@ -32,7 +37,20 @@ def build(folder: Path, submission_file: str) -> Kernel:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    return _kernel_of(module)
+    match task_format:
+        case TaskFormat.KERNEL:
+            return _kernel_of(module)
+        case TaskFormat.KERNELBENCH:
+            return _model_of(module)
+
+
+def _model_of(module: object) -> Kernel:
+    model_class = getattr(module, "ModelNew", None)
+    if not callable(model_class):
+        raise InvalidSubmissionError(
+            "there is no `ModelNew`; define `class ModelNew(nn.Module): ...`"
+        )
+    return ModelKernel(model_class)
 
 
 def _kernel_of(module: object) -> Kernel:

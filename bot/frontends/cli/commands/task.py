@@ -1,4 +1,4 @@
-"""`podium task`: check, publish and scaffold tasks."""
+"""`podium task`: check, publish, scaffold and import tasks."""
 
 import asyncio
 import shutil
@@ -13,6 +13,7 @@ import typer
 from bot.domain.deadline import parse_deadline, show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
+from bot.domain.kernelbench import PRECISIONS, problem_tasks
 from bot.domain.scaffold import scaffold
 from bot.domain.task_report import TaskReport
 from bot.frontends.cli.context import (
@@ -25,6 +26,7 @@ from bot.frontends.cli.context import (
 )
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.failures import ExitCode
+from bot.frontends.cli.importing import read_problems
 from bot.frontends.cli.shapes import dumps, released_json, task_report_json
 from bot.frontends.cli.task_places import Listed, read_places
 from bot.reports.task_check import task_report
@@ -39,14 +41,16 @@ Places = Annotated[
 ]
 Gpus = Annotated[list[str] | None, typer.Option("--gpu", help="GPU type; may be repeated")]
 _USUAL_FOLDER = Path("tasks")
+_KERNELBENCH = "kernelbench"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Check, publish and scaffold tasks.", no_args_is_help=True)
+    group = typer.Typer(help="Check, publish, scaffold and import tasks.", no_args_is_help=True)
     group.command()(check)
     group.command()(publish)
     group.command()(new)
+    group.command("import")(import_)
     app.add_typer(group, name="task")
 
 
@@ -190,6 +194,34 @@ def new(
         line.out.out(dumps({"folder": str(folder), "files": sorted(files)}), highlight=False)
     else:
         line.out.out(f"{folder}: {len(files)} files; next: podium task check {folder}")
+
+
+def import_(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="kernelbench", help="Whose problems they are")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A checkout, or one of its level folders")
+    ],
+    *,
+    into: Annotated[Path, typer.Option(help="The folder of the set, which is made")] = _USUAL_FOLDER
+    / "kernelbench",
+    level: Annotated[list[int] | None, typer.Option(help="Only this one; may be repeated")] = None,
+    precision: Annotated[str, typer.Option(help=", ".join(PRECISIONS))] = PRECISIONS[0],
+    as_json: AsJson = False,
+) -> None:
+    """Make a task of each problem of somebody else's set, ready for `podium task publish`."""
+    line = command_line(ctx)
+    if source != _KERNELBENCH:
+        raise UserError("usage", f"{source!r} is not known; problems of {_KERNELBENCH} are")
+    if precision not in PRECISIONS:
+        raise UserError("usage", f"--precision {precision!r}; there are {', '.join(PRECISIONS)}")
+    files = problem_tasks(read_problems(directory, level or ()), precision)
+    names = sorted({path.partition("/")[0] for path in files})
+    _write(into, files)
+    if as_json:
+        line.out.out(dumps({"folder": str(into), "tasks": names}), highlight=False)
+    else:
+        line.out.out(f"{into}: {len(names)} tasks; next: podium task publish {into}")
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

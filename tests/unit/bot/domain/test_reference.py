@@ -40,12 +40,16 @@ def test_the_function_is_found_by_its_name_or_by_the_check_made_of_it(code: str,
         {"files": {"reference.py": "def ref_kernel(:\n"}},
         {"files": {"eval.py": OURS}},
         {"files": {"reference.py": OURS}, "grader": Grader.POPCORN},
-        {"files": {"reference.py": OURS}, "format": TaskFormat.KERNELBENCH},
         {"files": {"reference.py": OURS}, "lang": Language.CUDA},
     ],
 )
 def test_a_task_without_such_a_function_has_no_reference(changes: dict[str, object]) -> None:
     assert reference_source(make_task(**changes)) is None
+
+
+def test_the_reference_of_a_kernelbench_problem_is_its_model() -> None:
+    task = make_task(files={"reference.py": ""}, format=TaskFormat.KERNELBENCH)
+    assert reference_source(task) == "from reference import Model as ModelNew\n"
 
 
 def test_its_candidate_alone_sees_the_whole_task() -> None:

@@ -76,7 +76,7 @@ def sit(template: Template, progress: list[Progress]) -> Iterator[Sit]:
         kept.append(Builds(request.limits.disk))
         return Session(
             request=request,
-            task_code=TaskCode(Path(folder.__enter__()), request.task),
+            task_code=TaskCode(Path(folder.__enter__())),
             template=template,
             files_fd=files,
             builds=kept[-1],

@@ -31,7 +31,7 @@ def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def code(folder: Path, reference: str = SORT) -> TaskCode:
     (folder / "reference.py").write_text(reference)
-    return TaskCode(folder, make_sort_task(reference))
+    return TaskCode(folder)
 
 
 def checking(folder: Path, body: str) -> TaskCode:

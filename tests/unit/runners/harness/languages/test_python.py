@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.contract.task import TaskFormat
 from runners.harness.languages import python
 
 
@@ -84,3 +85,15 @@ def test_a_submission_is_found_by_its_modules_name(tmp_path: Path) -> None:
     )
 
     assert kernel(0) == 3
+
+
+def test_a_model_is_a_kernel_where_the_task_wants_one(tmp_path: Path) -> None:
+    (tmp_path / "submission.py").write_text("class ModelNew: ...\ndef custom_kernel(data): ...\n")
+    kernel = python.build(tmp_path, "submission.py", TaskFormat.KERNELBENCH)
+    assert type(kernel).__name__ == "ModelKernel"
+
+
+def test_a_kernel_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "submission.py").write_text("def custom_kernel(data): ...\n")
+    with pytest.raises(python.InvalidSubmissionError, match="there is no `ModelNew`"):
+        python.build(tmp_path, "submission.py", TaskFormat.KERNELBENCH)

@@ -1,0 +1,132 @@
+"""One kernel to be evaluated, and the requests that a runner gets for it."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from runners.contract.evaluation import EvaluationRequest, RoundPolicy
+from runners.contract.task import Language, Mode, TaskDefinition, TaskFormat, Workload
+from runners.evaluator.config import EvaluatorConfig
+from runners.evaluator.failures import JobError
+
+SOURCE_MOST = 1 << 20
+"""Characters of the longest source."""
+REFERENCE = "from reference import Model as ModelNew\n"
+"""The submission that hands in the reference."""
+
+Source = Annotated[str, StringConstraints(min_length=1, max_length=SOURCE_MOST)]
+
+
+class KernelJob(BaseModel):
+    """What is asked; keys of a dict that it does not know are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    ref_code: Source
+    kernel_code: Source
+    backend: Literal["cuda", "triton", "tilelang", "cute", "thunderkittens", "hip"] = "triton"
+    """What the kernel is written in; the judge imports it all the same."""
+    num_correct_trials: Annotated[int, Field(ge=1, le=200)] = 5
+    measure_performance: bool = False
+    num_perf_trials: Annotated[int, Field(ge=1, le=10_000)] = 100
+    precision: Literal["fp32", "fp16", "bf16"] = "fp32"
+
+
+def read_job(raw: Mapping[str, Any]) -> KernelJob:
+    """The job that a dict describes; JobError says what is wrong with it."""
+    try:
+        return KernelJob.model_validate(dict(raw))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the job"
+        raise JobError(f"{where}: {first['msg']}") from error
+
+
+def digest(config: EvaluatorConfig, job: KernelJob, gpu: str, harness: str) -> str:
+    """The name of everything that can make two evaluations differ."""
+    content = [
+        job.model_dump(), gpu, harness, config.timeout, config.rounds,
+        config.limits.model_dump(), config.secret.hex(),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def kernel_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> EvaluationRequest:
+    """The evaluation of the kernel: all trials, and then its time where that is asked for.
+
+    Its seeds follow from the configuration's secret and the kernel, so that nobody without the
+    secret can know an input beforehand, and the same kernel is judged on the same ones again.
+    """
+    return _request(config, job, gpu, job.kernel_code, timed_only=False)
+
+
+def baseline_job(job: KernelJob) -> KernelJob:
+    """The job whose evaluation gives the time of the reference; the kernel plays no part in it."""
+    return job.model_copy(
+        update={"kernel_code": REFERENCE, "num_correct_trials": 1, "measure_performance": True}
+    )
+
+
+def baseline_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> EvaluationRequest:
+    """The evaluation of the reference as if it were a kernel, by the same judge."""
+    return _request(config, baseline_job(job), gpu, REFERENCE, timed_only=True)
+
+
+def _request(
+    config: EvaluatorConfig, job: KernelJob, gpu: str, source: str, *, timed_only: bool
+) -> EvaluationRequest:
+    keys = _Keys(config.secret, job)
+    task = TaskDefinition(
+        name="kernelbench",
+        lang=Language.PYTHON,
+        description="A KernelBench problem.",
+        format=TaskFormat.KERNELBENCH,
+        files={"reference.py": job.ref_code},
+        shared_files=("reference.py",) if timed_only else (),
+        tests=tuple(_case(job, keys, trial) for trial in range(job.num_correct_trials)),
+        benchmarks=(_case(job, keys, job.num_correct_trials),),
+        test_timeout=config.timeout,
+        ranked_timeout=config.timeout,
+    )
+    samples = max(3, -(-job.num_perf_trials // config.rounds))
+    return EvaluationRequest(
+        request_id=f"kernel-{secrets.token_hex(8)}",
+        task=task,
+        source=source,
+        mode=Mode.RANKED if job.measure_performance else Mode.TEST,
+        gpu=gpu,
+        nonce=keys.hex("nonce"),
+        rounds=RoundPolicy(looks=(config.rounds,), samples=samples),
+        limits=config.limits,
+    )
+
+
+class _Keys:
+    """Numbers that follow from a secret and a job, and that nobody else can know."""
+
+    def __init__(self, secret: bytes, job: KernelJob) -> None:
+        self.secret = secret
+        self.sources = f"{job.ref_code}\0{job.kernel_code}\0{job.precision}\0".encode()
+
+    def hex(self, name: str) -> str:
+        """A key of 64 hexadecimal digits."""
+        text = self.sources + name.encode()
+        return hashlib.blake2b(text, key=self.secret, digest_size=32).hexdigest()
+
+    def number(self, name: str) -> int:
+        """A seed of 31 bits."""
+        return int(self.hex(name)[:8], 16) & 0x7FFFFFFF
+
+
+def _case(job: KernelJob, keys: _Keys, trial: int) -> Workload:
+    return Workload(
+        args={
+            "precision": job.precision,
+            "weights": keys.number("weights"),
+            "seed": keys.number(f"trial {trial}"),
+        }
+    )

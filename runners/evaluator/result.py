@@ -1,0 +1,235 @@
+"""What a trainer gets for one kernel, in the shape that KernelBench's environments read."""
+
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any, TypedDict
+
+from runners.contract.evaluation import (
+    CaseKind,
+    CaseResult,
+    CaseStatus,
+    Evaluation,
+    Measurement,
+)
+from runners.contract.verdict import Stage, Verdict
+from runners.evaluator.failures import ErrorKind
+from runners.evaluator.job import KernelJob
+
+LOG_MOST = 4000
+"""Characters of the candidate's own output that a result carries, from its end."""
+
+_NOT_COMPILED = {Verdict.BUILD_FAILED, Verdict.INVALID_SUBMISSION}
+_FORGED = {Verdict.TIMING_REJECTED, Verdict.DISALLOWED}
+_HELD = {Verdict.AUDIT}
+"""Right, but with a time that nobody should count."""
+_MISTAKES = {Verdict.WRONG_ANSWER}
+
+
+class KernelResult(TypedDict):
+    """The twelve keys; times in milliseconds."""
+
+    format_ok: bool
+    """Whether there is a `ModelNew` to be called at all."""
+    compiled: bool
+    correctness: bool
+    """Whether every trial was right, and every timed call too."""
+    tests_passed: int
+    tests_total: int
+    speedup: float | None
+    """The reference's time over the kernel's, by the same judge on the same GPU type; None also
+    where a time is too short for the judge to tell it from nothing."""
+    runtime_ms: float | None
+    baseline_runtime_ms: float | None
+    cheated: bool
+    """Whether a forged time or a broken rule of the sandbox was found; callers may add to it."""
+    error_message: str | None
+    code_length: int
+    """Of the kernel's source, in characters."""
+    metadata: dict[str, Any]
+    """`error_kind`, `verdict`, `stage`, `timings`, `cache_hit` and KernelBench's own keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The reference's time, or why there is none."""
+
+    measured: Measurement | None = None
+    error: str = ""
+    kind: ErrorKind | None = None
+
+
+def no_result(kernel_code: object, trials: int, kind: ErrorKind, error: Exception) -> KernelResult:
+    """The result of a kernel of which nothing is known, since no evaluation came about."""
+    name = type(error).__name__
+    text = kernel_code if isinstance(kernel_code, str) else ""
+    return KernelResult(
+        format_ok="ModelNew" in text,
+        compiled=False,
+        correctness=False,
+        tests_passed=0,
+        tests_total=trials,
+        speedup=None,
+        runtime_ms=None,
+        baseline_runtime_ms=None,
+        cheated=False,
+        error_message=f"{name}: {error}",
+        code_length=len(text),
+        metadata={"error_kind": kind.value, "exception": str(error), "exception_type": name},
+    )
+
+
+def result_of(job: KernelJob, evaluation: Evaluation, baseline: Baseline | None) -> KernelResult:
+    """The result of an evaluation, with the reference's time beside it where one was asked for."""
+    baseline = baseline or Baseline()
+    runtime = _measured(evaluation)
+    built = not _unbuilt(evaluation)
+    return KernelResult(
+        format_ok=built or evaluation.verdict is not Verdict.INVALID_SUBMISSION,
+        compiled=built,
+        correctness=evaluation.verdict is Verdict.PASSED or evaluation.verdict in _HELD,
+        tests_passed=_tests_passed(evaluation),
+        tests_total=job.num_correct_trials,
+        speedup=_speedup(baseline.measured, runtime),
+        runtime_ms=_in_ms(runtime),
+        baseline_runtime_ms=_in_ms(baseline.measured),
+        cheated=evaluation.verdict in _FORGED,
+        error_message=_error_message(evaluation) or baseline.error or None,
+        code_length=len(job.kernel_code),
+        metadata=_metadata(job, evaluation, baseline),
+    )
+
+
+def baseline_of(evaluation: Evaluation) -> Baseline:
+    """What the evaluation of the reference itself gives."""
+    measured = _measured(evaluation)
+    if measured is not None:
+        return Baseline(measured)
+    words = f"the reference could not be timed: {_error_message(evaluation)}"
+    return Baseline(None, words, ErrorKind.REFERENCE)
+
+
+def _unbuilt(evaluation: Evaluation) -> bool:
+    if evaluation.stage is Stage.PREPARE:
+        return True
+    return evaluation.stage is Stage.BUILD and evaluation.verdict is not Verdict.PASSED
+
+
+def _measured(evaluation: Evaluation) -> Measurement | None:
+    timed = [case.measurement for case in evaluation.cases if case.measurement is not None]
+    return timed[-1] if timed and evaluation.verdict is Verdict.PASSED else None
+
+
+def _in_ms(measured: Measurement | None) -> float | None:
+    return None if measured is None else measured.time_ns / 1e6
+
+
+def _speedup(baseline: Measurement | None, measured: Measurement | None) -> float | None:
+    """The ratio of two times that can be told from nothing; None where one of them cannot."""
+    if baseline is None or measured is None:
+        return None
+    if any(each.time_ns <= each.resolution_ns for each in (baseline, measured)):
+        return None
+    return baseline.time_ns / measured.time_ns
+
+
+def _least(measured: Measurement) -> float:
+    return measured.time_ns - _uncertain(measured)
+
+
+def _uncertain(measured: Measurement) -> float:
+    """By how much a time may be off, in ns: its interval, and what the judge cannot tell apart."""
+    return measured.half_width_ns + measured.resolution_ns
+
+
+def _statistics(measured: Measurement) -> dict[str, Any]:
+    """A time as KernelBench spells its statistics, and how sure it is."""
+    samples = [sample / 1e6 for each in measured.samples for sample in each]
+    return {
+        "mean": fmean(samples),
+        "std": stdev(samples) if len(samples) > 1 else 0.0,
+        "min": min(samples),
+        "max": max(samples),
+        "num_trials": len(samples),
+        "half_width": measured.half_width_ns / 1e6,
+        "resolution": measured.resolution_ns / 1e6,
+    }
+
+
+def _speedup_range(baseline: Measurement, measured: Measurement) -> list[float | None]:
+    """Between what the speed-up lies, as far as both times are sure; None for no upper end."""
+    fastest = _least(measured)
+    low = max(0.0, _least(baseline)) / (measured.time_ns + _uncertain(measured))
+    high = (baseline.time_ns + _uncertain(baseline)) / fastest if fastest > 0 else None
+    return [low, high]
+
+
+def _tests(evaluation: Evaluation) -> list[CaseResult]:
+    return [case for case in evaluation.cases if case.kind is CaseKind.TEST]
+
+
+def _tests_passed(evaluation: Evaluation) -> int:
+    return sum(case.status is CaseStatus.PASSED for case in _tests(evaluation))
+
+
+def _error_kind(evaluation: Evaluation, baseline: Baseline) -> ErrorKind | None:
+    match evaluation.verdict:
+        case Verdict.PASSED:
+            return baseline.kind
+        case Verdict.TASK_ERROR:
+            return ErrorKind.REFERENCE
+        case _:
+            return ErrorKind.KERNEL
+
+
+def _error_message(evaluation: Evaluation) -> str | None:
+    """What went wrong, for whoever mends the kernel; with the verdict where no exception tells."""
+    if evaluation.verdict is Verdict.PASSED:
+        return None
+    if evaluation.verdict in {Verdict.CRASHED, Verdict.BUILD_FAILED} and evaluation.message:
+        return evaluation.message
+    words = evaluation.verdict.value.replace("_", " ")
+    return f"{words}: {evaluation.message}" if evaluation.message else words
+
+
+def _metadata(job: KernelJob, evaluation: Evaluation, baseline: Baseline) -> dict[str, Any]:
+    kind = _error_kind(evaluation, baseline)
+    environment = evaluation.environment
+    passed, total = _tests_passed(evaluation), job.num_correct_trials
+    found: dict[str, Any] = {
+        "error_kind": kind.value if kind else None,
+        "verdict": evaluation.verdict.value,
+        "stage": evaluation.stage.value if evaluation.stage else None,
+        "hardware": environment.cpu if environment.gpu_uuid is None else environment.gpu,
+        "device": evaluation.gpu,
+        "backend": job.backend,
+        "precision": job.precision,
+        "correctness_trials": f"({passed} / {total})",
+        "log": evaluation.log[-LOG_MOST:],
+        "harness_version": environment.harness_version,
+        "timings": {
+            "reference_load_s": evaluation.durations_s.get("inputs", 0.0),
+            "modal_eval_s": evaluation.wall_s,
+        },
+    }
+    found |= _times(_measured(evaluation), baseline)
+    if kind is ErrorKind.KERNEL:
+        found[_key_of(evaluation)] = _error_message(evaluation)
+    return found
+
+
+def _times(measured: Measurement | None, baseline: Baseline) -> dict[str, Any]:
+    found: dict[str, Any] = {"baseline_error": baseline.error} if baseline.error else {}
+    if measured is not None:
+        found["runtime_stats"] = _statistics(measured)
+    if baseline.measured is not None:
+        found["ref_runtime_stats"] = _statistics(baseline.measured)
+    if measured is not None and baseline.measured is not None:
+        found["speedup_range"] = _speedup_range(baseline.measured, measured)
+    return found
+
+
+def _key_of(evaluation: Evaluation) -> str:
+    """Under which of KernelBench's keys the failure stands."""
+    if evaluation.verdict in _NOT_COMPILED and _unbuilt(evaluation):
+        return "compilation_error"
+    return "correctness_issue" if evaluation.verdict in _MISTAKES else "runtime_error"
