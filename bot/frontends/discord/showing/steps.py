@@ -163,23 +163,29 @@ class Steps:
     async def _draw_live(self, show: Show, owner: str, now: SubmissionStatus) -> float | None:
         """Send or edit the message that moves; seconds to wait when it is too early to edit."""
         text = live_text(now)
-        place = show.place
-        if place.live is None:
-            begins = headline(now)
-            nonce = f"{show.submission}-live"
-            message = _Message(
-                text, nonce, lambda old: old.content.startswith(begins), view=buttons_of(now)
-            )
-            number = await self._send_once(show, place.private, message)
-            await self._note(show, owner, live=number)
-        elif text != show.drawn:
-            early_s = self.pace.wait_for(place.live)
+        live = show.place.live
+        if live is None:
+            live = await self._send_live(show, owner, now)
+        if text != show.drawn:
+            early_s = self.pace.wait_for(live)
             if early_s > 0:
                 return early_s
-            await self.pace.turn(place.live)
-            await self._edit(place, place.live, text, buttons_of(now))
+            await self.pace.turn(live)
+            await self._edit(show.place, live, text, buttons_of(now))
         show.drawn = text
         return None
+
+    async def _send_live(self, show: Show, owner: str, now: SubmissionStatus) -> int:
+        """The message that moves; an earlier try may have sent it, with what was so then."""
+        begins, text = headline(now), live_text(now)
+        nonce = f"{show.submission}-live"
+        message = _Message(
+            text, nonce, lambda old: old.content.startswith(begins), view=buttons_of(now)
+        )
+        found = await self._send_once(show, show.place.private, message)
+        await self._note(show, owner, live=found.id)
+        show.drawn = text if found.content == text.strip() else ""
+        return found.id
 
     async def _edit(self, place: Place, message: int, text: str, view: discord.ui.View) -> None:
         try:
@@ -212,8 +218,8 @@ class Steps:
                 begins = text.splitlines()[0]
                 nonce = f"{show.submission}-place"
                 message = _Message(text, nonce, lambda old: old.content.startswith(begins))
-                number = await self._send_once(show, channel.id, message)
-                await self._note(show, owner, announced=number)
+                line = await self._send_once(show, channel.id, message)
+                await self._note(show, owner, announced=line.id)
             await self._open_publicly(show, owner, now, channel)
         except (discord.Forbidden, discord.NotFound) as error:
             _log.info("not taken", action="line_lost", id=show.submission, error=repr(error))
@@ -233,16 +239,15 @@ class Steps:
             await self._send_once(show, show.place.announced, message)
         await self._note(show, owner, opened=True)
 
-    async def _send_once(self, show: Show, channel: int, message: _Message) -> int:
-        """The number of the message, which an earlier try may have sent already."""
+    async def _send_once(self, show: Show, channel: int, message: _Message) -> discord.Message:
+        """The message as it stands there; an earlier try may have sent it already."""
         where = self._at(channel)
         if show.doubtful:
             async for old in where.history(limit=_LOOK_BACK):
                 if old.author == self.client.user and message.is_it(old):
-                    return old.id
+                    return old
         view = discord.utils.MISSING if message.view is None else message.view
-        sent = await where.send(message.text, view=view, files=message.files, nonce=message.nonce)
-        return sent.id
+        return await where.send(message.text, view=view, files=message.files, nonce=message.nonce)
 
 
 def _as_message(sheet: Sheet, nonce: str) -> _Message:

@@ -136,6 +136,27 @@ async def test_who_takes_it_up_after_a_kill_reads_what_stands_there(room: Room) 
     room.server.assert_clean()
 
 
+@pytest.mark.parametrize("waited_s", [0.0, LATE_S])
+async def test_a_live_message_from_before_a_kill_is_brought_to_its_end(
+    room: Room, waited_s: float
+) -> None:
+    submission = await room.submit()
+    show = await room.take(submission)
+    lost = room.server.faults.during(Lost("POST", MESSAGES, 1))
+    with lost, pytest.raises(discord.DiscordServerError):
+        await room.steps.forward(show, OWNER)
+    (live,) = room.thread(submission).messages
+    assert live.content.endswith("queued, place 1")
+    await room.place.judged(submission)
+    show.doubtful = True
+    room.server.clock.advance(waited_s)
+    await to_the_end(room, show)
+    assert live.content.endswith("> 🟢 CPU: passed")
+    assert "Run again" in [each.label for each in live.buttons]
+    assert len(room.thread(submission).messages) == 2
+    room.server.assert_clean()
+
+
 async def test_who_has_lost_the_display_stops(room: Room) -> None:
     show = await room.take(await room.submit())
     room.place.clock.advance(3600)
