@@ -43,6 +43,15 @@ class Capabilities(Wire):
     isolation: Isolation = Field(default_factory=lambda: Isolation(outer="none"))
 
 
+class ServedLine(Wire):
+    """One line that a serving harness prints; one of its fields is there."""
+
+    ready: Capabilities | None = None
+    progress: Progress | None = None
+    evaluation: Evaluation | None = None
+    error: str | None = None
+
+
 class Runner(Protocol):
     """A way to get the harness run beside a GPU."""
 

@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from runners.backends.local_process.gpus import Gpu
 from runners.backends.local_process.processes import gone, kill
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
-from runners.contract.runner import Capabilities, RunnerError, RunnerLostError
-from runners.contract.wire import Wire
+from runners.contract.runner import Capabilities, RunnerError, RunnerLostError, ServedLine
 from runners.lineage import descendants
 
 LINE_MAX = 16 << 20
@@ -28,15 +27,6 @@ _ROOT = Path(__file__).resolve().parents[3]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
 
 _log = logging.getLogger(__name__)
-
-
-class _Line(Wire):
-    """One line of a serving harness; one of its fields is there."""
-
-    ready: Capabilities | None = None
-    progress: Progress | None = None
-    evaluation: Evaluation | None = None
-    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +98,7 @@ class Harness:
             self._said.append(text)
             _log.info("harness %d: %s", self.pid, text.rstrip())
 
-    async def _line(self) -> _Line:
+    async def _line(self) -> ServedLine:
         try:
             text = await self._stdout.readline()
         except ValueError as error:
@@ -116,7 +106,7 @@ class Harness:
         if not text.endswith(b"\n"):
             raise RunnerLostError(await self._obituary())
         try:
-            return _Line.model_validate_json(text)
+            return ServedLine.model_validate_json(text)
         except ValidationError as error:
             raise RunnerError(f"the harness broke the contract: {error}") from error
 
@@ -151,7 +141,7 @@ class Harness:
             raise RunnerError("the harness answered another request")
         return answer.evaluation
 
-    async def _first_answer(self, line: bytes) -> _Line:
+    async def _first_answer(self, line: bytes) -> ServedLine:
         """Send a request; UnreachedError when the harness ends before it says anything."""
         try:
             self._stdin.write(line + b"\n")

@@ -13,7 +13,8 @@ from typing import IO, Self
 from pydantic import ValidationError
 
 from runners.backends.modal_app.gpus import READY_S
-from runners.backends.modal_app.wire import ANSWER_MAX, Answer, Line, Order
+from runners.backends.modal_app.wire import ANSWER_MAX, Answer, Order
+from runners.contract.runner import ServedLine
 
 _ROOT = Path(__file__).resolve().parents[3]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
@@ -80,17 +81,17 @@ class _Harness:
         self._process.kill()  # the death of its supervisor ends everything beneath it
         self._process.communicate()
 
-    def ready(self, limit_s: float) -> Line:
+    def ready(self, limit_s: float) -> ServedLine:
         """Its first line, in which it says what it offers."""
         line = self._within(limit_s, self._line)
         self.ready_s = time.monotonic() - self._began
         return line
 
-    def ask(self, request: bytes, limit_s: float) -> Line:
+    def ask(self, request: bytes, limit_s: float) -> ServedLine:
         """Its answer to a request: the first line that tells no progress."""
         return self._within(limit_s, lambda: self._answer(request))
 
-    def _answer(self, request: bytes) -> Line:
+    def _answer(self, request: bytes) -> ServedLine:
         stdin = self._process.stdin
         if stdin is None:
             raise _HarnessError("the harness has no input")
@@ -101,14 +102,14 @@ class _Harness:
             line = self._line()
         return line
 
-    def _line(self) -> Line:
+    def _line(self) -> ServedLine:
         stdout = self._process.stdout
         text = stdout.readline(ANSWER_MAX) if stdout else b""
         if not text.endswith(b"\n"):
             raise _HarnessError("the harness ended before it answered")
-        return Line.model_validate_json(text)
+        return ServedLine.model_validate_json(text)
 
-    def _within(self, limit_s: float, talk: Callable[[], Line]) -> Line:
+    def _within(self, limit_s: float, talk: Callable[[], ServedLine]) -> ServedLine:
         """Let it talk, and kill it when it takes longer than so many seconds."""
         late = threading.Timer(limit_s, self._process.kill)
         late.start()

@@ -1,6 +1,6 @@
 """What travels to a container and back, as JSON."""
 
-from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.evaluation import Evaluation, EvaluationRequest
 from runners.contract.runner import Capabilities
 from runners.contract.wire import Wire
 
@@ -18,15 +18,6 @@ class Order(Wire):
     """After how long its harness counts as hanging, once it was ready."""
     asked_at: float
     """When Modal was asked, in seconds since 1970."""
-
-
-class Line(Wire):
-    """One line of a serving harness; one of its fields is there."""
-
-    ready: Capabilities | None = None
-    progress: Progress | None = None
-    evaluation: Evaluation | None = None
-    error: str | None = None
 
 
 class Answer(Wire):
