@@ -16,11 +16,15 @@ from bot.domain.score import ScoreValue
 from bot.domain.task_file import REFERENCE
 from bot.domain.task_source import defined_names, parse_python
 from runners.contract.evaluation import CPU, Environment
-from runners.contract.task import Grader, Language, TaskDefinition, TaskFormat
+from runners.contract.task import (
+    REFERENCE_MODEL,
+    Grader,
+    Language,
+    TaskDefinition,
+    TaskFormat,
+)
 from runners.contract.verdict import Verdict
 
-MODEL = "from reference import Model as ModelNew\n"
-"""The submission that hands in the reference of a KernelBench problem."""
 _USUAL = "ref_kernel"
 _MATCHER = "make_match_reference"
 """KernelBot's maker of checks: `check_implementation = make_match_reference(ref_kernel)`."""
@@ -55,7 +59,7 @@ class Reference:
 def reference_source(task: TaskDefinition) -> str | None:
     """The submission that hands in the task's reference; None for a task which names none."""
     if task.format is TaskFormat.KERNELBENCH and task.grader is Grader.NATIVE:
-        return MODEL
+        return REFERENCE_MODEL
     name = _reference_name(task)
     return None if name is None else f"from reference import {name} as custom_kernel\n"
 

@@ -49,6 +49,10 @@ class TaskFormat(StrEnum):
     """`Model`, `get_inputs` and `get_init_inputs`; the submission has `ModelNew`."""
 
 
+REFERENCE_MODEL = "from reference import Model as ModelNew\n"
+"""The submission that hands in the reference of a KernelBench problem."""
+
+
 class Grader(StrEnum):
     """Who grades."""
 

@@ -9,14 +9,19 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from runners.contract.evaluation import EvaluationRequest, RoundPolicy
-from runners.contract.task import Language, Mode, TaskDefinition, TaskFormat, Workload
+from runners.contract.task import (
+    REFERENCE_MODEL,
+    Language,
+    Mode,
+    TaskDefinition,
+    TaskFormat,
+    Workload,
+)
 from runners.evaluator.config import EvaluatorConfig
 from runners.evaluator.failures import JobError
 
 SOURCE_MOST = 1 << 20
 """Characters of the longest source."""
-REFERENCE = "from reference import Model as ModelNew\n"
-"""The submission that hands in the reference."""
 
 Source = Annotated[str, StringConstraints(min_length=1, max_length=SOURCE_MOST)]
 
@@ -67,13 +72,17 @@ def kernel_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> Evaluat
 def baseline_job(job: KernelJob) -> KernelJob:
     """The job whose evaluation gives the time of the reference; the kernel plays no part in it."""
     return job.model_copy(
-        update={"kernel_code": REFERENCE, "num_correct_trials": 1, "measure_performance": True}
+        update={
+            "kernel_code": REFERENCE_MODEL,
+            "num_correct_trials": 1,
+            "measure_performance": True,
+        }
     )
 
 
 def baseline_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> EvaluationRequest:
     """The evaluation of the reference as if it were a kernel, by the same judge."""
-    return _request(config, baseline_job(job), gpu, REFERENCE, timed_only=True)
+    return _request(config, baseline_job(job), gpu, REFERENCE_MODEL, timed_only=True)
 
 
 def _request(
