@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +44,10 @@ class Server:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    """A harness that is ready, ended at the end."""
+def serving(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """A harness that is ready, ended at the end; in this process's environment unless told."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(COMMAND, cwd=ROOT, stdin=pipe, stdout=pipe) as process:
+    with subprocess.Popen(COMMAND, cwd=ROOT, stdin=pipe, stdout=pipe, env=environment) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         try:

@@ -6,11 +6,9 @@ It needs PyTorch and Triton; with two GPUs or more, NCCL too. Nothing is fetched
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +24,7 @@ from tests.doubles.kernelbot import (  # noqa: E402
     make_affine_task,
     make_ranks_task,
 )
-from tests.gpu.asking import COMMAND, HarnessError, Server, gpus_here  # noqa: E402
+from tests.gpu.asking import HarnessError, Server, gpus_here, serving  # noqa: E402
 
 TRITON = """
 import torch, triton, triton.language as tl
@@ -158,23 +156,10 @@ def several(count: int) -> Iterator[Trial]:
     yield Trial(f"{name}, left out", task, wrong, Mode.TEST, ("wrong_answer",))
 
 
-@contextmanager
-def serving(gpus: int) -> Iterator[Server]:
-    """A harness that sees so many GPUs, as the local runner starts one."""
+def seeing(gpus: int) -> dict[str, str]:
+    """The environment of a harness that sees so many GPUs, as the local runner makes it."""
     visible = ",".join(map(str, range(gpus)))
-    environment = {**os.environ, **MULTICAST_OFF, "CUDA_VISIBLE_DEVICES": visible}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(COMMAND, cwd=ROOT, stdin=pipe, stdout=pipe, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        try:
-            yield Server(process, process.stdout.readline().decode().strip())
-        finally:
-            process.stdin.close()
-            try:
-                process.wait(timeout=30)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    return {**os.environ, **MULTICAST_OFF, "CUDA_VISIBLE_DEVICES": visible}
 
 
 def judge(server: Server, trial: Trial) -> tuple[bool, str]:
@@ -214,7 +199,7 @@ def main() -> int:
     batches = ([(2, tuple(several(2)))] if there > 1 else []) + [(1, tuple(single()))]
     rows = []
     for gpus, trials in batches:
-        with serving(gpus) as server:
+        with serving(seeing(gpus)) as server:
             print(server.ready[:1200], flush=True)
             for trial in trials:
                 rows.append(judge(server, trial))
