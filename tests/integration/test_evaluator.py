@@ -120,17 +120,24 @@ async def test_a_broken_reference_is_not_the_kernels_fault(
 
 async def test_a_speed_up_is_what_the_clock_says(evaluator: KernelEvaluator) -> None:
     timed: dict[str, Any] = {
-        "measure_performance": True, "num_perf_trials": 30, "ref_code": LARGE,
+        "measure_performance": True, "num_perf_trials": 10, "ref_code": LARGE,
     }  # fmt: skip
     jobs = [make_job(each, **timed) for each in (RIGHT, SLOWER)]
     same, slower = await evaluator.evaluate_batch(jobs)
     assert same["baseline_runtime_ms"] == slower["baseline_runtime_ms"]
     for found in (same, slower):
-        baseline, runtime = found["baseline_runtime_ms"], found["runtime_ms"]
-        assert baseline is not None
-        assert runtime is not None
-        assert found["speedup"] == pytest.approx(baseline / runtime)
-    assert slower["speedup"] < 0.5 < same["speedup"]  # type: ignore[operator]  # both were timed
+        assert found["speedup"] == pytest.approx(ratio_if_told_apart(found))
+    assert slower["runtime_ms"] > 2 * same["runtime_ms"]  # type: ignore[operator]  # both were timed
+
+
+def ratio_if_told_apart(found: KernelResult) -> float | None:
+    """The speed-up by the published times; None where a busy machine let the judge see neither."""
+    both = [found["metadata"][key] for key in ("ref_runtime_stats", "runtime_stats")]
+    baseline, runtime = found["baseline_runtime_ms"], found["runtime_ms"]
+    assert baseline is not None
+    assert runtime is not None
+    seen = [time > each["resolution"] for time, each in zip((baseline, runtime), both, strict=True)]
+    return baseline / runtime if all(seen) else None
 
 
 async def test_a_model_has_hundreds_of_weights(evaluator: KernelEvaluator) -> None:
