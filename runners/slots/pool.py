@@ -1,24 +1,15 @@
-"""The runner over the harness processes of this machine: slots, calls, limits."""
+"""The runner over slots: which call gets which slot, for how long, and what a failure costs it."""
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Generic, Protocol, TypeVar
 
-from runners.backends.local_process.gpus import Gpu
-from runners.backends.local_process.harness import (
-    LINE_MAX,
-    START_S,
-    Harness,
-    UnreachedError,
-    Walls,
-    start_harness,
-)
 from runners.calls import Calls
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
 from runners.contract.runner import CallId, Capabilities, ProgressSink, RunnerError
+from runners.slots.harness import LINE_MAX, START_S, Order, UnreachedError
 
-NAME = "local_process"
 GRACE_S = 30.0
 """What a harness may take beyond the task's time limits before its slot is killed: more than the
 grace after which it gives up by itself, and says whose doing it was."""
@@ -26,37 +17,34 @@ grace after which it gives up by itself, and says whose doing it was."""
 RANKS_ON_CPU = 8
 """The most ranks that a task of several GPUs may have where they are processes on the CPU."""
 
-_log = logging.getLogger(__name__)
+
+class WarmHarness(Protocol):
+    """A harness that takes one request after another."""
+
+    async def evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+        """The evaluation that an order asks for.
+
+        UnreachedError when the harness had ended before, RunnerError for any other failure.
+        """
+        ...
 
 
-class Slot:
-    """A place for one evaluation at a time, with a harness that is kept warm.
+class Slot(Protocol):
+    """A place for one evaluation at a time, with a harness that is kept warm."""
 
-    It has one GPU, or none; or several, joined for one evaluation that spreads over them.
-    """
+    offered: Capabilities | None
+    """What its harness said that it offers, once there was one."""
 
-    def __init__(self, kind: str, gpus: tuple[Gpu, ...], walls: Walls) -> None:
-        self.kind = kind
-        self.gpus = gpus
-        self.walls = walls
-        self.harness: Harness | None = None
-        self.offered: Capabilities | None = None
-
-    async def warm(self) -> Harness:
+    async def warm(self) -> WarmHarness:
         """The slot's harness, started when there is none or the last one died."""
-        if self.harness is not None and not self.harness.alive:
-            _log.warning("harness %d died while idle; starting another", self.harness.pid)
-            await self.cool()
-        if self.harness is None:
-            self.harness = await start_harness(self.gpus, self.walls)
-            self.offered = self.harness.capabilities
-        return self.harness
+        ...
 
     async def cool(self) -> None:
         """Stop the harness, if there is one."""
-        harness, self.harness = self.harness, None
-        if harness is not None:
-            await harness.stop()
+        ...
+
+
+SlotT = TypeVar("SlotT", bound=Slot)
 
 
 def hard_limit_s(request: EvaluationRequest) -> float:
@@ -64,26 +52,37 @@ def hard_limit_s(request: EvaluationRequest) -> float:
     return request.task.limit_s(request.mode) + GRACE_S
 
 
-def _gpus_of(request: EvaluationRequest) -> int:
+def gpus_of(request: EvaluationRequest) -> int:
     """How many slots one evaluation takes: on the CPU ranks are processes of one."""
     return 1 if request.gpu == CPU else request.task.world_size
 
 
-class LocalRunner:
-    """Runs each call in a free slot of its GPU type, in the order of their starts."""
+class SlotRunner(Generic[SlotT]):
+    """Runs each call in a free slot of its GPU type, in the order of their starts.
 
-    name = NAME
+    `join` makes one slot of several, for an evaluation that spreads over their GPUs; `place` is
+    what a message calls the machine.
+    """
 
-    def __init__(self, slots: Mapping[str, tuple[Slot, ...]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        slots: Mapping[str, Sequence[SlotT]],
+        join: Callable[[Sequence[SlotT]], SlotT],
+        place: str,
+    ) -> None:
+        self.name = name
         self._slots = slots
-        self._free: dict[str, asyncio.Queue[Slot]] = {}
+        self._join = join
+        self._place = place
+        self._free: dict[str, asyncio.Queue[SlotT]] = {}
         self._joining: dict[str, asyncio.Lock] = {}
         for kind, members in slots.items():
             self._free[kind] = asyncio.Queue()
             self._joining[kind] = asyncio.Lock()
             for slot in members:
                 self._free[kind].put_nowait(slot)
-        self._calls = Calls(NAME)
+        self._calls = Calls(name)
 
     async def capabilities(self) -> Capabilities:
         members = [slot for slots in self._slots.values() for slot in slots]
@@ -101,21 +100,26 @@ class LocalRunner:
         except TimeoutError as error:
             raise RunnerError(f"no slot of {kind} was free for {START_S:.0f} s") from error
         try:
-            return (await slot.warm()).capabilities
+            await slot.warm()
         finally:
             self._free[kind].put_nowait(slot)
+        if slot.offered is None:
+            raise RunnerError("the harness did not say what it offers")
+        return slot.offered
 
     async def start(self, request: EvaluationRequest) -> CallId:
         if request.gpu not in self._slots:
             there = ", ".join(self._slots)
-            raise RunnerError(f"this machine has no GPU type {request.gpu}; it has {there}")
-        count, wanted = len(self._slots[request.gpu]), _gpus_of(request)
+            raise RunnerError(f"{self._place} has no GPU type {request.gpu}; it has {there}")
+        count, wanted = len(self._slots[request.gpu]), gpus_of(request)
         if wanted > count:
             raise RunnerError(f"{wanted} {request.gpu} at once are asked for; there are {count}")
         line = request.model_dump_json().encode()
         if len(line) > LINE_MAX:
             raise RunnerError(f"the request has {len(line)} bytes; at most {LINE_MAX} are taken")
-        return self._calls.start(lambda _, tell: self._evaluate(request, line, tell))
+        return self._calls.start(
+            lambda call, tell: self._evaluate(Order(call, request, line), tell)
+        )
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
         return await self._calls.wait(call, progress)
@@ -128,21 +132,27 @@ class LocalRunner:
         slots = [slot for members in self._slots.values() for slot in members]
         await asyncio.gather(*(slot.cool() for slot in slots))
 
-    async def _evaluate(
-        self, request: EvaluationRequest, line: bytes, tell: ProgressSink
-    ) -> Evaluation:
-        async with self._slot(request) as slot:
-            return await self._evaluate_in(slot, request, line, tell)
+    async def _evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+        async with self._slot(order.request) as slot:
+            try:
+                try:
+                    return await self._within_limit(slot, order, tell)
+                except UnreachedError:  # it had died while it was idle: a fresh one can begin
+                    await slot.cool()
+                    return await self._within_limit(slot, order, tell)
+            except BaseException:  # a cancellation too: what the slot still does is of no use
+                await asyncio.shield(slot.cool())
+                raise
 
     @asynccontextmanager
-    async def _slot(self, request: EvaluationRequest) -> AsyncIterator[Slot]:
+    async def _slot(self, request: EvaluationRequest) -> AsyncIterator[SlotT]:
         """The next free slot; or so many joined, which no other call then has.
 
         One call at a time joins slots: two, each holding half of what it needs, would wait for
         ever.
         """
-        free, wanted = self._free[request.gpu], _gpus_of(request)
-        taken: list[Slot] = []
+        free, wanted = self._free[request.gpu], gpus_of(request)
+        taken: list[SlotT] = []
         try:
             async with self._joining[request.gpu]:
                 while len(taken) < wanted:
@@ -150,8 +160,7 @@ class LocalRunner:
             if wanted == 1:
                 yield taken[0]
                 return
-            gpus = tuple(gpu for slot in taken for gpu in slot.gpus)
-            joined = Slot(request.gpu, gpus, taken[0].walls)
+            joined = self._join(taken)
             try:
                 yield joined
             finally:
@@ -160,24 +169,9 @@ class LocalRunner:
             for slot in taken:
                 free.put_nowait(slot)
 
-    async def _evaluate_in(
-        self, slot: Slot, request: EvaluationRequest, line: bytes, tell: ProgressSink
-    ) -> Evaluation:
+    async def _within_limit(self, slot: SlotT, order: Order, tell: ProgressSink) -> Evaluation:
+        harness, limit = await slot.warm(), hard_limit_s(order.request)
         try:
-            try:
-                return await self._within_limit(await slot.warm(), request, line, tell)
-            except UnreachedError:  # it had died while it was idle: a fresh one can begin
-                await slot.cool()
-                return await self._within_limit(await slot.warm(), request, line, tell)
-        except BaseException:  # a cancellation too: what the slot still does is of no use
-            await asyncio.shield(slot.cool())
-            raise
-
-    async def _within_limit(
-        self, harness: Harness, request: EvaluationRequest, line: bytes, tell: ProgressSink
-    ) -> Evaluation:
-        limit = hard_limit_s(request)
-        try:
-            return await asyncio.wait_for(harness.evaluate(request, line, tell), limit)
+            return await asyncio.wait_for(harness.evaluate(order, tell), limit)
         except TimeoutError as error:
             raise RunnerError(f"the harness gave no evaluation within {limit:.0f} s") from error
