@@ -40,7 +40,14 @@ async def _nothing() -> None:
 
 def _harnesses() -> list[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    return [child for child in children if "runners.harness" in " ".join(child.cmdline())]
+    return [child for child in children if "runners.harness" in " ".join(_line(child))]
+
+
+def _line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:  # it ended meanwhile
+        return []
 
 
 async def _kill_harness() -> None:

@@ -1,73 +1,96 @@
 """Whether a cluster lets us in, and strangers not: asked before anything is sent there."""
 
+import os
 import re
 import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from ray._raylet import (  # type: ignore[attr-defined]  # private, and without types
+    AuthenticationTokenLoader,
+    GcsClient,
+)
+from ray.exceptions import AuthenticationError, RaySystemError
 
 from runners.contract.runner import RunnerError
 
-LET_IN, REFUSED, NO_TOKEN = 0, 3, 4
-"""How the probe ends."""
+LET_IN, REFUSED, NO_TOKEN, NO_ANSWER = 0, 3, 4, 5
+"""What came of asking; also how this program ends."""
+MODE, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
+_HOW = f"start every node with {MODE}=token and the token of `ray get-auth-token --generate`"
 _ADDRESS = re.compile(r"(?P<host>[^/\s]+):(?P<port>\d{1,5})")
 _ROOT = Path(__file__).resolve().parents[3]
-_REACH_S, _PROBE_S = 5.0, 30.0
-_MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
-_HOW = f"start every node with {_MODE}=token and the token of `ray get-auth-token --generate`"
+_REACH_S, _ASK_S, _STRANGER_S = 5.0, 10, 30.0
 
 
-def check(environment: Mapping[str, str]) -> str:
-    """The cluster's address; RunnerError, with what to do, unless our token alone opens it."""
-    address = _address(environment.get("RAY_ADDRESS", ""))
-    known = {_MODE: "token", **environment}
-    stranger = {**known, _MODE: "token", _TOKEN: secrets.token_hex(16)}
-    ours, theirs = (_begun(address, each) for each in (known, stranger))
-    found, open_to_all = _ended(ours), _ended(theirs)
-    if open_to_all == LET_IN:
+def check(address: str) -> None:
+    """RunnerError, with what to do, unless a token is needed at the address and ours is right."""
+    _reach(address)
+    with _stranger(address) as stranger:
+        ours = ask(address)
+        theirs = stranger.wait(_STRANGER_S)
+    refuse(address, ours, theirs)
+
+
+def refuse(address: str, ours: int, theirs: int) -> None:
+    """RunnerError unless we are let in and a stranger is not."""
+    if theirs == LET_IN:
         raise RunnerError(f"Ray at {address} lets in everybody; {_HOW}")
-    if found == NO_TOKEN:
-        raise RunnerError(f"there is no token for Ray at {address}; set {_TOKEN}")
-    if found == REFUSED:
-        raise RunnerError(f"Ray at {address} refuses our token; set {_MODE}=token and {_TOKEN}")
-    if found != LET_IN or open_to_all != REFUSED:
-        raise RunnerError(f"Ray at {address} cannot be asked; is it a Ray of this version?")
-    return address
+    if ours == NO_TOKEN:
+        raise RunnerError(f"there is no token for Ray at {address}; set {TOKEN}")
+    if ours == REFUSED:
+        raise RunnerError(f"Ray at {address} refuses the token; set {MODE}=token and {TOKEN}")
+    if (ours, theirs) != (LET_IN, REFUSED):
+        raise RunnerError(f"Ray at {address} gives no answer; is it a Ray of this version?")
 
 
-def _address(text: str) -> str:
-    found = _ADDRESS.fullmatch(text)
+def ask(address: str) -> int:
+    """Ask for the nodes with the token of this process: Ray itself would try for 20 s."""
+    if not AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
+        return NO_TOKEN
+    try:
+        GcsClient(address=address).get_all_node_info(timeout=_ASK_S)
+    except AuthenticationError:
+        return REFUSED
+    except (RaySystemError, OSError):
+        return NO_ANSWER
+    return LET_IN
+
+
+def _reach(address: str) -> None:
+    found = _ADDRESS.fullmatch(address)
     if found is None:
-        raise RunnerError(
-            "set RAY_ADDRESS to HOST:PORT of the cluster's head, on a machine of the cluster"
-            + (f"; {text!r} is none" if text else "")
-        )
+        words = f"{address!r} is no address of a Ray cluster"
+        raise RunnerError(f"{words}; set RAY_ADDRESS to HOST:PORT of its head")
     try:
         socket.create_connection((found["host"], int(found["port"])), _REACH_S).close()
     except (OSError, OverflowError) as error:
-        raise RunnerError(f"Ray at {text} cannot be reached: {error}") from error
-    return text
+        raise RunnerError(f"Ray at {address} cannot be reached: {error}") from error
 
 
-def _begun(address: str, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """A process of its own: Ray keeps the first token that it has seen."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "runners.backends.ray_cluster.probe", address],
-        env=dict(environment),
+@contextmanager
+def _stranger(address: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Somebody with a wrong token; another process, since Ray keeps the first one it has seen."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runners.backends.ray_cluster.admission", address],
+        env={**os.environ, MODE: "token", TOKEN: secrets.token_hex(16)},
         cwd=_ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-
-def _ended(probe: "subprocess.Popen[bytes]") -> int | None:
     try:
-        return probe.wait(_PROBE_S)
-    except subprocess.TimeoutExpired:
-        return None
+        yield process
+    except subprocess.TimeoutExpired as error:
+        raise RunnerError(f"Ray at {address} gave a stranger no answer") from error
     finally:
-        probe.kill()
-        probe.wait()
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    raise SystemExit(ask(sys.argv[1]))

@@ -27,11 +27,12 @@ class AwayError(RunnerLostError):
 
 def environment() -> dict[str, str]:
     """What a driver gets of ours: Ray's own settings, and no secret of Podium."""
-    return {
+    kept = {
         name: value
         for name, value in os.environ.items()
         if name in _KEPT or name.startswith("RAY_")
     }
+    return {"RAY_AUTH_MODE": "token", **kept}
 
 
 class Bridge:

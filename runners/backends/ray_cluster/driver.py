@@ -147,7 +147,8 @@ def _words(error: BaseException) -> str:
 
 def connect() -> None:
     """Connect to the cluster at RAY_ADDRESS; RunnerError, with what to do, where that fails."""
-    address = check(os.environ)
+    address = os.environ.get("RAY_ADDRESS", "")
+    check(address)
     try:
         ray.init(
             address=address,

@@ -9,7 +9,7 @@ from runners.slots.harness import Gpu, Harness, Order, UnreachedError, Walls, st
 
 IDLE_S = 60.0
 """After which a slot that nobody uses ends, and its GPUs are free for others."""
-KEPT_S = 600.0
+KEPT_S = 300.0
 """For how long an answer waits for the worker that takes over from a killed one."""
 
 

@@ -20,6 +20,7 @@ from runners.slots.pool import RANKS_ON_CPU, SlotRunner, gpus_of
 
 NAME = "ray_cluster"
 _OFFER_S = 90.0
+_SOON_S = 5.0
 
 
 class RayRunner(SlotRunner[RaySlot]):
@@ -34,6 +35,7 @@ class RayRunner(SlotRunner[RaySlot]):
         }
         super().__init__(NAME, made, join, "PODIUM_RUNNERS")
         self._bridge = bridge
+        self._version = version
 
     @override
     async def capabilities(self) -> Capabilities:
@@ -82,11 +84,24 @@ class RayRunner(SlotRunner[RaySlot]):
         text = await self._bridge.ask(Command(deed=Deed.RESOURCES))
         return Resources.model_validate_json(text)
 
+    async def _there(self) -> list[RemoteHarness]:
+        """Every slot on the cluster: those of other workers, and of killed ones, as well."""
+        text = await self._bridge.ask(Command(deed=Deed.SLOTS))
+        return [RemoteHarness(self._bridge, name) for name in Slots.model_validate_json(text).names]
+
+    @override
+    async def _asked(self) -> Capabilities:
+        """Asked of any slot: a new one may have to wait until an old one's call is taken up."""
+        asking = [harness.offer(_SOON_S) for harness in await self._there()]
+        answers = await asyncio.gather(*asking, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, Capabilities) and self._version in {None, answer.harness_version}:
+                return answer
+        return await super()._asked()
+
     async def _found(self, call: CallId) -> RemoteHarness:
         """The slot with a call of an earlier process; UnknownCallError when none has it."""
-        text = await self._bridge.ask(Command(deed=Deed.SLOTS))
-        names = Slots.model_validate_json(text).names
-        there = [RemoteHarness(self._bridge, name) for name in names]
+        there = await self._there()
         known = await asyncio.gather(*(harness.knows(call) for harness in there))
         for harness, knows in zip(there, known, strict=True):
             if knows:

@@ -49,10 +49,10 @@ class RemoteHarness:
         self.name = name
         self._bridge = bridge
 
-    async def offer(self) -> Capabilities:
+    async def offer(self, within_s: float = PLACED_S + START_S) -> Capabilities:
         """What it offers, once a node has a place for it and it is ready."""
         try:
-            text = await self._ask("offer", within_s=PLACED_S + START_S)
+            text = await self._ask("offer", within_s=within_s)
         except AwayError as error:
             raise RunnerError(f"no node had a slot ready: {error}") from error
         return _read(Capabilities, text)
