@@ -70,7 +70,11 @@ class NodeHarness:
         return self._news
 
     async def stop(self) -> None:
-        """End the harness and everything beneath it."""
+        """End the harness and everything beneath it; and the evaluation, which then tells nothing."""
+        work = self._work
+        if work is not None and work is not asyncio.current_task() and not work.done():
+            work.cancel()
+            await asyncio.wait({work})
         harness, self._harness = self._harness, None
         if harness is not None:
             await harness.stop()

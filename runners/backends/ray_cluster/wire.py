@@ -11,8 +11,9 @@ CPU_RESOURCE = "PODIUM_CPU"
 """The custom resource of a node that evaluates on its CPU: `CPU` counts cores, and is Ray's."""
 LINES_MAX = 64 << 20
 """Bytes of the longest line between this process and the driver: JSON in JSON grows."""
-POLL_S = 10.0
-"""How long a question for news may wait at a node."""
+POLL_S = 1.0
+"""How long a question for news may wait at a node: the first question of another driver, and its
+killing of the slot, were seen to wait until it ends."""
 
 
 class Fault(StrEnum):

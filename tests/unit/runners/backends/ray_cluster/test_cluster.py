@@ -24,7 +24,8 @@ pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 NODE: dict[str, object] = {"num_cpus": 1, "num_gpus": 2, "resources": {"PODIUM_CPU": 1, "H9000": 2}}
-SLOTS = {CPU: 1, "H9000": 2}
+SLOTS = {CPU: 1, "H9000": 3}
+DRIVER, HARNESS = "runners.backends.ray_cluster.driver", "runners.harness"
 SLOW = "import time\ntime.sleep(3)\n" + RIGHT
 
 
@@ -46,12 +47,12 @@ def ignore(_: Progress) -> None:
     return
 
 
-def ours(part: str) -> list[psutil.Process]:
-    """The processes of the cluster and of this test with a word in their command."""
+def ours(module: str) -> list[psutil.Process]:
+    """The processes of the cluster and of this test that run a module."""
     found = []
     for process in psutil.Process().children(recursive=True):
         try:
-            found += [process] if part in " ".join(process.cmdline()) else []
+            found += [process] if process.cmdline()[1:3] == ["-m", module] else []
         except psutil.NoSuchProcess:
             continue
     return found
@@ -59,8 +60,8 @@ def ours(part: str) -> list[psutil.Process]:
 
 def ranks(count: int) -> EvaluationRequest:
     request = make_request(gpu="H9000")
-    case = Workload(args={"size": 64, "seed": 1, "world_size": count})
-    task = request.task.model_copy(update={"tests": (case,)})
+    cases = (Workload(args={"size": 64, "seed": 1, "world_size": count}),)
+    task = request.task.model_copy(update={"multi_gpu": True, "tests": cases})
     return request.model_copy(update={"task": task})
 
 
@@ -91,10 +92,10 @@ async def test_a_call_goes_on_without_its_driver_and_another_one_follows_it(
     call = await runner.start(make_request(SLOW))
     waiting = asyncio.create_task(runner.wait(call, lambda _: told.set()))
     await told.wait()
-    (driver,) = ours("ray_cluster.driver")
+    (driver,) = ours(DRIVER)
     driver.kill()
     assert (await waiting).verdict is Verdict.PASSED
-    assert ours("ray_cluster.driver") != [driver]
+    assert ours(DRIVER) != [driver]
 
 
 async def test_a_call_of_another_process_is_taken_up_or_cancelled(runner: RayRunner) -> None:
@@ -121,11 +122,11 @@ async def test_closing_leaves_neither_harness_nor_driver_nor_slot(runner: RayRun
     call = await runner.start(make_request(ENDLESS, timeout_s=60))
     waiting = asyncio.create_task(runner.wait(call, lambda _: told.set()))
     await told.wait()
-    left = ours("runners.harness")
+    left = ours(HARNESS)
     assert left
     await runner.aclose()
     assert psutil.wait_procs(left, timeout=5)[1] == []
-    assert ours("ray_cluster.driver") == []
+    assert ours(DRIVER) == []
     with pytest.raises(RunnerError):
         await waiting
 

@@ -98,7 +98,9 @@ async def test_a_harness_that_died_while_idle_was_not_reached(slot: NodeHarness)
     await slot.begin(assignment("leave", call="a-0"))
     left = await ended(slot, "a-0")
     assert left.evaluation is not None
-    psutil.wait_procs([psutil.Process(int(left.evaluation.message))], timeout=10)
+    async with asyncio.timeout(10):
+        while psutil.pid_exists(int(left.evaluation.message)):  # noqa: ASYNC110 - asyncio collects it
+            await asyncio.sleep(0.01)
     await slot.begin(assignment())
     assert (await ended(slot)).fault is Fault.UNREACHED
 
@@ -124,3 +126,12 @@ async def test_an_answer_that_nobody_has_fetched_is_kept_for_longer(slot: NodeHa
     assert slot.patience_s == node.KEPT_S
     await ended(slot)
     assert slot.patience_s == node.IDLE_S
+
+
+async def test_a_slot_that_is_stopped_ends_what_it_evaluates(slot: NodeHarness) -> None:
+    await slot.begin(assignment("hang"))
+    assert busy(slot)
+    await slot.stop()
+    assert not busy(slot)
+    children = psutil.Process().children(recursive=True)
+    assert not [each for each in children if str(IMITATION) in each.cmdline()]
