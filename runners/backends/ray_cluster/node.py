@@ -70,7 +70,7 @@ class NodeHarness:
         return self._news
 
     async def stop(self) -> None:
-        """End the harness and everything beneath it; and the evaluation, which then tells nothing."""
+        """End the harness, everything beneath it, and the evaluation, which then tells nothing."""
         work = self._work
         if work is not None and work is not asyncio.current_task() and not work.done():
             work.cancel()
