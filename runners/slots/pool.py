@@ -85,16 +85,19 @@ class SlotRunner(Generic[SlotT]):
         self._calls = Calls(name)
 
     async def capabilities(self) -> Capabilities:
-        members = [slot for slots in self._slots.values() for slot in slots]
-        offered = next((slot.offered for slot in members if slot.offered), None)
+        found = await self._offered(next(iter(self._slots)))
         counts = {kind: len(slots) for kind, slots in self._slots.items()}
         at_once = {kind: RANKS_ON_CPU if kind == CPU else count for kind, count in counts.items()}
-        found = offered or await self._asked()
         return found.model_copy(update={"gpus": counts, "at_once": at_once})
 
-    async def _asked(self) -> Capabilities:
+    async def _offered(self, kind: str) -> Capabilities:
+        """What a harness offers; where none was asked before, one of a slot of this type."""
+        members = [slot for slots in self._slots.values() for slot in slots]
+        offered = next((slot.offered for slot in members if slot.offered), None)
+        return offered or await self._asked(kind)
+
+    async def _asked(self, kind: str) -> Capabilities:
         """What a harness offers, when none was started yet or the first is only starting."""
-        kind = next(iter(self._slots))
         try:
             slot = await asyncio.wait_for(self._free[kind].get(), START_S)
         except TimeoutError as error:

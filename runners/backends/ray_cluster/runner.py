@@ -39,19 +39,24 @@ class RayRunner(SlotRunner[RaySlot]):
 
     @override
     async def capabilities(self) -> Capabilities:
-        """What a node's harness said that it offers; RunnerError where no node has a type."""
+        """What a node's harness said that it offers, of the types that nodes have now.
+
+        RunnerError when they have none of those that were asked for.
+        """
         there = await self._resources()
-        for kind in self._slots:
-            _require(there, kind, 1)
+        kinds = [kind for kind in self._slots if there.most(kind)]
+        if not kinds:
+            _require(there, next(iter(self._slots)), 1)
         try:
-            offered = await asyncio.wait_for(super().capabilities(), _OFFER_S)
+            offered = await asyncio.wait_for(self._offered(kinds[0]), _OFFER_S)
         except TimeoutError as error:
             raise RunnerError(f"no slot on Ray was free within {_OFFER_S:.0f} s") from error
+        gpus = {kind: len(self._slots[kind]) for kind in kinds}
         at_once = {
-            kind: RANKS_ON_CPU if kind == CPU else min(len(slots), there.most(kind))
-            for kind, slots in self._slots.items()
+            kind: RANKS_ON_CPU if kind == CPU else min(count, there.most(kind))
+            for kind, count in gpus.items()
         }
-        return offered.model_copy(update={"at_once": at_once})
+        return offered.model_copy(update={"gpus": gpus, "at_once": at_once})
 
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
@@ -90,14 +95,14 @@ class RayRunner(SlotRunner[RaySlot]):
         return [RemoteHarness(self._bridge, name) for name in Slots.model_validate_json(text).names]
 
     @override
-    async def _asked(self) -> Capabilities:
+    async def _asked(self, kind: str) -> Capabilities:
         """Asked of any slot: a new one may have to wait until an old one's call is taken up."""
         asking = [harness.offer(_SOON_S) for harness in await self._there()]
         answers = await asyncio.gather(*asking, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, Capabilities) and self._version in {None, answer.harness_version}:
                 return answer
-        return await super()._asked()
+        return await super()._asked(kind)
 
     async def _found(self, call: CallId) -> RemoteHarness:
         """The slot with a call of an earlier process; UnknownCallError when none has it."""

@@ -77,6 +77,19 @@ async def test_more_gpus_than_a_node_has_are_refused_at_once(runner: RayRunner) 
         await runner.start(ranks(3))
 
 
+async def test_only_types_that_nodes_have_are_offered(cluster: LocalRay) -> None:
+    with patch.dict(os.environ, cluster.environment):
+        made = RayRunner(Bridge(), {"B200": 1, CPU: 1, "H9000": 3}, None, strict=False)
+        offered = await made.capabilities()
+        assert offered.gpus == {CPU: 1, "H9000": 3}
+        assert offered.at_once == {CPU: 8, "H9000": 2}
+        await made.aclose()
+        nothing = RayRunner(Bridge(), {"B200": 1}, None, strict=False)
+        with pytest.raises(RunnerError, match="no node on Ray has GPU type B200"):
+            await nothing.capabilities()
+        await nothing.aclose()
+
+
 async def test_another_version_of_the_harness_is_refused(cluster: LocalRay) -> None:
     with patch.dict(os.environ, cluster.environment):
         made = RayRunner(Bridge(), {CPU: 1}, "0.0.1", strict=False)
