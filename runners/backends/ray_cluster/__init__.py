@@ -23,5 +23,5 @@ def create(
     if importlib.util.find_spec("ray") is None:
         raise ModuleNotFoundError("No module named 'ray'", name="ray")
     if not slots:
-        raise RunnerError("say how many evaluations may run at once on Ray, as in ray:H100=4")
+        raise RunnerError("Ray has no slots; set PODIUM_RUNNERS to how many, as in ray:H100=4")
     return RayRunner(Bridge(), slots, version, strict=strict)

@@ -64,12 +64,16 @@ def ask(address: str) -> int:
 def _reach(address: str) -> None:
     found = _ADDRESS.fullmatch(address)
     if found is None:
-        words = f"{address!r} is no address of a Ray cluster"
+        words = (
+            f"{address!r} is no address of a Ray cluster" if address else "no Ray cluster is named"
+        )
         raise RunnerError(f"{words}; set RAY_ADDRESS to HOST:PORT of its head")
     try:
         socket.create_connection((found["host"], int(found["port"])), _REACH_S).close()
     except (OSError, OverflowError) as error:
-        raise RunnerError(f"Ray at {address} cannot be reached: {error}") from error
+        raise RunnerError(
+            f"Ray at {address} cannot be reached: {error}; set RAY_ADDRESS anew"
+        ) from error
 
 
 @contextmanager
