@@ -3,6 +3,7 @@
 import importlib.metadata
 import importlib.util
 import platform
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _REACH_S = 3.0
 _DISCORD = "Discord"
+_ADVICE = re.compile(r"(.+); ((?:run|set|start) .+)", re.DOTALL)
+"""What is wrong, and what to do about it."""
 _LOCAL = frozenset({"local", "local_process"})
 """The names of the runner that judges on this machine."""
 
@@ -46,9 +49,9 @@ def offered(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Require
 
 def away(error: Exception) -> Requirement:
     """A runner that cannot serve; some errors say themselves what to do."""
-    detail, mark, command = str(error).rpartition("; run ")
-    if mark:
-        return Requirement("runner", found=False, detail=detail, remedy=f"run {command}")
+    advised = _ADVICE.fullmatch(str(error))
+    if advised:
+        return Requirement("runner", found=False, detail=advised[1], remedy=advised[2])
     remedy = "read the message; PODIUM_RUNNERS names the runners"
     return Requirement("runner", found=False, detail=str(error), remedy=remedy)
 

@@ -9,9 +9,9 @@ from runners import backends, plugins
 from runners.contract.runner import Runner
 from runners.harness.version import HARNESS_VERSION
 
-_LOCAL, _MODAL = "local_process", "modal_app"
-_SHORT_NAMES = {"local": _LOCAL, "modal": _MODAL}
-_QUEUE_S = {_MODAL: 1800.0}
+_LOCAL, _MODAL, _RAY = "local_process", "modal_app", "ray_cluster"
+_SHORT_NAMES = {"local": _LOCAL, "modal": _MODAL, "ray": _RAY}
+_QUEUE_S = {_MODAL: 1800.0, _RAY: 1800.0}
 """What a call may wait where its machine is yet to be found, beyond the task's time limits."""
 
 
@@ -25,6 +25,7 @@ def create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
     options: dict[str, dict[str, object]] = {
         _LOCAL: {"strict": settings.strict_sandbox, "hidden": [settings.data_dir]},
         _MODAL: {"version": HARNESS_VERSION},
+        _RAY: {"version": HARNESS_VERSION, "strict": settings.strict_sandbox},
     }
     try:
         runner: Runner = module.create(slots=choice.slots or None, **options.get(name, {}))

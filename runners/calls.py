@@ -50,13 +50,22 @@ class Calls:
 
     def start(self, work: Work) -> CallId:
         """Begin the work under a fresh name; RunnerError once the runner is closed."""
+        call = CallId(f"{self._life}-{self.started + 1}")
+        self.resume(call, work)
+        self.started += 1
+        return call
+
+    def knows(self, call: CallId) -> bool:
+        """Whether the call was begun or resumed here, and is not forgotten."""
+        return call in self._calls
+
+    def resume(self, call: CallId, work: Work) -> None:
+        """Go on with a call that an earlier process began, unless this has begun it already."""
         if self._closed:
             raise RunnerError(f"runner {self._runner} is closed")
-        self.started += 1
-        call = CallId(f"{self._life}-{self.started}")
-        self._calls[call] = _Call(call, work)
-        self._forget_old()
-        return call
+        if call not in self._calls:
+            self._calls[call] = _Call(call, work)
+            self._forget_old()
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
         """What the work of a call gave.

@@ -28,7 +28,9 @@ COVERED_ELSEWHERE = {
     "bot/store/postgres": "tests/conformance/test_store.py",
     "runners/backends/local_process": "tests/unit/runners/backends/local_process",
     "runners/backends/modal_app": "tests/unit/runners/backends/modal_app",
+    "runners/backends/ray_cluster": "tests/unit/runners/backends/ray_cluster",
     "runners/harness/cuda": "tests/gpu",
+    "runners/slots": "tests/unit/runners/slots",
 }
 """Module or folder to the tests which run it whole, where a unit test would only repeat them."""
 

@@ -1,22 +1,24 @@
-"""What every runner promises, held against each of them; Modal's runs on a local Modal."""
+"""What every runner promises, held against each of them; Modal and Ray run on this machine."""
 
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import psutil
 import pytest
 
-from runners.backends import fake, local_process, modal_app
+from runners.backends import fake, local_process, modal_app, ray_cluster
 from runners.contract.evaluation import CPU, Progress
 from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
 from runners.contract.verdict import Verdict
 from tests.doubles.evaluating import ENDLESS, RIGHT, WRONG, make_request
 from tests.doubles.modal.server import LocalModal
 from tests.doubles.modal.visible import local_modal
+from tests.doubles.ray.local import CPU_NODE, LocalRay, local_ray
 
 pytestmark = pytest.mark.timeout(300)  # at Modal every call begins a container
 
@@ -38,7 +40,14 @@ async def _nothing() -> None:
 
 def _harnesses() -> list[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    return [child for child in children if "runners.harness" in " ".join(child.cmdline())]
+    return [child for child in children if "runners.harness" in " ".join(_line(child))]
+
+
+def _line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:  # it ended meanwhile
+        return []
 
 
 async def _kill_harness() -> None:
@@ -70,9 +79,29 @@ async def _lose_container(server: LocalModal) -> None:
     server.lose_machine()
 
 
-@pytest.fixture(params=[_fake, _local_process, _modal_app])
+@asynccontextmanager
+async def _ray_cluster(server: LocalRay) -> AsyncIterator[Place]:
+    with patch.dict(os.environ, server.environment):
+        runner = ray_cluster.create(slots={CPU: 1})
+        yield Place(runner, ENDLESS, lambda: _lose_node(server), ending_s=5.0)
+
+
+async def _lose_node(server: LocalRay) -> None:
+    await asyncio.to_thread(server.lose)
+    await asyncio.to_thread(server.add, CPU_NODE)
+
+
+@pytest.fixture(scope="module")
+def ray_server() -> Iterator[LocalRay]:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with local_ray(CPU_NODE) as server:
+        yield server
+
+
+@pytest.fixture(params=[_fake, _local_process, _modal_app, _ray_cluster])
 async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
-    async with request.param() as made:
+    servers = [request.getfixturevalue("ray_server")] if request.param is _ray_cluster else []
+    async with request.param(*servers) as made:
         yield made
         await made.runner.aclose()
 

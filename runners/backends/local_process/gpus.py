@@ -4,22 +4,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from runners.slots.harness import Gpu
 
 _NOISE = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|SXM\d*|HBM\w*|\d+GB", re.IGNORECASE)
 _LISTED = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)$", re.MULTILINE)
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 _TOOL_S = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """One card: its number, what CUDA_VISIBLE_DEVICES may call it, and its type."""
-
-    index: int
-    handle: str
-    kind: str
 
 
 def gpu_type(model: str) -> str:

@@ -100,6 +100,10 @@ def test_a_missing_layer_matters_where_it_is_demanded() -> None:
 def test_a_runner_that_is_away_says_itself_what_to_do_or_where_to_look() -> None:
     told = away(RunnerError("Modal: no such app; run `podium modal deploy`"))
     assert (told.detail, told.remedy) == ("Modal: no such app", "run `podium modal deploy`")
+    open_to_all = away(
+        RunnerError("Ray at h:6379 lets in everybody; start every node with a token")
+    )
+    assert open_to_all.remedy == "start every node with a token"
     assert "PODIUM_RUNNERS" in away(RunnerError("no slot was free; nobody knows why")).remedy
     assert not told.found
 

@@ -1,4 +1,5 @@
 import builtins
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,20 @@ def test_an_unknown_runner_is_refused_with_those_there_are(settings: Settings) -
         create_runner(RunnerChoice("nowhere", {}), settings)
 
 
+def test_ray_has_the_slots_that_it_is_told(settings: Settings) -> None:
+    assert create_runner(RunnerChoice("ray", {"H100": 4}), settings).name == "ray_cluster"
+    with pytest.raises(RunnerError, match="ray:H100=4"):
+        create_runner(RunnerChoice("ray", {}), settings)
+
+
+def test_without_ray_it_is_told_what_to_install(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(SetupError, match=r"pip install 'kernel-podium\[ray\]'"):
+        create_runner(RunnerChoice("ray", {"H100": 4}), settings)
+
+
 def test_a_gpu_type_that_modal_lacks_is_refused(settings: Settings) -> None:
     with pytest.raises(RunnerError, match="H9000"):
         create_runner(RunnerChoice("modal", {"H9000": 1}), settings)
@@ -56,7 +71,9 @@ async def test_a_missing_client_is_told_with_what_to_install(settings: Settings)
         await deploy_to_modal()
 
 
-def test_whoever_waits_for_modal_waits_longer(settings: Settings) -> None:
+def test_whoever_waits_for_a_free_machine_elsewhere_waits_longer(settings: Settings) -> None:
     modal = create_runner(RunnerChoice("modal", {}), settings)
+    ray = create_runner(RunnerChoice("ray", {"H100": 1}), settings)
     assert grace_s([fake.create()]) == 120
+    assert grace_s([fake.create(), ray]) == 1800
     assert grace_s([fake.create(), modal]) == 1800

@@ -12,7 +12,6 @@ from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import MAX_TASK, digest, parse_task, read_task
-from runners.backends.local_process.harness import LINE_MAX
 from runners.contract.task import (
     BuildConfig,
     Device,
@@ -22,6 +21,7 @@ from runners.contract.task import (
     RankingBy,
     TaskFormat,
 )
+from runners.slots.harness import LINE_MAX
 
 REFERENCE = """
 import torch

@@ -8,8 +8,8 @@ from bot.domain.job import JobState
 from bot.ports import Worker
 from bot.services.dispatch import DispatchConfig
 from runners.backends import fake
-from runners.backends.local_process.harness import START_S
 from runners.contract.runner import Capabilities
+from runners.slots.harness import START_S
 from tests.doubles.dispatching import dispatching, until
 from tests.doubles.factories import make_capabilities
 from tests.doubles.place import Place

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from runners.backends import local_process
-from runners.backends.local_process.gpus import Gpu, find_gpus, from_listing, gpu_type
+from runners.backends.local_process.gpus import find_gpus, from_listing, gpu_type
 from runners.contract.runner import RunnerError
+from runners.slots.harness import Gpu
 
 
 @pytest.mark.parametrize(

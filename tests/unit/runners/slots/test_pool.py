@@ -1,4 +1,4 @@
-"""The local runner against harnesses that misbehave, each a real process."""
+"""Slots of this machine with harnesses that misbehave, each a real process."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ import pytest
 
 from bot.services.dispatch import DispatchConfig
 from runners.backends import local_process
-from runners.backends.local_process import harness, pool
-from runners.backends.local_process.gpus import Gpu
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities, Runner, RunnerError
 from runners.contract.task import Mode, Workload
 from runners.harness import server
+from runners.slots import harness, pool
+from runners.slots.harness import Gpu
 from tests.doubles.evaluating import make_request
 
 GPUS = tuple(Gpu(number, f"GPU-{number}", "H200") for number in range(3))
@@ -371,7 +371,7 @@ async def test_a_gpu_out_of_service_takes_nothing_from_the_others(
     health: Callable[[str], object],
 ) -> None:
     runner = local_process.create(slots={"H200": 2})
-    assert isinstance(runner, pool.LocalRunner)
+    assert isinstance(runner, pool.SlotRunner)
     try:
         request = make_request("").model_copy(update={"gpu": "H200"})
         calls = [await runner.start(request) for _ in range(2)]

@@ -6,17 +6,22 @@ import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from runners.backends.local_process.gpus import Gpu
-from runners.backends.local_process.processes import gone, kill
-from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
-from runners.contract.runner import Capabilities, RunnerError, RunnerLostError, ServedLine
+from runners.contract.evaluation import Evaluation, EvaluationRequest
+from runners.contract.runner import (
+    CallId,
+    Capabilities,
+    ProgressSink,
+    RunnerError,
+    RunnerLostError,
+    ServedLine,
+)
 from runners.lineage import descendants
+from runners.slots.processes import gone, kill
 
 LINE_MAX = 16 << 20
 """Bytes of the longest request, and of the longest line that a harness may print."""
@@ -25,10 +30,19 @@ START_S = 120.0
 REST_S = 60.0
 """What a harness may take to end a judge, look at the GPU, and have the next judge ready."""
 _STOP_S = 3.0
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[2]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One card: its number, what CUDA_VISIBLE_DEVICES may call it, and its type."""
+
+    index: int
+    handle: str
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,15 @@ class Walls:
     """Whether to refuse to run where a layer is missing."""
     hidden: tuple[Path, ...] = ()
     """Folders that no submission may see, wherever they lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A request with the name of its call, and as the line of JSON that a harness reads."""
+
+    call: CallId
+    request: EvaluationRequest
+    line: bytes
 
 
 def command(gpus: tuple[Gpu, ...], walls: Walls) -> list[str]:
@@ -149,19 +172,17 @@ class Harness:
             raise UnfitError(line.health.unfit)
         self._rested = True
 
-    async def evaluate(
-        self, request: EvaluationRequest, line: bytes, tell: Callable[[Progress], None]
-    ) -> Evaluation:
+    async def evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
         """Send one request and give its evaluation; RunnerError for anything else."""
         await self.rest()
         self._rested = False
-        answer = await self._first_answer(line)
+        answer = await self._first_answer(order.line)
         while answer.progress is not None:
             tell(answer.progress)
             answer = await self._line()
         if answer.evaluation is None:
             raise RunnerError(answer.error or "the harness gave no evaluation")
-        if answer.evaluation.request_id != request.request_id:
+        if answer.evaluation.request_id != order.request.request_id:
             raise RunnerError("the harness answered another request")
         return answer.evaluation
 

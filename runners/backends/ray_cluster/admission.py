@@ -1,0 +1,100 @@
+"""Whether a cluster lets us in, and strangers not: asked before anything is sent there."""
+
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ray._raylet import (  # type: ignore[attr-defined]  # private, and without types
+    AuthenticationTokenLoader,
+    GcsClient,
+)
+from ray.exceptions import AuthenticationError, RaySystemError
+
+from runners.contract.runner import RunnerError
+
+LET_IN, REFUSED, NO_TOKEN, NO_ANSWER = 0, 3, 4, 5
+"""What came of asking; also how this program ends."""
+MODE, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
+_HOW = f"start every node with {MODE}=token and the token of `ray get-auth-token --generate`"
+_ADDRESS = re.compile(r"(?P<host>[^/\s]+):(?P<port>\d{1,5})")
+_ROOT = Path(__file__).resolve().parents[3]
+_REACH_S, _ASK_S, _STRANGER_S = 5.0, 10, 30.0
+
+
+def check(address: str) -> None:
+    """RunnerError, with what to do, unless a token is needed at the address and ours is right."""
+    _reach(address)
+    with _stranger(address) as stranger:
+        ours = ask(address)
+        theirs = stranger.wait(_STRANGER_S)
+    refuse(address, ours, theirs)
+
+
+def refuse(address: str, ours: int, theirs: int) -> None:
+    """RunnerError unless we are let in and a stranger is not."""
+    if theirs == LET_IN:
+        raise RunnerError(f"Ray at {address} lets in everybody; {_HOW}")
+    if ours == NO_TOKEN:
+        raise RunnerError(f"there is no token for Ray at {address}; set {TOKEN}")
+    if ours == REFUSED:
+        raise RunnerError(f"Ray at {address} refuses the token; set {MODE}=token and {TOKEN}")
+    if (ours, theirs) != (LET_IN, REFUSED):
+        raise RunnerError(f"Ray at {address} gives no answer; is it a Ray of this version?")
+
+
+def ask(address: str) -> int:
+    """Ask for the nodes with the token of this process: Ray itself would try for 20 s."""
+    if not AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
+        return NO_TOKEN
+    try:
+        GcsClient(address=address).get_all_node_info(timeout=_ASK_S)
+    except AuthenticationError:
+        return REFUSED
+    except (RaySystemError, OSError):
+        return NO_ANSWER
+    return LET_IN
+
+
+def _reach(address: str) -> None:
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        words = (
+            f"{address!r} is no address of a Ray cluster" if address else "no Ray cluster is named"
+        )
+        raise RunnerError(f"{words}; set RAY_ADDRESS to HOST:PORT of its head")
+    try:
+        socket.create_connection((found["host"], int(found["port"])), _REACH_S).close()
+    except (OSError, OverflowError) as error:
+        raise RunnerError(
+            f"Ray at {address} cannot be reached: {error}; set RAY_ADDRESS anew"
+        ) from error
+
+
+@contextmanager
+def _stranger(address: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Somebody with a wrong token; another process, since Ray keeps the first one it has seen."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runners.backends.ray_cluster.admission", address],
+        env={**os.environ, MODE: "token", TOKEN: secrets.token_hex(16)},
+        cwd=_ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    except subprocess.TimeoutExpired as error:
+        raise RunnerError(f"Ray at {address} gave a stranger no answer") from error
+    finally:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    raise SystemExit(ask(sys.argv[1]))

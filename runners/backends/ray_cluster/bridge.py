@@ -1,0 +1,164 @@
+"""The conversation with Ray's driver, which is begun when it is needed and again when it ended."""
+
+import asyncio
+import logging
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runners.backends.ray_cluster.wire import LINES_MAX, Command, Fault, Reply
+from runners.contract.runner import RunnerError, RunnerLostError
+
+_ROOT = Path(__file__).resolve().parents[3]
+_CONNECT_S = 90.0
+_GRACE_S = 15.0
+_STOP_S = 3.0
+_KEPT = frozenset({"PATH", "HOME", "LANG", "TMPDIR"})
+
+_log = logging.getLogger(__name__)
+
+
+class AwayError(RunnerLostError):
+    """The cluster cannot be reached now; what was begun there may go on."""
+
+
+def environment() -> dict[str, str]:
+    """What a driver gets of ours: Ray's own settings, and no secret of Podium."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT or name.startswith("RAY_")
+    }
+    return {"RAY_AUTH_MODE": "token", **kept}
+
+
+class Bridge:
+    """One driver at a time, and the questions that wait for its replies."""
+
+    def __init__(self) -> None:
+        self._starting = asyncio.Lock()
+        self._process: Process | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        self._number = 0
+        self._closed = False
+
+    async def ask(self, command: Command) -> str:
+        """The driver's reply.
+
+        AwayError while the cluster is out of reach, RunnerLostError for a slot that ended,
+        RunnerError, which says what to do, where it cannot be.
+        """
+        process = await self._connected()
+        self._number += 1
+        reply = self._waiting[self._number] = asyncio.get_running_loop().create_future()
+        numbered = command.model_copy(update={"number": self._number})
+        try:
+            await _write(process, numbered.model_dump_json().encode() + b"\n")
+            async with asyncio.timeout(command.within_s + _GRACE_S):
+                return _text(await reply)
+        except TimeoutError as error:
+            raise AwayError(f"Ray's driver gave no answer to {command.deed}") from error
+        finally:
+            self._waiting.pop(numbered.number, None)
+
+    async def aclose(self) -> None:
+        """End the driver; slots that nobody ended stay for the next one."""
+        self._closed = True
+        async with self._starting:
+            await self._stop()
+
+    async def _connected(self) -> Process:
+        async with self._starting:
+            if self._closed:
+                raise RunnerError("the runner of Ray is closed")
+            process = self._process
+            if process is None or process.returncode is not None or _deaf(self._listener):
+                await self._stop()
+                process = await self._start()
+            return process
+
+    async def _start(self) -> Process:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "runners.backends.ray_cluster.driver"),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            limit=LINES_MAX,
+            env=environment(),
+            cwd=_ROOT,
+            start_new_session=True,  # Ctrl-C is for us
+        )
+        self._process = process
+        hello = self._waiting[0] = asyncio.get_running_loop().create_future()
+        self._listener = asyncio.create_task(self._listen(process))
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                _text(await hello)
+        except BaseException as error:
+            await asyncio.shield(self._stop())
+            if isinstance(error, TimeoutError):
+                raise RunnerError(f"Ray did not answer within {_CONNECT_S:.0f} s") from error
+            raise
+        return process
+
+    async def _listen(self, process: Process) -> None:
+        if process.stdout is None:
+            raise ValueError("a driver is talked to through pipes")
+        try:
+            while line := await process.stdout.readline():
+                reply = Reply.model_validate_json(line)
+                waiting = self._waiting.get(reply.number)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(reply)
+        except (ValidationError, ValueError):
+            _log.exception("Ray's driver broke the contract")
+        finally:
+            gone = Reply(number=0, text="Ray's driver ended", fault=Fault.AWAY)
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_result(gone)
+
+    async def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), _STOP_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        if self._listener is not None:
+            await asyncio.wait({self._listener})
+
+
+def _deaf(listener: asyncio.Task[None] | None) -> bool:
+    return listener is None or listener.done()
+
+
+async def _write(process: Process, line: bytes) -> None:
+    if process.stdin is None:
+        raise ValueError("a driver is talked to through pipes")
+    try:
+        process.stdin.write(line)
+        await process.stdin.drain()
+    except (BrokenPipeError, ConnectionResetError) as error:
+        raise AwayError("Ray's driver ended") from error
+
+
+def _text(reply: Reply) -> str:
+    match reply.fault:
+        case None:
+            return reply.text
+        case Fault.AWAY:
+            raise AwayError(reply.text)
+        case Fault.LOST | Fault.UNREACHED:
+            raise RunnerLostError(reply.text)
+        case Fault.ERROR | Fault.UNFIT:
+            raise RunnerError(reply.text)

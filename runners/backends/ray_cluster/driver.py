@@ -1,0 +1,187 @@
+"""Ray's driver, a process of its own: commands on standard input, replies on standard output.
+
+Three reasons. Ray ends the process that is connected to it when its head is gone for a minute. It
+unpickles what nodes send, which must not happen where Podium's secrets are. And it takes the signal
+handlers and the environment of whoever imports it.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import ray
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayError, RpcError
+
+from runners.backends.ray_cluster.actor import SlotActor
+from runners.backends.ray_cluster.admission import check
+from runners.backends.ray_cluster.wire import (
+    LINES_MAX,
+    Command,
+    Deed,
+    Fault,
+    Reply,
+    Resources,
+    Slots,
+    demand,
+)
+from runners.contract.runner import RunnerError
+
+NAMESPACE = "podium"
+_PACKAGE = Path(__file__).resolve().parents[2]
+_AT_ONCE = 16
+"""How many questions a slot answers at once, most of which only wait."""
+
+
+class _GoneError(Exception):
+    """No slot has this name any more."""
+
+
+class Driver:
+    """Does what it is told to, and remembers the handles of the slots."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self._slots: dict[str, Any] = {}
+
+    async def serve(self, reader: asyncio.StreamReader) -> None:
+        """Follow commands, many at once, until there are no more."""
+        tasks: set[asyncio.Task[None]] = set()
+        while line := await reader.readline():
+            task = asyncio.create_task(self._serve_one(Command.model_validate_json(line)))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    async def _serve_one(self, command: Command) -> None:
+        try:
+            text, fault = await self._done(command), None
+        except (ActorDiedError, _GoneError) as error:
+            text, fault = f"the slot on its node was lost: {_words(error)}", Fault.LOST
+        except (ActorUnavailableError, RpcError, TimeoutError, OSError) as error:
+            text, fault = f"Ray: {_words(error)}", Fault.AWAY
+        except (RayError, RuntimeError, ValueError) as error:
+            text, fault = f"Ray: {_words(error)}", Fault.ERROR
+        self.say(Reply(number=command.number, text=text, fault=fault))
+
+    def say(self, reply: Reply) -> None:
+        """Write one line."""
+        self._out.write(reply.model_dump_json().encode() + b"\n")
+        self._out.flush()
+
+    async def _done(self, command: Command) -> str:
+        match command.deed:
+            case Deed.RESOURCES:
+                return (await asyncio.to_thread(_resources)).model_dump_json()
+            case Deed.PLACE:
+                self._slots[command.slot] = await asyncio.to_thread(_place, command)
+                return ""
+            case Deed.ASK:
+                return await self._asked(command)
+            case Deed.END:
+                return await asyncio.to_thread(self._end, command.slot)
+            case Deed.SLOTS:
+                return (await asyncio.to_thread(_named)).model_dump_json()
+
+    async def _asked(self, command: Command) -> str:
+        slot = await asyncio.to_thread(self._slot, command.slot)
+        reference = getattr(slot, command.method).remote(*command.arguments)
+        answering = asyncio.wrap_future(reference.future())
+        done, _ = await asyncio.wait({answering}, timeout=command.within_s)
+        if not done:
+            raise TimeoutError(f"no answer within {command.within_s:.0f} s")
+        return str(answering.result())
+
+    def _slot(self, name: str) -> Any:  # noqa: ANN401 - a handle of Ray's
+        if name not in self._slots:
+            try:
+                self._slots[name] = ray.get_actor(name, namespace=NAMESPACE)
+            except ValueError as error:
+                raise _GoneError(f"there is no slot {name} any more") from error
+        return self._slots[name]
+
+    def _end(self, name: str) -> str:
+        try:
+            ray.kill(self._slot(name), no_restart=True)
+        except _GoneError:
+            return ""
+        finally:
+            self._slots.pop(name, None)
+        return ""
+
+
+def _resources() -> Resources:
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return Resources(nodes=tuple({name: float(n) for name, n in node.items()} for node in nodes))
+
+
+def _place(command: Command) -> Any:  # noqa: ANN401 - a handle of Ray's
+    wanted = demand(command.kind, command.gpus)
+    gpus = wanted.pop("GPU", 0)
+    return (
+        ray.remote(SlotActor)
+        .options(
+            name=command.slot,
+            namespace=NAMESPACE,
+            lifetime="detached",  # it outlives us, so that the next worker finds it
+            num_cpus=0,
+            num_gpus=gpus,
+            resources=wanted,
+            max_restarts=0,  # the queue decides
+            max_task_retries=0,
+            max_concurrency=_AT_ONCE,
+        )
+        .remote(command.kind, "strict" if command.strict else "")
+    )
+
+
+def _named() -> Slots:
+    found = ray.util.list_named_actors(all_namespaces=True)
+    return Slots(names=tuple(each["name"] for each in found if each["namespace"] == NAMESPACE))
+
+
+def _words(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def connect() -> None:
+    """Connect to the cluster at RAY_ADDRESS; RunnerError, with what to do, where that fails."""
+    address = os.environ.get("RAY_ADDRESS", "")
+    check(address)
+    try:
+        ray.init(
+            address=address,
+            namespace=NAMESPACE,
+            # All that a node gets of ours.
+            runtime_env={"py_modules": [str(_PACKAGE)], "excludes": ["**/__pycache__/**"]},
+            log_to_driver=False,
+            configure_logging=False,
+        )
+    except (RayError, RuntimeError, ValueError, OSError) as error:
+        raise RunnerError(f"Ray at {address}: {_words(error)}") from error
+
+
+async def _serve(driver: Driver) -> None:
+    reader = asyncio.StreamReader(limit=LINES_MAX)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await driver.serve(reader)
+
+
+def main() -> int:
+    """Connect, say so, and serve until standard input ends."""
+    driver = Driver(os.fdopen(os.dup(1), "wb"))
+    os.dup2(2, 1)  # what Ray prints must not mix with the replies
+    try:
+        connect()
+    except RunnerError as error:
+        driver.say(Reply(number=0, text=str(error), fault=Fault.ERROR))
+        return 1
+    driver.say(Reply(number=0))
+    asyncio.run(_serve(driver))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

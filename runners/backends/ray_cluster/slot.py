@@ -1,0 +1,202 @@
+"""A slot of the cluster: its harness is beside an actor, on whichever node has its GPUs free."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Sequence
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from runners.backends.ray_cluster.bridge import AwayError, Bridge
+from runners.backends.ray_cluster.wire import (
+    POLL_S,
+    Assignment,
+    Command,
+    Deed,
+    Fault,
+    News,
+    Reply,
+)
+from runners.contract.evaluation import Evaluation
+from runners.contract.runner import (
+    CallId,
+    Capabilities,
+    ProgressSink,
+    RunnerError,
+    RunnerLostError,
+)
+from runners.contract.wire import Wire
+from runners.slots.fitness import Fitness
+from runners.slots.harness import START_S, Order, UnfitError, UnreachedError
+
+NODE_GRACE_S = 25.0
+"""What a harness may take beyond the task's time limits before its node kills it: more than the
+grace after which it gives up by itself, less than that after which its slot is killed from here."""
+PLACED_S = 1500.0
+"""What a slot may wait for a node that has its GPUs free: others use the cluster too."""
+AWAY_S = 120.0
+"""For how long a node may be out of reach before its call counts as lost."""
+_AGAIN_S = 1.0
+_ASK_S = 20.0
+
+W = TypeVar("W", bound=Wire)
+
+
+class RemoteHarness:
+    """The harness of an actor, by the actor's name."""
+
+    def __init__(self, bridge: Bridge, name: str) -> None:
+        self.name = name
+        self._bridge = bridge
+
+    async def offer(self, within_s: float = PLACED_S + START_S) -> Capabilities:
+        """What it offers, once a node has a place for it and it is ready."""
+        try:
+            text = await self._ask("offer", within_s=within_s)
+        except AwayError as error:
+            raise RunnerError(f"no node had a slot ready: {error}") from error
+        return _read(Capabilities, text)
+
+    async def evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+        """The evaluation of a request; UnreachedError when the actor had ended before."""
+        request = order.request
+        limit_s = request.task.limit_s(request.mode) + NODE_GRACE_S
+        assignment = Assignment(call=order.call, request=order.line.decode(), limit_s=limit_s)
+        try:
+            await self._ask("begin", assignment.model_dump_json())
+        except RunnerLostError as error:
+            raise UnreachedError(str(error)) from error
+        evaluation = await self.follow(order.call, tell)
+        if evaluation.request_id != request.request_id:
+            raise RunnerError("the harness answered another request")
+        return evaluation
+
+    async def follow(self, call: CallId, tell: ProgressSink) -> Evaluation:
+        """What becomes of a call that was begun; a node that is away is asked again for a while."""
+        news, reached = News(), time.monotonic()
+        while not news.ended:
+            try:
+                text = await self._ask("news", call, str(news.number), within_s=POLL_S + _ASK_S)
+            except AwayError:
+                if time.monotonic() - reached > AWAY_S:
+                    raise
+                await asyncio.sleep(_AGAIN_S)
+                continue
+            reached, seen = time.monotonic(), news.number
+            news = _read(News, text)
+            if news.progress is not None and news.number > seen:
+                tell(news.progress)
+        return _evaluation(news)
+
+    async def knows(self, call: CallId) -> bool:
+        """Whether it has the call, or had it last."""
+        try:
+            return await self._ask("knows", call) == call
+        except RunnerError:
+            return False
+
+    async def stop(self) -> None:
+        """End the actor, and with it the harness and everything beneath it."""
+        await self._bridge.ask(Command(deed=Deed.END, slot=self.name))
+
+    async def _ask(self, method: str, *arguments: str, within_s: float = _ASK_S) -> str:
+        command = Command(
+            deed=Deed.ASK, slot=self.name, method=method, arguments=arguments, within_s=within_s
+        )
+        reply = _read(Reply, await self._bridge.ask(command))
+        if reply.fault is Fault.UNFIT:
+            raise UnfitError(reply.text)
+        if reply.fault is not None:
+            raise RunnerError(reply.text)
+        return reply.text
+
+
+class RaySlot:
+    """A place for one evaluation at a time; `instead_of` others, whose GPUs it has together."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        kind: str,
+        version: str | None,
+        *,
+        strict: bool,
+        instead_of: Sequence["RaySlot"] = (),
+    ) -> None:
+        self.bridge = bridge
+        self.kind = kind
+        self.version = version
+        self.strict = strict
+        self.instead_of = tuple(instead_of)
+        self.offered: Capabilities | None = None
+        self.fitness = Fitness(kind)
+        self._harness: RemoteHarness | None = None
+
+    async def warm(self) -> RemoteHarness:
+        if self._harness is None:
+            await asyncio.gather(*(slot.cool() for slot in self.instead_of))
+            harness = RemoteHarness(self.bridge, f"slot-{secrets.token_hex(8)}")
+            try:
+                await self.bridge.ask(self._placing(harness.name))
+                self.offered = self._fitting(await harness.offer())
+            except BaseException:
+                await asyncio.shield(_ended(harness))
+                raise
+            self._harness = harness
+        return self._harness
+
+    async def rest(self) -> None:
+        return  # the node's harness rests before its next call
+
+    async def cool(self) -> None:
+        harness, self._harness = self._harness, None
+        if harness is not None:
+            await _ended(harness)
+
+    def _placing(self, name: str) -> Command:
+        gpus = max(1, len(self.instead_of))
+        return Command(deed=Deed.PLACE, slot=name, kind=self.kind, gpus=gpus, strict=self.strict)
+
+    def _fitting(self, offered: Capabilities) -> Capabilities:
+        if self.version not in {None, offered.harness_version}:
+            raise RunnerError(
+                f"the node has harness {offered.harness_version}, this is {self.version}; "
+                "no other `runners` may be installed on the nodes"
+            )
+        return offered
+
+
+def join(slots: Sequence[RaySlot]) -> RaySlot:
+    """One slot with as many GPUs of one node; these have none meanwhile."""
+    first = slots[0]
+    return RaySlot(first.bridge, first.kind, first.version, strict=first.strict, instead_of=slots)
+
+
+async def _ended(harness: RemoteHarness) -> None:
+    """End a harness; one that cannot be reached ends by itself when it is idle."""
+    try:
+        await harness.stop()
+    except RunnerError:
+        return
+
+
+def _read(kind: type[W], text: str) -> W:
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        raise RunnerError(f"the node broke the contract: {error}") from error
+
+
+def _evaluation(news: News) -> Evaluation:
+    match news.fault:
+        case None if news.evaluation is not None:
+            return news.evaluation
+        case Fault.UNREACHED:
+            raise UnreachedError(news.words)
+        case Fault.UNFIT:
+            raise UnfitError(news.words)
+        case Fault.LOST | Fault.AWAY:
+            raise RunnerLostError(news.words)
+        case _:
+            raise RunnerError(news.words)

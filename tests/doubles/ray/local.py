@@ -1,0 +1,76 @@
+"""A Ray cluster on this machine, as whoever uses it sees it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+TOKEN = "a-token-of-the-tests-and-nothing-else"  # noqa: S105 - of nothing that lasts
+CPU_NODE = {"num_cpus": 1, "resources": {"PODIUM_CPU": 1}}
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+class LocalRay:
+    """A head, to which nodes are added and from which they are lost."""
+
+    def __init__(self, process: "subprocess.Popen[str]", *, token: bool) -> None:
+        self._process = process
+        self.address = self._answer()
+        self.environment = {"RAY_ADDRESS": self.address} | (_with_token() if token else {})
+
+    def add(self, node: dict[str, object]) -> None:
+        """Another node."""
+        self._ask(f"add {json.dumps(node)}")
+
+    def lose(self) -> None:
+        """Kill the last node and everything on it."""
+        self._ask("lose")
+
+    def _ask(self, line: str) -> None:
+        stdin = _there(self._process.stdin)
+        stdin.write(line + "\n")
+        stdin.flush()
+        self._answer()
+
+    def _answer(self) -> str:
+        """The next line of ours: Ray prints as well."""
+        for line in _there(self._process.stdout):
+            mark, _, word = line.strip().partition("podium: ")
+            if not mark and word:
+                return word
+        raise AssertionError("Ray did not begin")
+
+
+def _with_token() -> dict[str, str]:
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+
+
+def _there(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
+
+
+@contextmanager
+def local_ray(*nodes: dict[str, object], token: bool = True) -> Iterator[LocalRay]:
+    """A cluster until left; `token=False` for one that lets in everybody."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.doubles.ray.nodes"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=_ROOT,
+        env=ours | (_with_token() if token else {"RAY_AUTH_MODE": "disabled"}),
+    )
+    with process:
+        ray = LocalRay(process, token=token)
+        for node in nodes:
+            ray.add(node)
+        yield ray
+        _there(process.stdin).close()
+        process.wait(60)
