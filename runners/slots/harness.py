@@ -174,7 +174,10 @@ class Harness:
 
     async def evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
         """Send one request and give its evaluation; RunnerError for anything else."""
-        await self.rest()
+        try:
+            await self.rest()
+        except RunnerLostError as error:
+            raise UnreachedError(str(error)) from error
         self._rested = False
         answer = await self._first_answer(order.line)
         while answer.progress is not None:
