@@ -18,7 +18,7 @@ from bot.domain.archive import read_zip
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
 from bot.frontends.cli.installation import OpenPodium, Requirement
-from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.notify import notify
 from bot.services.recover import recover
 from bot.services.time_references import time_references
@@ -148,7 +148,8 @@ class Installation:
             beat_s=sixth_s,
             grace_s=places.grace_s(runners),
         )
-        dispatcher = Dispatcher(podium.store, runners, podium.clock, config)
+        queue = StoreQueue(podium.store, config)
+        dispatcher = Dispatcher(queue, runners, podium.clock, config)
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
             group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")

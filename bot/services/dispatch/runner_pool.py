@@ -57,9 +57,9 @@ class RunnerPool:
             total.update(offer.gpus)
         return dict(total)
 
-    def gpus(self) -> tuple[str, ...] | None:
-        """The GPU types offered now; None until every runner was asked once."""
-        return tuple(sorted(self.slots())) if self._asked else None
+    def offers(self) -> dict[str, Capabilities] | None:
+        """What each reachable runner offers now; None until every one was asked once."""
+        return dict(self._offers) if self._asked else None
 
     def named(self, name: str) -> Runner | None:
         """The runner of this name, reachable or not."""
