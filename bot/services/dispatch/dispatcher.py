@@ -133,8 +133,8 @@ class Dispatcher:
     async def _keep_leases(self) -> None:
         while True:
             await asyncio.sleep(self._config.beat_s)
-            await self._announce()
             await self._beat()
+            await self._announce()
 
     async def _announce(self) -> None:
         """Let those who wait know that this worker lives, and what it offers."""
