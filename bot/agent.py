@@ -33,8 +33,8 @@ async def working_for(
 ) -> AsyncIterator[str]:
     """Works through a server's queue until left, then drains; gives the name that it has there.
 
-    SetupError when the server cannot be reached at first, UserError when it refuses, at the beginning or
-    later; RunnerError when a runner cannot say what it offers.
+    SetupError when the server cannot be reached at first, UserError when it refuses, then or later;
+    RunnerError when a runner cannot say what it offers.
     """
     from bot.remote.connection import connected  # noqa: PLC0415 - httpx: only agents wait for it
     from bot.remote.log import LogUpload  # noqa: PLC0415 - the same

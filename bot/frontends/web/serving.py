@@ -79,8 +79,8 @@ def _listening(settings: DoorSettings) -> Iterator[socket.socket]:
             listener.bind((settings.host, settings.port))
         except OSError as error:
             raise SetupError(
-                f"the HTTP door cannot listen at {settings.host}:{settings.port}: {error.strerror}; "
-                "choose another PODIUM_HTTP_HOST or PODIUM_HTTP_PORT"
+                f"the HTTP door cannot listen at {settings.host}:{settings.port}: "
+                f"{error.strerror}; choose another PODIUM_HTTP_HOST or PODIUM_HTTP_PORT"
             ) from error
         yield listener
 
