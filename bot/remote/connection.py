@@ -3,7 +3,7 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -58,13 +58,13 @@ class Connection:
         within_s: float = ANSWER_S,
     ) -> Answer:
         """What is at a path."""
-        return _parsed(await self._asked("GET", path, within_s, params=query), kind)
+        return parsed(await self._asked("GET", path, within_s, params=query), kind)
 
     async def ask(
         self, path: str, body: Wire | None, kind: type[Answer], *, within_s: float = ANSWER_S
     ) -> Answer:
         """The answer to a body."""
-        return _parsed(await self._sent(path, body, within_s), kind)
+        return parsed(await self._sent(path, body, within_s), kind)
 
     async def send(
         self, path: str, body: Wire | None = None, *, within_s: float = ANSWER_S
@@ -77,6 +77,15 @@ class Connection:
         headers = {"Content-Type": "application/json"}
         return await self._asked("POST", path, within_s, content=content, headers=headers)
 
+    async def listen(
+        self, path: str, query: Mapping[str, str | float | list[str]], *, within_s: float
+    ) -> AsyncGenerator[bytes, None]:
+        """An answer piece by piece, each of which comes within that time."""
+        timeout = httpx.Timeout(within_s, connect=CONNECT_S)
+        async with self._opened("GET", path, params=query, timeout=timeout) as response:
+            async for piece in response.aiter_bytes():
+                yield piece
+
     async def _asked(
         self,
         method: str,
@@ -85,21 +94,28 @@ class Connection:
         **options: Any,  # noqa: ANN401 - httpx's own
     ) -> bytes:
         try:
-            async with (
-                asyncio.timeout(within_s),
-                self.client.stream(method, path, **options) as response,
-            ):
-                text = await _body(response)
+            async with asyncio.timeout(within_s), self._opened(method, path, **options) as response:
+                return await _body(response)
         except TimeoutError as error:
             words = f"no answer from {self.url} within {within_s:.0f} s"
             raise StoreError(words) from error
+
+    @asynccontextmanager
+    async def _opened(
+        self,
+        method: str,
+        path: str,
+        **options: Any,  # noqa: ANN401 - httpx's own
+    ) -> AsyncIterator[httpx.Response]:
+        try:
+            async with self.client.stream(method, path, **options) as response:
+                if not response.is_success:
+                    raise self._refusal(response, await _body(response))
+                yield response
         except httpx.InvalidURL as error:
             raise UserError("bad-server", f"{self.url} is no address: {error}") from error
         except (httpx.HTTPError, ssl.SSLError) as error:
             raise StoreError(f"no answer from {self.url}: {_reason(error)}") from error
-        if response.is_success:
-            return text
-        raise self._refusal(response, text)
 
     def _refusal(self, response: httpx.Response, text: bytes) -> Exception:
         status, (code, words) = response.status_code, _problem(response, text)
@@ -160,7 +176,8 @@ async def _body(response: httpx.Response) -> bytes:
     return bytes(text)
 
 
-def _parsed(text: bytes, kind: type[Answer]) -> Answer:
+def parsed(text: bytes, kind: type[Answer]) -> Answer:
+    """An answer as this type; StoreError for one that does not fit."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:

@@ -20,7 +20,7 @@ from bot.domain.agent import (
 from bot.domain.ids import JobId
 from bot.domain.job import Ending, LeasedJob
 from bot.ports import Beat, Notice, Topic
-from bot.remote.connection import ANSWER_S, LONG_S, Connection, LeaseGoneError
+from bot.remote.connection import ANSWER_S, LONG_S, Connection, LeaseGoneError, parsed
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
 
@@ -68,16 +68,25 @@ class RemoteQueue:
     async def _asking(self) -> AsyncGenerator[Notice | None, None]:
         while True:
             if self._gpus:
-                query: dict[str, str | float | list[str]]
-                query = {"gpu": self._gpus, "wait_s": NOTICES_S}
-                found = await self._connection.get(
-                    "notices", JobNotices, query, within_s=NOTICES_S + ANSWER_S
-                )
-                for each in found.notices:
-                    if each.topic in set(Topic):
-                        yield Notice(Topic(each.topic), each.payload)
+                async with aclosing(self._heard(self._gpus)) as notices:
+                    async for notice in notices:
+                        yield notice
             yield None
             await asyncio.sleep(_BREATH_S)
+
+    async def _heard(self, gpus: list[str]) -> AsyncGenerator[Notice, None]:
+        """The answer to one question; what came before it, nobody was told of: look at once."""
+        query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": NOTICES_S}
+        text = b""
+        within_s = NOTICES_S + ANSWER_S
+        async with aclosing(self._connection.listen("notices", query, within_s=within_s)) as pieces:
+            async for piece in pieces:
+                if not text:
+                    yield Notice(Topic.READY, gpus[0])
+                text += piece
+        for each in parsed(text, JobNotices).notices:
+            if each.topic in set(Topic):
+                yield Notice(Topic(each.topic), each.payload)
 
     async def claim(self, slots: Mapping[str, int]) -> tuple[LeasedJob, ...]:
         claimed = await self._connection.ask("claim", Slots(slots=dict(slots)), Claimed)

@@ -1,25 +1,37 @@
 """Machines that judge from elsewhere, as real processes: killed, cut off, turned away, stopped."""
 
 import asyncio
-import json
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import asyncpg
 import psutil
 import pytest
 
+from bot.domain.access import Viewer
+from bot.domain.submission import SubmissionRequest
+from bot.ports import Store
+from bot.services.publish import PublishRequest, publish
+from bot.services.submit import submit
+from bot.services.worker_tokens import issue
+from bot.store.clock import SystemClock
+from bot.store.postgres import open_store
+from runners.contract.evaluation import CPU
+from runners.contract.task import Mode
 from tests.architecture.tree import ROOT
+from tests.doubles.evaluating import make_identity
 from tests.doubles.network import network_to
-from tests.e2e.command import IDENTITY, Podium
+from tests.e2e.command import Podium
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(180)]
 
+CLOCK = SystemClock()
 TLS = ROOT / "tests" / "doubles" / "tls"
 LEASE_S = "2"
 UNTIMED = "insert into reference_times (task_version, gpu) select id, 'CPU' from task_versions"
@@ -28,15 +40,18 @@ STUCK = "# fake: seconds=0.1\nimport time\ntime.sleep(100)\ndef custom_kernel(da
 """Never done by a harness, and soon by the fake runner."""
 QUICK = "def custom_kernel(data): ...\n"
 SUCCEEDED = "select count(*) from jobs where state = 'succeeded'"
-RUNNING_AS = "select count(*) from jobs where state = 'running' and worker like $1"
+RUNNING_AS = """
+select count(*) from jobs where state = 'running' and call is not null and worker like $1
+"""
 
 
 class Site:
     """A served Podium without runners, and what its database says."""
 
-    def __init__(self, podium: Podium, dsn: str) -> None:
+    def __init__(self, podium: Podium, dsn: str, store: Store) -> None:
         self.podium = podium
         self.dsn = dsn
+        self.store = store
         self.server: subprocess.Popen[str] | None = None
         self.url = ""
         self._started: list[subprocess.Popen[str]] = []
@@ -53,9 +68,9 @@ class Site:
         return int(self.url.rpartition(":")[2])
 
     async def token(self, name: str) -> str:
-        made = await self.ran("token", "create", "--worker", name, "--json")
-        assert made.returncode == 0, made.stderr
-        return str(json.loads(made.stdout)["token"])
+        admin = await self.store.people.ensure("local:admin", "Admin")
+        day = timedelta(days=1)
+        return (await issue(self.store, CLOCK, admin.id, name, lifetime=day)).secret
 
     async def ran(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return await asyncio.to_thread(self.podium, *arguments)
@@ -87,11 +102,11 @@ class Site:
         return process
 
     async def queue(self, name: str, source: str) -> None:
-        file = self.podium.file(f"{name}.py", source)
-        queued = await self.ran(
-            "submit", file, "--leaderboard", "identity", "--mode", "test", "--as", name, "--no-wait"
+        person = await self.store.people.ensure(f"local:{name}", name)
+        request = SubmissionRequest(
+            Viewer(person.id), "kernel.py", source.encode(), Mode.TEST, "identity", gpus=(CPU,)
         )
-        assert queued.returncode == 0, queued.stderr
+        await submit(self.store, CLOCK, request)
 
     async def count(self, query: str, *values: object) -> int:
         return int((await self.rows(query, *values))[0][0])
@@ -159,15 +174,16 @@ async def site_at(folder: Path, dsn: str, **environment: str) -> AsyncIterator[S
     podium = Podium(
         folder, "none", **({"DATABASE_URL": dsn, "PODIUM_LEASE_S": LEASE_S} | environment)
     )
-    site = Site(podium, dsn)
-    try:
-        await site.up()
-        published = await site.ran("task", "publish", IDENTITY, "--unchecked", "--gpu", "CPU")
-        assert published.returncode == 0, published.stderr
+    async with open_store(dsn, CLOCK) as store:
+        admin = await store.people.ensure("local:admin", "Admin")
+        await publish(store, CLOCK, PublishRequest(admin.id, make_identity(60), gpus=(CPU,)))
+        site = Site(podium, dsn, store)
         await site.rows(UNTIMED)
-        yield site
-    finally:
-        site.end()
+        try:
+            await site.up()
+            yield site
+        finally:
+            site.end()
 
 
 async def test_jobs_of_an_agent_that_is_killed_or_cut_off_are_done_by_another_once(

@@ -1,14 +1,17 @@
 """`/api/v1/agents/...`: what machines that judge from elsewhere ask, all of it from outside.
 
-Every request is short, save that for notices: an agent that is cut off in the midst of one has lost
-nothing, since a claim whose answer never came runs out with its lease.
+Every request is short, save the one that waits for notices, and that takes nothing: an agent may be
+cut off in the midst of it. A claim whose answer is lost runs out with its lease, as after a crash.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated
 
 import structlog
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
 from bot.domain.agent import (
     BODY_MAX,
@@ -34,7 +37,7 @@ from bot.domain.agent import (
 from bot.domain.ids import JobId
 from bot.frontends.web.access import FromAgent
 from bot.frontends.web.bodies import read, written
-from bot.frontends.web.door import Door, door_of
+from bot.frontends.web.door import Closing, Door, door_of
 from bot.ports import Notice, Topic
 from runners.contract.evaluation import Evaluation, Progress
 
@@ -89,24 +92,36 @@ async def notices(
     agent: FromAgent,  # noqa: ARG001 - for its token
     gpu: Annotated[list[GpuName], Query(max_length=64)],
     wait_s: Annotated[float, Query(ge=0, le=MOST_NOTICES_S)] = NOTICES_S,
-) -> Response:
-    """The next hint that concerns one of these GPU types; none once the time is over."""
-    found: tuple[JobNotice, ...] = ()
-    try:
-        async with asyncio.timeout(wait_s):
-            found = await _next_notice(request, door_of(request), frozenset(gpu))
-    except TimeoutError:
-        pass
-    return written(JobNotices(notices=found))
+) -> StreamingResponse:
+    """The next hint that concerns one of these GPU types; none once the time is over.
+
+    It begins with an empty line as soon as no hint is missed any more: whoever looks at the queue
+    then, and waits on, misses no work.
+    """
+    door = door_of(request)
+    telling = _telling(door, frozenset(gpu), wait_s)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(telling, media_type="application/json", headers=headers)
 
 
-async def _next_notice(request: Request, door: Door, gpus: frozenset[str]) -> tuple[JobNotice, ...]:
+async def _telling(door: Door, gpus: frozenset[str], wait_s: float) -> AsyncIterator[bytes]:
     async with door.store.events.subscribe(_TOPICS) as hints:
-        async for hint in hints:
-            if hint is not None and _concerns(hint, gpus):
-                return (JobNotice(topic=hint.topic, payload=hint.payload),)
-            if door.closing.begun or await request.is_disconnected():
-                break
+        yield b"\n"
+        found: tuple[JobNotice, ...] = ()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                found = await _next_notice(hints, gpus, door.closing)
+        yield JobNotices(notices=found).model_dump_json().encode()
+
+
+async def _next_notice(
+    hints: AsyncIterator[Notice | None], gpus: frozenset[str], closing: Closing
+) -> tuple[JobNotice, ...]:
+    async for hint in hints:
+        if hint is not None and _concerns(hint, gpus):
+            return (JobNotice(topic=hint.topic, payload=hint.payload),)
+        if closing.begun:
+            break
     return ()
 
 
