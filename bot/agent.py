@@ -73,6 +73,16 @@ async def working_for(
                 drained.set()
 
 
+async def greeting_of(settings: Settings) -> Greeting:
+    """What the server of the settings says to a worker from here; raises as `working_for` does."""
+    from bot.remote.connection import connected  # noqa: PLC0415 - httpx: only agents wait for it
+    from bot.remote.queue import RemoteQueue  # noqa: PLC0415 - the same
+
+    there = server(settings.worker_server or "", _secret(settings))
+    async with connected(there, secrets.token_hex(8), places.harness_version()) as connection:
+        return await _greeted(RemoteQueue(connection))
+
+
 async def _greeted(queue: "RemoteQueue") -> Greeting:
     try:
         return await queue.greet()

@@ -229,6 +229,8 @@ class Installation:
         return (
             *await doctor.examine(self.settings),
             *await self._runner_requirements(),
+            *await doctor.examine_server(self.settings, lambda: agent.greeting_of(self.settings)),
+            *doctor.examine_web(self.settings),
             *await doctor.examine_discord(doors.discord_settings(self.settings)),
         )
 

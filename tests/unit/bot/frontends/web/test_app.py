@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog.testing
 
 from bot.domain.agent import BODY_MAX, HARNESS_HEADER, PATH
 from bot.store.memory import MemoryStore
@@ -164,7 +165,11 @@ async def test_a_bug_is_an_incident_without_its_words(
         raise ValueError("password=hunter2")
 
     monkeypatch.setattr(place.store.jobs, "claim", broken)
-    answer = await asked(place, "POST", f"{AGENT}/claim", bearing(token), json={"slots": {CPU: 1}})
+    with structlog.testing.capture_logs() as logged:
+        answer = await asked(
+            place, "POST", f"{AGENT}/claim", bearing(token), json={"slots": {CPU: 1}}
+        )
+    assert [entry["action"] for entry in logged] == ["incident"]
     assert (answer.status_code, answer.json()["code"]) == (500, "incident")
     assert "hunter2" not in answer.text
 
