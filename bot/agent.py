@@ -19,7 +19,7 @@ from bot.store.event_log import log_to
 from runners.contract.runner import Runner
 
 if TYPE_CHECKING:
-    from bot.remote.queue import RemoteQueue
+    from bot.remote.connection import Connection
 
 POLL_S = 5.0
 """Between claims that no notice asked for: a notice may be lost on its way."""
@@ -36,33 +36,20 @@ async def working_for(
     SetupError when the server cannot be reached at first, UserError when it refuses, then or later;
     RunnerError when a runner cannot say what it offers.
     """
-    from bot.remote.connection import connected  # noqa: PLC0415 - httpx: only agents wait for it
-    from bot.remote.log import LogUpload  # noqa: PLC0415 - the same
+    from bot.remote.log import LogUpload  # noqa: PLC0415 - httpx: only agents wait for it
     from bot.remote.queue import RemoteQueue  # noqa: PLC0415 - the same
 
-    token = elsewhere.token or _secret(settings)
-    url = elsewhere.url or settings.worker_server or ""
-    there = server(url, token, insecure=elsewhere.plain_http)
-    session, harness = secrets.token_hex(8), places.harness_version()
-    async with connected(there, session, harness) as connection:
-        queue = RemoteQueue(connection)
-        greeting = await _greeted(queue)
+    async with _greeted(elsewhere, settings) as (connection, greeting):
         upload = LogUpload(connection)
         log_to(settings.data_dir / "podium.log", upload.put)
-        beat_s = greeting.lease_s / 6
-        config = DispatchConfig(
-            worker=greeting.worker,
-            lease=timedelta(seconds=greeting.lease_s),
-            beat_s=beat_s,
-            poll_s=POLL_S,
-            progress_s=PROGRESS_S,
-            grace_s=places.grace_s(runners),
+        config = _config(greeting, runners)
+        dispatcher = Dispatcher(
+            RemoteQueue(connection, config.lease), runners, SystemClock(), config
         )
-        dispatcher = Dispatcher(queue, runners, SystemClock(), config)
         stop, drained = asyncio.Event(), asyncio.Event()
         async with asyncio.TaskGroup() as group:
             working = group.create_task(dispatcher.run(stop), name="dispatcher")
-            group.create_task(upload.run(drained, beat_s), name="log")
+            group.create_task(upload.run(drained, config.beat_s), name="log")
             asking = group.create_task(places.ask(runners), name="asking")
             try:
                 yield greeting.worker
@@ -75,20 +62,36 @@ async def working_for(
 
 async def greeting_of(settings: Settings) -> Greeting:
     """What the server of the settings says to a worker from here; raises as `working_for` does."""
-    from bot.remote.connection import connected  # noqa: PLC0415 - httpx: only agents wait for it
-    from bot.remote.queue import RemoteQueue  # noqa: PLC0415 - the same
+    async with _greeted(Elsewhere(None, None), settings) as (_, greeting):
+        return greeting
 
-    there = server(settings.worker_server or "", _secret(settings))
+
+@asynccontextmanager
+async def _greeted(
+    elsewhere: Elsewhere, settings: Settings
+) -> AsyncIterator[tuple["Connection", Greeting]]:
+    from bot.remote.connection import connected  # noqa: PLC0415 - see above
+
+    token = settings.worker_token
+    there = server(
+        elsewhere.url or settings.worker_server or "",
+        elsewhere.token or ("" if token is None else token.get_secret_value()),
+        insecure=elsewhere.plain_http,
+    )
     async with connected(there, secrets.token_hex(8), places.harness_version()) as connection:
-        return await _greeted(RemoteQueue(connection))
+        try:
+            greeting = await connection.ask("hello", None, Greeting)
+        except StoreError as error:
+            raise SetupError(f"{error}; check the address, the network and the server") from error
+        yield connection, greeting
 
 
-async def _greeted(queue: "RemoteQueue") -> Greeting:
-    try:
-        return await queue.greet()
-    except StoreError as error:
-        raise SetupError(f"{error}; check the address, the network and the server") from error
-
-
-def _secret(settings: Settings) -> str:
-    return "" if settings.worker_token is None else settings.worker_token.get_secret_value()
+def _config(greeting: Greeting, runners: Sequence[Runner]) -> DispatchConfig:
+    return DispatchConfig(
+        worker=greeting.worker,
+        lease=timedelta(seconds=greeting.lease_s),
+        beat_s=greeting.lease_s / 6,
+        poll_s=POLL_S,
+        progress_s=PROGRESS_S,
+        grace_s=places.grace_s(runners),
+    )

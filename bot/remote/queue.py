@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from datetime import timedelta
 
 from bot.domain.agent import (
     NOTICES_S,
@@ -11,7 +12,6 @@ from bot.domain.agent import (
     Call,
     Claimed,
     GivenUp,
-    Greeting,
     Held,
     HeldJob,
     JobNotices,
@@ -38,16 +38,10 @@ class RemoteQueue:
     A sign of life is given up early enough that another one can follow within the lease.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, lease: timedelta) -> None:
         self._connection = connection
         self._gpus: list[str] = []
-        self._sign_s = ANSWER_S
-
-    async def greet(self) -> Greeting:
-        """Begin: the server checks token and harness, and says how long its leases are."""
-        greeting = await self._connection.ask("hello", None, Greeting)
-        self._sign_s = min(ANSWER_S, greeting.lease_s / 3)
-        return greeting
+        self._sign_s = min(ANSWER_S, lease.total_seconds() / 3)
 
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         known = None if offers is None else dict(offers)

@@ -51,4 +51,4 @@ async def remote_queue(store: Store, clock: Clock, name: str = "box") -> AsyncIt
     """The queue of a fresh agent."""
     token = await make_token(store, clock, name)
     async with connecting(make_door(store, clock), token) as connection:
-        yield RemoteQueue(connection)
+        yield RemoteQueue(connection, LEASE)
