@@ -28,6 +28,8 @@ MOST_NOTICES_S = 60.0
 
 GpuName = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 Count = Annotated[int, Field(ge=1, le=1024)]
+BigInt = Annotated[int, Field(ge=0, lt=1 << 63)]
+"""What a database has room for."""
 Line = Annotated[str, StringConstraints(max_length=16 << 10)]
 
 
@@ -99,8 +101,8 @@ class Claimed(Wire):
 class HeldJob(Wire):
     """A job that the agent takes for its own."""
 
-    id: int
-    fence: int
+    id: BigInt
+    fence: BigInt
 
 
 class Held(Wire):

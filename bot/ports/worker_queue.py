@@ -14,6 +14,8 @@ from runners.contract.runner import Capabilities
 class WorkerQueue(Protocol):
     """Claims, leases and what comes of them; StoreError while the queue is away.
 
+    UserError when it will not have this worker any more, as one elsewhere may say.
+
     What gives a bool gives False when the lease was lost: then nothing was changed.
     """
 

@@ -76,12 +76,18 @@ class Agent:
         stored = await self._queue.accept(own.leased, request, evaluation)
         action = "job-accepted" if stored else "result-dropped"
         _log.info("evaluation", action=action, job=job, worker=self.worker)
-        _must_hold(job, held=stored)
+        if not stored and await self._running(job, fence):
+            raise _lost(job)
 
     async def give_up(self, job: JobId, fence: int, why: Ending, error: str) -> None:
         """End an attempt without an evaluation."""
         own = (await self._own(job, fence)).leased
         _must_hold(job, held=await self._queue.give_up(own, why, error))
+
+    async def _running(self, job: JobId, fence: int) -> bool:
+        """False when its evaluation was stored meanwhile, by the same request sent twice."""
+        found = await self._own(job, fence, also=JobState.SUCCEEDED)
+        return found.state is JobState.RUNNING
 
     async def _own(self, job: JobId, fence: int, also: JobState = JobState.RUNNING) -> Job:
         found = await self._store.jobs.get(job)

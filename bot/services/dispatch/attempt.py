@@ -8,7 +8,7 @@ from enum import Enum
 
 import structlog
 
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.job import Ending, LeasedJob
 from bot.ports import WorkerQueue
 from bot.services.dispatch.config import DispatchConfig
@@ -91,6 +91,8 @@ class Attempt:
             await self._stop_call()
         try:
             await self._store_outcome(work)
+        except UserError as error:  # of a queue elsewhere, which will not have this worker any more
+            self._log.warning("the queue refuses", action="job-refused", error=error.message)
         except Exception:  # noqa: BLE001  a bug in one job must not stop the others
             incident = secrets.token_hex(4)
             self._log.exception("bug in a job", action="job-bug", incident=incident)

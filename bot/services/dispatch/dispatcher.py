@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import structlog
 
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import JobId
 from bot.domain.job import LeasedJob
 from bot.ports import Clock, Notice, Topic, WorkerQueue
@@ -59,7 +59,7 @@ class Dispatcher:
             finally:
                 for task in (*background, *self._tasks):
                     task.cancel()
-                with suppress(StoreError):
+                with suppress(StoreError, UserError):
                     await self._queue.leave()
 
     async def _claim_until(self, stop: asyncio.Event) -> None:

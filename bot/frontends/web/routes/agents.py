@@ -21,6 +21,7 @@ from bot.domain.agent import (
     PATH,
     Announcement,
     Beats,
+    BigInt,
     Call,
     Claimed,
     ClaimedJob,
@@ -130,33 +131,33 @@ def _concerns(hint: Notice, gpus: frozenset[str]) -> bool:
 
 
 @router.get("/jobs/{job}/{fence}/request")
-async def order(agent: FromAgent, job: int, fence: int) -> Response:
+async def order(agent: FromAgent, job: BigInt, fence: BigInt) -> Response:
     """The complete order for a claimed job."""
     return written(await agent.request(JobId(job), fence))
 
 
 @router.post("/jobs/{job}/{fence}/attach", status_code=_DONE)
-async def attach(request: Request, agent: FromAgent, job: int, fence: int) -> None:
+async def attach(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
     """Note the runner's call."""
     body = await read(request, Call, BODY_MAX)
     await agent.attach(JobId(job), fence, body.call)
 
 
 @router.post("/jobs/{job}/{fence}/progress", status_code=_DONE)
-async def progress(request: Request, agent: FromAgent, job: int, fence: int) -> None:
+async def progress(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
     """Note one step."""
     await agent.tell(JobId(job), fence, await read(request, Progress, BODY_MAX))
 
 
 @router.post("/jobs/{job}/{fence}/evaluation", status_code=_DONE)
-async def evaluation(request: Request, agent: FromAgent, job: int, fence: int) -> None:
+async def evaluation(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
     """Store the evaluation and end the job; the same again is no fault."""
     body = await read(request, Evaluation, EVALUATION_MAX)
     await agent.accept(JobId(job), fence, body)
 
 
 @router.post("/jobs/{job}/{fence}/give-up", status_code=_DONE)
-async def give_up(request: Request, agent: FromAgent, job: int, fence: int) -> None:
+async def give_up(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
     """End an attempt without an evaluation."""
     body = await read(request, GivenUp, BODY_MAX)
     await agent.give_up(JobId(job), fence, body.why, body.error)

@@ -1,11 +1,14 @@
+import asyncio
+
 import pytest
+from typing_extensions import override
 
 from bot.domain.errors import UserError
 from bot.domain.ids import JobId
-from bot.domain.job import Ending, Job, JobState
+from bot.domain.job import Ending, Job, JobState, LeasedJob
 from bot.domain.submission import Submission
 from bot.services.agents import Agent
-from runners.contract.evaluation import CPU, Progress
+from runners.contract.evaluation import CPU, EvaluationRequest, Progress
 from runners.contract.verdict import Stage
 from tests.doubles.agents import LEASE
 from tests.doubles.factories import make_evaluation
@@ -70,3 +73,20 @@ async def test_a_job_that_was_given_up_is_nobodys_to_answer(place: Place) -> Non
     with pytest.raises(UserError) as refused:
         await agent(place).request(job.id, job.fence)
     assert refused.value.code == "lease-lost"
+
+
+async def test_an_evaluation_that_is_sent_twice_at_once_is_stored_once(place: Place) -> None:
+    submission, job = await claimed(place)
+    evaluation = make_evaluation(mode=job.mode, request_id=f"job-{job.id}")
+    read = asyncio.Barrier(2)
+
+    class Paced(Agent):
+        @override
+        async def _order(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
+            order = await super()._order(job, leased)
+            await read.wait()  # both have seen that it runs
+            return order
+
+    twins = [Paced(place.store, "box:1", LEASE) for _ in range(2)]
+    await asyncio.gather(*(each.accept(job.id, job.fence, evaluation) for each in twins))
+    assert len(await place.store.results.evaluations(submission.id)) == 1

@@ -158,6 +158,14 @@ async def test_an_answer_to_another_order_is_refused(place: Place, token: str) -
     assert (answer.status_code, answer.json()["code"]) == (422, "no-answer")
 
 
+@pytest.mark.parametrize(
+    "place_of", ["jobs/x/1", "jobs/-1/1", f"jobs/{1 << 63}/1", f"jobs/1/{1 << 63}"]
+)
+async def test_a_job_that_cannot_be_is_refused(place: Place, token: str, place_of: str) -> None:
+    answer = await asked(place, "GET", f"{AGENT}/{place_of}/request", bearing(token))
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad-request")
+
+
 async def test_a_bug_is_an_incident_without_its_words(
     place: Place, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
