@@ -37,6 +37,22 @@ async def test_the_door_answers_while_it_is_open_and_leaves_signals_alone(
             await client.get("/healthz")
 
 
+async def test_an_answer_does_not_wait_for_a_full_packet(
+    memory_store: MemoryStore, clock: ManualClock
+) -> None:
+    loop = asyncio.get_running_loop()
+    async with (
+        serving(make_door(memory_store, clock), HERE) as url,
+        httpx.AsyncClient(base_url=url) as client,
+    ):
+        taken_s = []
+        for _ in range(20):
+            begun = loop.time()
+            await client.post("/api/v1/agents/0123abcd/hello", content=b"{}")
+            taken_s.append(loop.time() - begun)
+    assert min(taken_s[1:]) < 0.03
+
+
 async def test_a_port_in_use_is_said_with_what_to_change(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
