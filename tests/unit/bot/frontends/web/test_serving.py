@@ -8,12 +8,13 @@ import httpx
 import pytest
 
 from bot.domain.agent import JobNotices
-from bot.domain.errors import SetupError
+from bot.domain.errors import SetupError, StoreError
 from bot.frontends.web.door import DoorSettings
 from bot.frontends.web.serving import CLOSES_S, serving
 from bot.remote.address import Server
 from bot.remote.connection import connected
 from bot.store.memory import MemoryStore
+from tests.architecture.tree import ROOT
 from tests.doubles.agents import HARNESS, SESSION, make_door, make_token
 from tests.doubles.clock import ManualClock
 
@@ -89,3 +90,17 @@ async def test_a_door_that_closes_does_not_wait_for_those_who_wait(
             assert not waiting.done()
         assert await waiting == JobNotices()
     assert asyncio.get_running_loop().time() - begun < CLOSES_S
+
+
+async def test_a_certificate_that_this_machine_does_not_trust_gets_no_token(
+    memory_store: MemoryStore, clock: ManualClock
+) -> None:
+    tls = ROOT / "tests" / "doubles" / "tls"
+    settings = DoorSettings("127.0.0.1", 0, tls / "certificate.pem", tls / "key.pem")
+    async with (
+        serving(make_door(memory_store, clock), settings) as url,
+        connected(Server(url, "secret"), SESSION, HARNESS) as connection,
+    ):
+        assert url.startswith("https://")
+        with pytest.raises(StoreError, match="CERTIFICATE_VERIFY_FAILED"):
+            await connection.send("leave")
