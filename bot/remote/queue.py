@@ -19,6 +19,7 @@ from bot.domain.agent import (
 )
 from bot.domain.ids import JobId
 from bot.domain.job import Ending, LeasedJob
+from bot.domain.requirements import in_service
 from bot.ports import Beat, Notice, Topic
 from bot.remote.connection import ANSWER_S, LONG_S, Connection, LeaseGoneError, parsed
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
@@ -45,7 +46,7 @@ class RemoteQueue:
 
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         known = None if offers is None else dict(offers)
-        self._gpus = sorted({gpu for each in (known or {}).values() for gpu in each.gpus})
+        self._gpus = list(in_service((known or {}).values()))
         await self._connection.send("announce", Announcement(offers=known), within_s=self._sign_s)
 
     async def leave(self) -> None:

@@ -1,7 +1,7 @@
 """The report of the workers that live."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from bot.ports import Worker
@@ -17,14 +17,23 @@ _COLUMNS = (
 )
 
 
+_OUT = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
+
+
 def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
     """One line for each; agents are those whose name has a colon, after that of their token."""
     if not workers:
         words = "no worker lives: nothing is judged; start `podium up` or `podium worker`"
         return Report("Workers", (Text(words, Tone.QUIET),))
-    return Report(
-        "Workers", (Table("living", _COLUMNS, tuple(_row(each, now) for each in workers)),)
-    )
+    out = tuple(row for each in workers for row in _outages(each))
+    living = Table("living", _COLUMNS, tuple(_row(each, now) for each in workers))
+    return Report("Workers", (living, Table("out of service", _OUT, out)) if out else (living,))
+
+
+def _outages(worker: Worker) -> Iterator[tuple[str, ...]]:
+    for offer in worker.offers.values():
+        for each in offer.out_of_service:
+            yield worker.name, each.gpu, each.card, each.why
 
 
 def _row(worker: Worker, now: datetime) -> tuple[str, ...]:

@@ -95,7 +95,10 @@ async def test_what_runners_offer_is_announced_under_the_workers_name(
     await queue.announce(None)
     (worker,) = await place.store.workers.alive()
     assert (worker.name, worker.gpus) == (f"box:{SESSION}", None)
-    offers = {"a": make_capabilities(gpus={"T4": 1}), "b": make_capabilities(gpus={"L4": 2})}
+    offers = {
+        "a": make_capabilities(gpus={"T4": 1}),
+        "b": make_capabilities(gpus={"L4": 2, "H200": 0}),
+    }
     await queue.announce(offers)
     (worker,) = await place.store.workers.alive()
     assert (worker.gpus, dict(worker.offers)) == (("L4", "T4"), offers)

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from bot.domain.job import Ending, LeasedJob
 from bot.domain.reference import as_candidate
+from bot.domain.requirements import in_service
 from bot.domain.scoring import score
 from bot.ports import Beat, Claim, Notice, Store, Topic
 from bot.services.dispatch.config import DispatchConfig
@@ -26,10 +27,8 @@ class StoreQueue:
 
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         config = self._config
-        gpus = None if offers is None else {gpu for each in offers.values() for gpu in each.gpus}
-        await self._store.workers.announce(
-            config.worker, None if gpus is None else sorted(gpus), config.lease, offers or {}
-        )
+        gpus = None if offers is None else in_service(offers.values())
+        await self._store.workers.announce(config.worker, gpus, config.lease, offers or {})
 
     async def leave(self) -> None:
         await self._store.workers.leave(self._config.worker)

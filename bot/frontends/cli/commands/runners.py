@@ -42,6 +42,7 @@ def _shape(worker: Worker) -> dict[str, object]:
             name: {
                 "slots": offer.gpus,
                 "harness_version": offer.harness_version,
+                "out_of_service": [each.model_dump(mode="json") for each in offer.out_of_service],
                 "isolation": offer.isolation.model_dump(mode="json"),
             }
             for name, offer in worker.offers.items()

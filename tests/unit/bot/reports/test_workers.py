@@ -4,6 +4,7 @@ from bot.ports import Worker
 from bot.reports.blocks import Table, Text
 from bot.reports.workers import workers_report
 from runners.contract.evaluation import Isolation
+from runners.contract.runner import OutOfService
 from tests.doubles.factories import NOON, make_capabilities
 
 OFFER = make_capabilities(gpus={"H200": 2}, isolation=Isolation(outer="bubblewrap"))
@@ -33,3 +34,13 @@ def test_without_workers_it_says_what_to_start() -> None:
     (text,) = workers_report((), NOON).blocks
     assert isinstance(text, Text)
     assert "podium worker" in text.text
+
+
+def test_a_card_out_of_service_is_told_with_its_reason() -> None:
+    out = OutOfService(gpu="H200", card="GPU-0", why="its memory failed")
+    offer = make_capabilities(gpus={"H200": 0}, out_of_service=(out,))
+    living, table = workers_report([Worker("box:1", (), {"local": offer}, NOON)], NOON).blocks
+    assert isinstance(living, Table)
+    assert isinstance(table, Table)
+    assert living.rows[0][1] == "none"
+    assert table.rows == (("box:1", "H200", "GPU-0", "its memory failed"),)
