@@ -4,11 +4,12 @@ import importlib.metadata
 import importlib.util
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.domain.errors import SetupError
+from bot.domain.agent import Greeting
+from bot.domain.errors import SetupError, UserError
 from bot.frontends.cli.installation import Requirement
 from bot.settings import Settings
 from bot.store.embedded.binaries import packaged
@@ -26,6 +27,7 @@ _REACH_S = 3.0
 _DISCORD = "Discord"
 _ADVICE = re.compile(r"(.+); ((?:run|set|start) .+)", re.DOTALL)
 """What is wrong, and what to do about it."""
+_WEB = "HTTP door"
 _LOCAL = frozenset({"local", "local_process"})
 """The names of the runner that judges on this machine."""
 
@@ -54,6 +56,32 @@ def away(error: Exception) -> Requirement:
         return Requirement("runner", found=False, detail=advised[1], remedy=advised[2])
     remedy = "read the message; PODIUM_RUNNERS names the runners"
     return Requirement("runner", found=False, detail=str(error), remedy=remedy)
+
+
+def examine_web(settings: Settings) -> tuple[Requirement, ...]:
+    """Where the HTTP door listens."""
+    if settings.http_port is None:
+        remedy = "with one, machines elsewhere can judge for `podium up`: bot/remote/README.md"
+        detail = "no PODIUM_HTTP_PORT"
+        return (Requirement(_WEB, found=False, detail=detail, remedy=remedy, optional=True),)
+    scheme = "http" if settings.http_certificate is None else "https"
+    detail = f"{scheme}, at {settings.http_host} port {settings.http_port or 'of its choice'}"
+    return (Requirement(_WEB, found=True, detail=detail),)
+
+
+async def examine_server(
+    settings: Settings, greeted: Callable[[], Awaitable[Greeting]]
+) -> tuple[Requirement, ...]:
+    """The server that `podium worker` judges for; nothing where none is named."""
+    if settings.worker_server is None:
+        return ()
+    try:
+        greeting = await greeted()
+    except (UserError, SetupError) as error:
+        detail, _, remedy = str(error).rpartition("; ")
+        return (Requirement("server", found=False, detail=detail or remedy, remedy=remedy),)
+    detail = f"{settings.worker_server}, lease {greeting.lease_s:.0f} s"
+    return (Requirement("server", found=True, detail=detail),)
 
 
 async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...]:

@@ -58,3 +58,14 @@ def _lacking(name: str, error: ModuleNotFoundError) -> SetupError:
     return SetupError(
         f"the runner {extra} needs {error.name}; run `pip install 'kernel-podium[{extra}]'`"
     )
+
+
+def harness_version() -> str:
+    """Of the harness that judges here: times of another one cannot be compared with its own."""
+    return HARNESS_VERSION
+
+
+async def ask(runners: Sequence[Runner]) -> None:
+    """RunnerError for one that cannot serve: a dispatcher would wait for it in silence."""
+    for runner in runners:
+        await runner.capabilities()

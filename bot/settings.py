@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.domain.errors import SetupError
@@ -51,6 +51,20 @@ class Settings(BaseSettings):
     )
     """`strict` refuses to judge where a layer of the sandbox is missing."""
 
+    http_host: str = Field(default="127.0.0.1", validation_alias="PODIUM_HTTP_HOST")
+    """Where the HTTP door listens; 0.0.0.0 is everywhere."""
+    http_port: int | None = Field(default=None, ge=0, le=65535, validation_alias="PODIUM_HTTP_PORT")
+    """Its port, 0 for a free one; without one there is no HTTP door."""
+    http_certificate: Path | None = Field(default=None, validation_alias="PODIUM_HTTP_CERTIFICATE")
+    """A certificate's file, with which the door speaks HTTPS itself."""
+    http_key: Path | None = Field(default=None, validation_alias="PODIUM_HTTP_KEY")
+    """The file of the certificate's key."""
+
+    worker_server: str | None = Field(default=None, validation_alias="PODIUM_SERVER")
+    """The Podium for which `podium worker` judges, in place of a database."""
+    worker_token: SecretStr | None = Field(default=None, validation_alias="PODIUM_WORKER_TOKEN")
+    """The token with which it does."""
+
     discord_token: SecretStr | None = Field(default=None, validation_alias="DISCORD_TOKEN")
     """The bot's token; without one there is no Discord door."""
     discord_api_base: str | None = Field(default=None, validation_alias="DISCORD_API_BASE")
@@ -89,10 +103,19 @@ class Settings(BaseSettings):
                 raise ValueError(f"{text!r} is no runner; write one such as local or fake:H100=2")
         return value
 
-    @field_validator("database_url", "discord_token", mode="before")
+    @field_validator(
+        "database_url", "discord_token", "http_port", "http_certificate", "http_key",
+        "worker_server", "worker_token", mode="before",
+    )  # fmt: skip
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value
+
+    @model_validator(mode="after")
+    def _certified(self) -> Self:
+        if (self.http_certificate is None) != (self.http_key is None):
+            raise ValueError("PODIUM_HTTP_CERTIFICATE and PODIUM_HTTP_KEY belong together")
+        return self
 
     def at(self, data_dir: Path | None) -> Self:
         """The same settings on another data folder; None keeps this one."""

@@ -1,24 +1,19 @@
-"""Makes every concrete thing once from the settings: database, store, runners, dispatcher.
-
-The Discord door is imported where it is opened: its library takes half a second to load, for which
-nobody at the command line should wait.
-"""
+"""Makes every concrete thing once from the settings: database, store, runners, dispatcher."""
 
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bot import doctor, places
+from bot import agent, doctor, doors, places
 from bot.domain.archive import read_zip
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
-from bot.frontends.cli.installation import OpenPodium, Requirement
-from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.frontends.cli.installation import Elsewhere, OpenPodium, Requirement
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.notify import notify
 from bot.services.recover import recover
 from bot.services.time_references import time_references
@@ -33,9 +28,6 @@ from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.runner import Runner, RunnerError
-
-if TYPE_CHECKING:
-    from bot.frontends.discord.door import DoorSettings
 
 _MAX_ZIP = 64 << 20
 
@@ -148,7 +140,8 @@ class Installation:
             beat_s=sixth_s,
             grace_s=places.grace_s(runners),
         )
-        dispatcher = Dispatcher(podium.store, runners, podium.clock, config)
+        queue = StoreQueue(podium.store, config)
+        dispatcher = Dispatcher(queue, runners, podium.clock, config)
         async with asyncio.TaskGroup() as group:
             group.create_task(dispatcher.run(stop), name="dispatcher")
             group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
@@ -157,33 +150,33 @@ class Installation:
             if lasting:
                 timing = time_references(podium.store, stop, every_s=sixth_s)
                 group.create_task(timing, name="references")
-            asking = group.create_task(_ask(runners), name="asking")
+            asking = group.create_task(places.ask(runners), name="asking")
             try:
                 yield
             finally:
                 asking.cancel()
                 stop.set()
 
-    @asynccontextmanager
-    async def doors(
+    def doors(
         self, podium: OpenPodium, runners: Sequence[Runner]
-    ) -> AsyncIterator[tuple[str, ...]]:
+    ) -> AbstractAsyncContextManager[tuple[str, ...]]:
         """Opens every door that the settings name; gives their names."""
-        settings = self._discord
-        if settings is None:
-            yield ()
-            return
-        from bot.frontends.discord.door import DOOR, Door  # noqa: PLC0415 - see the top
-        from bot.frontends.discord.serving import serve  # noqa: PLC0415 - see the top
+        return doors.open_doors(self.settings, podium, runners)
 
-        stop = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            door = Door(podium.store, podium.clock, runners, timedelta(seconds=podium.lease_s))
-            group.create_task(serve(door, settings, stop), name=DOOR)
-            try:
-                yield (DOOR,)
-            finally:
-                stop.set()
+    def judges_elsewhere(self, url: str | None) -> bool:
+        """Whether a worker here is to judge for a server: this one, or that of the settings."""
+        return url is not None or self.settings.worker_server is not None
+
+    @asynccontextmanager
+    async def working_for(
+        self, elsewhere: Elsewhere, runners: Sequence[Runner]
+    ) -> AsyncIterator[str]:
+        """The only judge of this data folder, for a server; gives its name there."""
+        async with (
+            judging(self.data_dir),
+            agent.working_for(elsewhere, runners, self.settings) as name,
+        ):
+            yield name
 
     @asynccontextmanager
     async def working_in_turn(self, podium: OpenPodium) -> AsyncIterator[None]:
@@ -236,7 +229,9 @@ class Installation:
         return (
             *await doctor.examine(self.settings),
             *await self._runner_requirements(),
-            *await doctor.examine_discord(self._discord),
+            *await doctor.examine_server(self.settings, lambda: agent.greeting_of(self.settings)),
+            *doctor.examine_web(self.settings),
+            *await doctor.examine_discord(doors.discord_settings(self.settings)),
         )
 
     async def _runner_requirements(self) -> tuple[Requirement, ...]:
@@ -253,40 +248,7 @@ class Installation:
 
     async def discord_invite(self, application: int | None) -> str:
         """The link that lets the bot of an application into a guild; the token's without one."""
-        from bot.frontends.discord.checkup import AwayError, application_of  # noqa: PLC0415 - see the top
-        from bot.frontends.discord.permissions import invite_link  # noqa: PLC0415 - see the top
-
-        if application is not None:
-            return invite_link(application)
-        if self._discord is None:
-            raise UserError(
-                "no-token", "set DISCORD_TOKEN, or name the application with --application"
-            )
-        try:
-            return invite_link(await application_of(self._discord))
-        except AwayError as error:
-            raise SetupError(f"{error}; name the application with --application") from error
-
-    @property
-    def _discord(self) -> "DoorSettings | None":
-        """How the bot reaches Discord; None without a token."""
-        token = self.settings.discord_token
-        if token is None:
-            return None
-        from bot.frontends.discord.door import DoorSettings  # noqa: PLC0415 - see the top
-
-        return DoorSettings(
-            token.get_secret_value(),
-            self.settings.discord_api_base,
-            self.settings.discord_gateway_url,
-            self.settings.discord_trusted_guilds,
-        )
-
-
-async def _ask(runners: Sequence[Runner]) -> None:
-    """RunnerError for one that cannot serve: a dispatcher would wait for it in silence."""
-    for runner in runners:
-        await runner.capabilities()
+        return await doors.discord_invite(self.settings, application)
 
 
 def _say_that_others_remain() -> None:

@@ -250,10 +250,14 @@ create trigger audit_stays before update or delete or truncate on audit
 create table workers (
     name        text primary key,
     gpus        text[],
-    lease_until timestamptz not null
+    lease_until timestamptz not null,
+    offers      text,
+    seen_at     timestamptz not null
 );
 comment on table workers is 'Who works through the queue now; a worker that is gone stays until its lease has run out';
 comment on column workers.gpus is 'The GPU types it offers; null while its runners have not answered';
+comment on column workers.offers is 'What each of its runners offers, as JSON of runners.contract.runner';
+comment on column workers.seen_at is 'When it last gave a sign of life';
 
 create index job_events_old on job_events (at);
 create index job_events_of_job on job_events (job);
@@ -328,10 +332,14 @@ create table tokens (
     digest     text not null unique check (digest ~ '^[0-9a-f]{64}$'),
     label      text not null,
     created_at timestamptz not null,
-    revoked_at timestamptz
+    revoked_at timestamptz,
+    scope      text not null check (scope in ('person', 'worker')),
+    expires_at timestamptz
 );
 comment on column tokens.digest is 'SHA-256 of the token, which is shown once and never kept';
+comment on column tokens.scope is 'What it is good for: to act for its person, or to judge as a worker';
 create index tokens_of_person on tokens (person) where revoked_at is null;
+create unique index tokens_of_workers on tokens (label) where scope = 'worker' and revoked_at is null;
 
 -- Who wants to be told of what, and what waits to be delivered.
 

@@ -67,6 +67,52 @@ class Job:
         """Whether it times a task's reference."""
         return is_the_houses(self.submission)
 
+    @property
+    def leased(self) -> "LeasedJob":
+        """What its worker needs to know of it."""
+        return LeasedJob(
+            id=self.id,
+            submission=self.submission,
+            gpu=self.gpu,
+            mode=self.mode,
+            fence=self.fence,
+            call=self.call,
+            created_at=self.created_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedJob:
+    """A job as the worker knows it that has claimed it; it is the worker's while `fence` holds."""
+
+    id: JobId
+    submission: SubmissionId
+    gpu: str
+    mode: Mode
+    fence: int
+    call: str | None
+    created_at: datetime
+
+    @property
+    def of_the_house(self) -> bool:
+        """Whether it times a task's reference."""
+        return is_the_houses(self.submission)
+
+
+class Ending(StrEnum):
+    """Why a worker gives up a job that it has claimed, without an evaluation of it."""
+
+    FAILED = "failed"
+    """The attempt failed for a fault of ours; another may not."""
+    HOPELESS = "hopeless"
+    """No further attempt can do better."""
+    LOST = "lost"
+    """The attempt went with its runner or its worker; another one replaces it."""
+    UNTOUCHED = "untouched"
+    """Nothing was done yet, or nothing that counts: it goes back at once."""
+    CANCELLED = "cancelled"
+    """A person asked for its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:

@@ -56,3 +56,8 @@ def least_missing(
     """What the nearest runner lacks: empty when one of them can serve the task."""
     lacks = [missing(each, task, gpu) for each in runners]
     return min(lacks, key=len, default=(f"GPU type {gpu}",))
+
+
+def in_service(offers: Iterable[Capabilities]) -> tuple[str, ...]:
+    """The GPU types of which some card can be used now, by name."""
+    return tuple(sorted({gpu for each in offers for gpu, count in each.gpus.items() if count > 0}))

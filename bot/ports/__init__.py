@@ -22,6 +22,7 @@ from bot.ports.references import References
 from bot.ports.releases import Releases
 from bot.ports.statistics import DayCount, Statistics
 from bot.ports.tokens import Tokens
+from bot.ports.worker_queue import WorkerQueue
 
 __all__ = [
     "Audit",
@@ -52,6 +53,7 @@ __all__ = [
     "Topic",
     "Untold",
     "Worker",
+    "WorkerQueue",
     "Workers",
 ]
 

@@ -1,14 +1,18 @@
 """The queue: claims, leases and fences, and the workers that live."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Protocol
 
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import Job, JobEvent
 from bot.domain.score import ScoreValue
 from runners.contract.evaluation import Evaluation
+from runners.contract.runner import Capabilities
+
+EMPTY: Mapping[str, Capabilities] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,9 @@ class Jobs(Protocol):
         `call` is kept, so that the next owner re-attaches instead of running twice.
         """
 
+    async def get(self, job: JobId) -> Job | None:
+        """The job of this id."""
+
     async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
         """A submission's jobs, by GPU."""
 
@@ -110,16 +117,29 @@ class Jobs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Who works through the queue now; `gpus` is None until its runners have answered."""
+    """Who works through the queue now; `gpus` is None until its runners have answered.
+
+    `offers` has what each of its runners offers, and is empty where that cannot be read: a worker
+    of another version may have written it. `running` counts the jobs that it holds.
+    """
 
     name: str
     gpus: tuple[str, ...] | None
+    offers: Mapping[str, Capabilities] = field(default_factory=dict, compare=False)
+    seen_at: datetime | None = field(default=None, compare=False)
+    running: int = field(default=0, compare=False)
 
 
 class Workers(Protocol):
     """The workers that live, over all processes and machines."""
 
-    async def announce(self, worker: str, gpus: Sequence[str] | None, lease: timedelta) -> None:
+    async def announce(
+        self,
+        worker: str,
+        gpus: Sequence[str] | None,
+        lease: timedelta,
+        offers: Mapping[str, Capabilities] = EMPTY,
+    ) -> None:
         """Count this worker among the living, with what it offers, until the lease runs out."""
 
     async def leave(self, worker: str) -> None:

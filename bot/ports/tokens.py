@@ -1,22 +1,37 @@
-"""Personal tokens, with which programs act for a person."""
+"""Tokens, with which programs act for a person or judge as a worker."""
 
+from datetime import datetime
 from typing import Protocol
 
 from bot.domain.ids import PersonId, TokenId
-from bot.domain.token import Token
+from bot.domain.token import Token, TokenScope
 
 
 class Tokens(Protocol):
     """Tokens by digest."""
 
-    async def add(self, person: PersonId, digest: str, label: str) -> Token:
-        """Keep the digest of a new token."""
+    async def add(
+        self,
+        person: PersonId,
+        digest: str,
+        label: str,
+        scope: TokenScope = TokenScope.PERSON,
+        *,
+        expires_at: datetime | None = None,
+    ) -> Token:
+        """Keep the digest of a new token; StoreError when a worker of that label has one."""
 
     async def find(self, digest: str) -> Token | None:
-        """The token of this digest, unless it is revoked."""
+        """The token of this digest, unless it is revoked; it may have expired."""
 
     async def of(self, person: PersonId) -> tuple[Token, ...]:
-        """A person's tokens that are not revoked, oldest first."""
+        """The tokens that act for a person and are not revoked, oldest first."""
+
+    async def of_workers(self) -> tuple[Token, ...]:
+        """The tokens of workers that are not revoked, by label."""
 
     async def revoke(self, person: PersonId, token: TokenId) -> bool:
-        """End a token of this person; False when there is none."""
+        """End a token that acts for this person; False when there is none."""
+
+    async def revoke_worker(self, label: str) -> bool:
+        """End the token of the worker of this label; False when there is none."""

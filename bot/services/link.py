@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.person import Person
-from bot.domain.token import PREFIX, Token, digest_of
+from bot.domain.token import PREFIX, Token, TokenScope, digest_of
 from bot.ports import Store
 
 MOST_TOKENS = 10
@@ -33,7 +33,8 @@ async def link(store: Store, person: PersonId, label: str) -> NewToken:
 async def whose(store: Store, secret: str) -> Person:
     """The person for whom a token acts; UserError when it is unknown or revoked."""
     token = await store.tokens.find(digest_of(secret))
-    person = None if token is None else await store.people.get(token.person)
+    own = token is not None and token.scope is TokenScope.PERSON
+    person = await store.people.get(token.person) if token is not None and own else None
     if person is None:
         raise UserError("bad-token", "this token is unknown or revoked; make one: /profile link")
     return person

@@ -4,6 +4,7 @@ import fcntl
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -26,8 +27,11 @@ def log_to_stderr() -> None:
     )
 
 
-def log_to(path: Path) -> None:
-    """From here on every event as one line of JSON in a file, those of libraries as well."""
+def log_to(path: Path, copy: Callable[[str], None] | None = None) -> None:
+    """From here on every event as one line of JSON in a file, those of libraries as well.
+
+    `copy` is handed each line too.
+    """
     logging.basicConfig(handlers=[_Forwarding()], level=logging.WARNING, force=True)
     structlog.configure(
         processors=[
@@ -39,7 +43,7 @@ def log_to(path: Path) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=_LogFile(path),
+        logger_factory=_LogFile(path, copy),
         cache_logger_on_first_use=False,
     )
 
@@ -63,13 +67,16 @@ class _LogFile:
     it is full.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, copy: Callable[[str], None] | None) -> None:
         self._path = path
+        self._copy = copy
 
     def __call__(self, *_: object) -> "_LogFile":
         return self
 
     def msg(self, line: str) -> None:
+        if self._copy is not None:
+            self._copy(line)
         try:
             log = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             with os.fdopen(log, "a", encoding="utf-8") as file:

@@ -8,6 +8,9 @@ from tests.architecture.tree import ROOT, has_behaviour, modules
 
 COVERED_ELSEWHERE = {
     "bot/__main__.py": "tests/e2e/test_command_line.py",
+    "bot/agent.py": "tests/e2e/test_agents.py",
+    "bot/domain/agent.py": "tests/conformance/test_worker_queue.py",
+    "bot/doors.py": "tests/e2e/test_agents.py",
     "bot/frontends/cli/commands": "tests/e2e/test_command_line.py",
     "bot/frontends/discord/checkup.py": "tests/e2e/discord",
     "bot/frontends/discord/commands": "tests/e2e/discord",
@@ -20,8 +23,11 @@ COVERED_ELSEWHERE = {
     "bot/frontends/discord/proving.py": "tests/e2e/discord",
     "bot/frontends/discord/roles.py": "tests/e2e/discord",
     "bot/frontends/discord/viewers.py": "tests/e2e/discord",
+    "bot/frontends/web/routes": "tests/unit/bot/frontends/web/test_app.py",
+    "bot/remote/queue.py": "tests/conformance/test_worker_queue.py",
     "bot/services/dispatch/attempt.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/execution.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
+    "bot/services/dispatch/store_queue.py": "tests/conformance/test_worker_queue.py",
     "bot/store/embedded": "tests/integration/test_embedded.py",
     "bot/store/memory": "tests/conformance/test_store.py",
     "bot/store/migrate.py": "tests/migrations/test_migrate.py",

@@ -21,7 +21,7 @@ from bot.domain.ids import JobId
 from bot.domain.job import Job
 from bot.domain.score import ScoreValue
 from bot.ports import Claim, Jobs, Store
-from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from runners.backends import local_process
@@ -122,7 +122,8 @@ class TimedJobs:
 async def dispatching(store: Store, runner: Runner) -> AsyncIterator[None]:
     """A worker of the store, as `podium up` has one."""
     stop = asyncio.Event()
-    worker = Dispatcher(store, [runner], SystemClock(), DispatchConfig(rounds=CAPPED))
+    config = DispatchConfig(rounds=CAPPED)
+    worker = Dispatcher(StoreQueue(store, config), [runner], SystemClock(), config)
     running = asyncio.create_task(worker.run(stop))
     try:
         yield

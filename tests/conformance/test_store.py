@@ -16,6 +16,7 @@ from bot.ports import Beat, Claim, Notice, Outcome, Store, Topic, Worker
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
+from tests.doubles.factories import make_capabilities
 from tests.doubles.stored import LEASE, Scene, make_evaluation, make_task
 
 SCORE = ScoreValue(1500.0, 3.5)
@@ -416,6 +417,24 @@ async def test_a_worker_lives_until_it_leaves_or_its_lease_runs_out(
     assert await store.workers.alive() == (Worker("b", ("T4",)),)
     await store.workers.leave("b")
     assert await store.workers.alive() == ()
+
+
+async def test_a_worker_is_shown_with_its_offers_its_last_sign_and_what_it_runs(
+    scene: Scene, clock: ManualClock
+) -> None:
+    offer = make_capabilities(gpus={"CPU": 2})
+    await scene.store.workers.announce("w1", ("CPU",), LEASE, {"local": offer})
+    clock.advance(3)
+    await scene.store.workers.announce("w1", ("CPU",), LEASE, {"local": offer})
+    await scene.submit()
+    job = await scene.claim_one()
+    (worker,) = await scene.store.workers.alive()
+    assert worker.offers == {"local": offer}
+    assert (worker.seen_at, worker.running) == (clock.now(), 1)
+    found = await scene.store.jobs.get(job.id)
+    assert found is not None
+    assert (found.worker, found.fence) == ("w1", job.fence)
+    assert await scene.store.jobs.get(JobId(999)) is None
 
 
 async def test_durations_are_of_the_newest_evaluations_of_one_version_and_gpu_type(

@@ -1,6 +1,13 @@
 """What every store must do with tokens."""
 
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import StoreError
 from bot.domain.ids import TokenId
+from bot.domain.token import TokenScope
+from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
 DIGEST, OTHER = "0" * 64, "1" * 64
@@ -22,3 +29,28 @@ async def test_a_token_is_found_by_its_digest_until_it_is_revoked(scene: Scene) 
     assert await tokens.find(DIGEST) is None
     assert await tokens.find("2" * 64) is None
     assert await tokens.of(ada) == (second,)
+
+
+async def test_a_workers_token_is_none_of_its_makers_own(scene: Scene, clock: ManualClock) -> None:
+    tokens, ada = scene.store.tokens, scene.ada.id
+    until = clock.now() + timedelta(days=1)
+    own = await tokens.add(ada, DIGEST, "box")
+    token = await tokens.add(ada, OTHER, "box", TokenScope.WORKER, expires_at=until)
+    assert await tokens.find(OTHER) == token
+    assert (token.scope, token.expires_at) == (TokenScope.WORKER, until)
+    assert await tokens.of(ada) == (own,)
+    assert not await tokens.revoke(ada, token.id)
+    early = await tokens.add(ada, "2" * 64, "a", TokenScope.WORKER)
+    assert await tokens.of_workers() == (early, token)
+
+
+async def test_a_worker_has_one_token_until_that_is_revoked(scene: Scene) -> None:
+    tokens, ada = scene.store.tokens, scene.ada.id
+    await tokens.add(ada, DIGEST, "box", TokenScope.WORKER)
+    with pytest.raises(StoreError):
+        await tokens.add(ada, OTHER, "box", TokenScope.WORKER)
+    assert await tokens.revoke_worker("box")
+    assert not await tokens.revoke_worker("box")
+    assert await tokens.find(DIGEST) is None
+    assert await tokens.of_workers() == ()
+    await tokens.add(ada, OTHER, "box", TokenScope.WORKER)

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.domain.errors import StoreError
 from bot.ports import Notice, Store, Topic
-from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.store.memory import MemoryStore
 from runners.contract.runner import Runner
 from tests.doubles.clock import ManualClock
@@ -43,7 +43,8 @@ async def dispatching(
         "drain_s": 0.05,
         "progress_s": 0.0,
     }
-    dispatcher = Dispatcher(store, runners, clock, DispatchConfig(**(values | config)))
+    made = DispatchConfig(**(values | config))
+    dispatcher = Dispatcher(StoreQueue(store, made), runners, clock, made)
     stop = asyncio.Event()
     running = Running(stop, asyncio.create_task(dispatcher.run(stop)))
     try:

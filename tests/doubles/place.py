@@ -9,6 +9,7 @@ from bot.domain.job import Job
 from bot.domain.scoring import score
 from bot.domain.submission import Submission
 from bot.ports import Claim
+from bot.services.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU, Evaluation
@@ -49,3 +50,10 @@ class Place:
         value = score(make_task(), evaluation)
         assert await self.store.jobs.accept(job.id, job.fence, evaluation, value)
         return job.id
+
+
+async def make_place(store: MemoryStore, clock: ManualClock) -> Place:
+    """A place in this store."""
+    ada = (await store.people.ensure("local:ada", "ada")).id
+    published = await publish(store, clock, PublishRequest(ada, make_task()))
+    return Place(store, clock, ada, published.board)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -198,6 +199,10 @@ def test_judge_refuses_a_file_that_is_no_source(podium: Podium, content: bytes, 
         (("judge", IDENTITY, "k.py", "--mode", "fast"), "fast"),
         (("task", "check", "nowhere"), "nowhere"),
         (("task", "new", "Bad Name"), "no name for a task"),
+        (("worker", "--server", "podium.test", "--token", "t"), "https://podium.example.org"),
+        (("worker", "--server", "http://podium.test", "--token", "t"), "--plain-http"),
+        (("worker", "--server", "https://podium.test"), "podium token create --worker NAME"),
+        (("worker", "--token", "t"), "PODIUM_SERVER"),
     ],
 )
 def test_bad_usage_is_answered_with_2_and_what_was_wrong(
@@ -208,6 +213,30 @@ def test_bad_usage_is_answered_with_2_and_what_was_wrong(
     assert answer.returncode == 2
     assert words in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_a_server_that_cannot_be_reached_is_our_fault_and_shows_no_token(podium: Podium) -> None:
+    answer = podium("worker", "--server", "http://127.0.0.1:9", "--token", "hunter2")
+    assert answer.returncode == 3
+    assert "no answer from http://127.0.0.1:9" in answer.stderr
+    assert "hunter2" not in answer.stderr
+
+
+@pytest.mark.slow
+def test_a_machine_elsewhere_gets_a_token_that_is_listed_and_ended(podium: Podium) -> None:
+    assert "no machine has one" in podium("token", "list").stdout
+    made = podium("token", "create", "--worker", "box", "--days", "30")
+    assert made.returncode == 0, made.stderr
+    assert re.fullmatch(r"podium_worker_[\w-]{40,}\n", made.stdout)
+    assert "shown this once" in made.stderr
+    assert "podium token revoke box" in podium("token", "create", "--worker", "box").stderr
+    (listed,) = json.loads(podium("token", "list", "--json").stdout)
+    assert list(listed) == ["worker", "created_at", "expires_at"]
+    assert made.stdout.strip() not in podium("token", "list").stdout
+    assert podium("token", "revoke", "box").stdout == "the token of worker box is ended\n"
+    assert podium("token", "revoke", "box").returncode == 2
+    assert "no worker lives" in podium("runners").stdout
+    assert json.loads(podium("runners", "--json").stdout) == []
 
 
 def test_an_unreachable_database_is_our_fault_and_shows_no_password(podium: Podium) -> None:

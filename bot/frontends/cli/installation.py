@@ -30,6 +30,18 @@ class OpenPodium:
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A server to judge for; what is None is in the environment.
+
+    `plain_http` lets the token travel unencrypted to another machine.
+    """
+
+    url: str | None
+    token: str | None
+    plain_http: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Requirement:
     """One thing that Podium needs or can use here; `remedy` says how to get a missing one."""
 
@@ -85,6 +97,20 @@ class Installation(Protocol):
         self, podium: OpenPodium, runners: Sequence[Runner]
     ) -> AbstractAsyncContextManager[Sequence[str]]:
         """The doors that the settings name, open until left; gives their names."""
+        ...
+
+    def judges_elsewhere(self, url: str | None) -> bool:
+        """Whether a worker is to judge for a server: the one of this URL, or of PODIUM_SERVER."""
+        ...
+
+    def working_for(
+        self, elsewhere: Elsewhere, runners: Sequence[Runner]
+    ) -> AbstractAsyncContextManager[str]:
+        """Works through a server's queue until left, then drains; gives the name it has there.
+
+        SetupError when another process judges for this data folder or the server cannot be reached,
+        UserError when it refuses.
+        """
         ...
 
     def working_in_turn(self, podium: OpenPodium) -> AbstractAsyncContextManager[None]:

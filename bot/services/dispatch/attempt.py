@@ -8,17 +8,14 @@ from enum import Enum
 
 import structlog
 
-from bot.domain.errors import StoreError
-from bot.domain.job import Job
-from bot.domain.reference import as_candidate
-from bot.domain.scoring import score
-from bot.ports import Store
+from bot.domain.errors import StoreError, UserError
+from bot.domain.job import Ending, LeasedJob
+from bot.ports import WorkerQueue
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.execution import Execution, LeaseLostError, Order
 from bot.services.dispatch.runner_pool import CannotServeError, RunnerPool
-from runners.contract.evaluation import Evaluation, EvaluationRequest
+from runners.contract.evaluation import Evaluation
 from runners.contract.runner import RunnerError, RunnerLostError
-from runners.contract.task import Mode
 
 _log = structlog.get_logger(__name__)
 
@@ -38,7 +35,7 @@ class Stop(Enum):
 class Surroundings:
     """What every attempt of a worker shares."""
 
-    store: Store
+    queue: WorkerQueue
     pool: RunnerPool
     config: DispatchConfig
 
@@ -46,9 +43,9 @@ class Surroundings:
 class Attempt:
     """Holds one claimed job; `run` ends when the job's outcome is stored or out of our hands."""
 
-    def __init__(self, job: Job, around: Surroundings) -> None:
+    def __init__(self, job: LeasedJob, around: Surroundings) -> None:
         self.job = job
-        self._store = around.store
+        self._queue = around.queue
         self._pool = around.pool
         self._config = around.config
         self._execution: Execution | None = None
@@ -82,39 +79,24 @@ class Attempt:
             work.cancel()
 
     async def _work(self) -> Evaluation:
-        order = Order(self.job, await self._request(), self._store, self._config)
+        request = await self._queue.request(self.job)
+        if request is None:
+            raise LeaseLostError
+        order = Order(self.job, request, self._queue, self._config)
         self._execution = Execution(order, self._pool, lambda: self.stop(Stop.LOST))
         return await self._execution.evaluation()
-
-    async def _request(self) -> EvaluationRequest:
-        submission = await self._store.submissions.get(self.job.submission)
-        if submission is None:
-            raise LookupError(f"submission {self.job.submission} of a job is not there")
-        version = await self._store.boards.version(submission.task_version)
-        if version is None:
-            raise LookupError(f"task version {submission.task_version} of a job is not there")
-        task = version.definition
-        own = self.job.of_the_house
-        return EvaluationRequest(
-            request_id=f"job-{self.job.id}",
-            task=as_candidate(task) if own else task,
-            source=await self._store.submissions.source(submission.id),
-            mode=self.job.mode,
-            gpu=self.job.gpu,
-            nonce=secrets.token_hex(16) if self.job.mode is Mode.RANKED else None,
-            rounds=None if own else self._config.rounds,
-            limits=self._config.limits,
-        )
 
     async def _conclude(self, work: asyncio.Task[Evaluation]) -> None:
         if not work.done() or work.cancelled() or work.exception() is not None:
             await self._stop_call()
         try:
             await self._store_outcome(work)
+        except UserError as error:  # of a queue elsewhere, which will not have this worker any more
+            self._log.warning("the queue refuses", action="job-refused", error=error.message)
         except Exception:  # noqa: BLE001  a bug in one job must not stop the others
             incident = secrets.token_hex(4)
             self._log.exception("bug in a job", action="job-bug", incident=incident)
-            await self._release(f"an error of ours, incident {incident}", final=False)
+            await self._give_up(Ending.FAILED, f"an error of ours, incident {incident}")
 
     async def _store_outcome(self, work: asyncio.Task[Evaluation]) -> None:
         if not work.done() or work.cancelled():
@@ -132,13 +114,13 @@ class Attempt:
             case LeaseLostError():
                 self._log.warning("lease was lost", action="lease-lost")
             case CannotServeError():
-                await self._release(words, final=True)
+                await self._give_up(Ending.HOPELESS, words)
             case TimeoutError():
-                await self._give_back()
+                await self._give_up(Ending.UNTOUCHED)
             case RunnerLostError() | StoreError():
-                await self._lose(words)
+                await self._give_up(Ending.LOST, words)
             case RunnerError():
-                await self._release(words, final=False)
+                await self._give_up(Ending.FAILED, words)
             case _:
                 raise error
 
@@ -146,49 +128,35 @@ class Attempt:
         order = self._execution.order if self._execution else None
         if order is None:
             raise LookupError("an evaluation without an order")
-        value = score(order.request.task, evaluation)
-        job = self.job
-        stored = await self._insist(
-            lambda: self._store.jobs.accept(job.id, job.fence, evaluation, value)
-        )
+        stored = await self._insist(lambda: self._queue.accept(self.job, order.request, evaluation))
         action = "job-accepted" if stored else "result-dropped"
         self._log.info("evaluation", action=action, verdict=evaluation.verdict)
 
     async def _end_stopped(self) -> None:
-        job = self.job
         match self._stop:
             case Stop.CANCELLED:
-                await self._insist(lambda: self._store.jobs.end_cancelled(job.id, job.fence))
+                await self._give_up(Ending.CANCELLED)
             case Stop.DRAINED if not self.started or self.job.of_the_house:
-                await self._give_back()
+                await self._give_up(Ending.UNTOUCHED)
             case Stop.DRAINED:
-                await self._lose("the worker was stopped")
+                await self._give_up(Ending.LOST, "the worker was stopped")
             case _:
                 self._log.warning("lease was lost", action="lease-lost")
 
-    async def _give_back(self) -> None:
-        job = self.job
-        await self._insist(lambda: self._store.jobs.give_back(job.id, job.fence))
-        self._log.info("given back", action="job-given-back")
-
-    async def _release(self, error: str, *, final: bool) -> None:
-        job = self.job
-        self._log.warning("attempt failed", action="job-released", error=error, final=final)
-        await self._insist(lambda: self._store.jobs.release(job.id, job.fence, error, final=final))
-
-    async def _lose(self, error: str) -> None:
-        job = self.job
-        self._log.warning("attempt was lost", action="job-lost", error=error)
-        await self._insist(lambda: self._store.jobs.lose(job.id, job.fence, error))
+    async def _give_up(self, why: Ending, error: str = "") -> None:
+        tell = self._log.warning if error else self._log.info
+        tell("attempt ended", action=f"job-{why}", error=error)
+        await self._insist(lambda: self._queue.give_up(self.job, why, error))
 
     async def _stop_call(self) -> None:
         if self._execution is not None:
             await self._execution.stop()
 
     async def _insist(self, operation: Callable[[], Awaitable[bool]]) -> bool:
-        """Try until the store answers: it knows whether the lease holds, and nobody else does."""
+        """Try until the queue answers: it knows whether the lease holds, and nobody else does."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._config.store_s
+        wait_s = self._config.retry_s
         while True:
             try:
                 return await operation()
@@ -196,4 +164,5 @@ class Attempt:
                 self._log.warning("store is away", action="store-away", error=str(error))
                 if loop.time() >= deadline:
                     return False
-            await asyncio.sleep(self._config.retry_s)
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, self._config.retry_most_s)

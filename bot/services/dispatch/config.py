@@ -35,7 +35,9 @@ class DispatchConfig:
     store_s: float = 600.0
     """For a database that is away to take a result."""
     retry_s: float = 0.5
-    """Between tries to store a result."""
+    """Between the first tries to store a result; twice as long each time after."""
+    retry_most_s: float = 4.0
+    """Between the later ones: a good part of a lease must be left when the store is back."""
     drain_s: float = 20.0
     """For running evaluations to end by themselves once the worker is asked to stop."""
     progress_s: float = 0.25

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import structlog
 
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import JobId
-from bot.domain.job import Job
-from bot.ports import Claim, Clock, Notice, Store, Topic
+from bot.domain.job import LeasedJob
+from bot.ports import Clock, Notice, Topic, WorkerQueue
 from bot.services.dispatch.attempt import Attempt, Stop, Surroundings
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.runner_pool import RunnerPool
@@ -24,16 +24,16 @@ class Dispatcher:
 
     def __init__(
         self,
-        store: Store,
+        queue: WorkerQueue,
         runners: Sequence[Runner],
         clock: Clock,
         config: DispatchConfig | None = None,
     ) -> None:
-        self._store = store
+        self._queue = queue
         self._clock = clock
         self._config = config or DispatchConfig()
         self._pool = RunnerPool(runners, self._config.ask_s)
-        self._around = Surroundings(store, self._pool, self._config)
+        self._around = Surroundings(queue, self._pool, self._config)
         self._held: dict[tuple[JobId, int], Attempt] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
@@ -59,8 +59,8 @@ class Dispatcher:
             finally:
                 for task in (*background, *self._tasks):
                     task.cancel()
-                with suppress(StoreError):
-                    await self._store.workers.leave(self._config.worker)
+                with suppress(StoreError, UserError):
+                    await self._queue.leave()
 
     async def _claim_until(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
@@ -75,9 +75,7 @@ class Dispatcher:
         if not free:
             return
         try:
-            jobs = await self._store.jobs.claim(
-                Claim(self._config.worker, free, self._config.lease)
-            )
+            jobs = await self._queue.claim(free)
         except StoreError as error:
             _log.warning("claim failed", action="claim-failed", error=str(error))
             return
@@ -89,7 +87,7 @@ class Dispatcher:
         slots = self._pool.slots()
         return {gpu: count - held[gpu] for gpu, count in slots.items() if count > held[gpu]}
 
-    def _hold(self, job: Job) -> None:
+    def _hold(self, job: LeasedJob) -> None:
         for attempt in self._held.values():
             if attempt.job.id == job.id:
                 attempt.stop(Stop.LOST)
@@ -115,10 +113,9 @@ class Dispatcher:
         self._wake.set()
 
     async def _listen(self) -> None:
-        topics = frozenset({Topic.READY, Topic.CANCEL})
         while True:
             try:
-                async with self._store.events.subscribe(topics) as notices:
+                async with self._queue.notices() as notices:
                     async for notice in notices:
                         await self._heed(notice)
             except StoreError as error:
@@ -136,14 +133,13 @@ class Dispatcher:
     async def _keep_leases(self) -> None:
         while True:
             await asyncio.sleep(self._config.beat_s)
-            await self._announce()
             await self._beat()
+            await self._announce()
 
     async def _announce(self) -> None:
         """Let those who wait know that this worker lives, and what it offers."""
-        config = self._config
         try:
-            await self._store.workers.announce(config.worker, self._pool.gpus(), config.lease)
+            await self._queue.announce(self._pool.offers())
         except StoreError as error:
             _log.warning("not announced", action="announce-failed", error=str(error))
 
@@ -153,9 +149,7 @@ class Dispatcher:
         if not held:
             return
         try:
-            beats = await self._store.jobs.beat(
-                self._config.worker, tuple(held), self._config.lease
-            )
+            beats = await self._queue.beat([attempt.job for attempt in held.values()])
         except StoreError as error:
             _log.warning("heartbeat failed", action="beat-failed", error=str(error))
             return

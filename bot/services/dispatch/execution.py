@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import structlog
 
 from bot.domain.errors import StoreError
-from bot.domain.job import Job
+from bot.domain.job import LeasedJob
 from bot.domain.scoring import mismatch
-from bot.ports import Store
+from bot.ports import WorkerQueue
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.progress_feed import ProgressFeed
 from bot.services.dispatch.runner_pool import RunnerPool
@@ -27,9 +27,9 @@ class LeaseLostError(Exception):
 class Order:
     """What is to be done for which job, and where its steps are noted."""
 
-    job: Job
+    job: LeasedJob
     request: EvaluationRequest
-    store: Store
+    queue: WorkerQueue
     config: DispatchConfig
 
     @property
@@ -131,9 +131,7 @@ class Execution:
         order = self.order
         for _ in range(max(1, round(order.config.lease.total_seconds() / order.config.retry_s))):
             try:
-                return await order.store.jobs.attach(
-                    order.job.id, order.job.fence, f"{runner.name}/{call}"
-                )
+                return await order.queue.attach(order.job, f"{runner.name}/{call}")
             except StoreError as error:
                 _log.warning(
                     "call not noted", action="attach-failed", job=order.job.id, error=str(error)
@@ -156,11 +154,8 @@ class Execution:
 
     async def _tell(self, progress: Progress) -> None:
         job = self.order.job
-        body: dict[str, str | int] = {"done": progress.done, "total": progress.total}
-        if progress.note:
-            body["note"] = progress.note
         try:
-            held = await self.order.store.jobs.tell(job.id, job.fence, progress.stage, body)
+            held = await self.order.queue.tell(job, progress)
         except StoreError as error:
             _log.info("progress not told", action="tell-failed", job=job.id, error=str(error))
             return

@@ -72,11 +72,9 @@ class RunnerPool:
             total.update(offer.gpus)
         return dict(total)
 
-    def gpus(self) -> tuple[str, ...] | None:
-        """The GPU types offered now; None until every runner was asked once."""
-        if not self._asked:
-            return None
-        return tuple(sorted(gpu for gpu, count in self.slots().items() if count > 0))
+    def offers(self) -> dict[str, Capabilities] | None:
+        """What each reachable runner offers now; None until every one was asked once."""
+        return dict(self._offers) if self._asked else None
 
     def named(self, name: str) -> Runner | None:
         """The runner of this name, reachable or not."""

@@ -133,6 +133,9 @@ class MemoryJobs:
             self._tables.put(after_lost_lease(self._tables.jobs[job], now))
         return len(expired)
 
+    async def get(self, job: JobId) -> Job | None:
+        return self._tables.jobs.get(job)
+
     async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
         return self._tables.jobs_of(submission)
 

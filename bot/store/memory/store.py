@@ -28,7 +28,7 @@ class MemoryStore:
         self.boards = MemoryBoards(tables)
         self.submissions = MemorySubmissions(tables)
         self.jobs = MemoryJobs(tables)
-        self.workers = MemoryWorkers(clock)
+        self.workers = MemoryWorkers(tables)
         self.results = MemoryResults(tables)
         self.references = MemoryReferences(tables, self.submissions)
         self.moderation = MemoryModeration(tables)

@@ -148,6 +148,10 @@ class PostgresJobs:
             await _move(connection, [after_lost_lease(rows.job(row), now) for row in found], now)
         return len(found)
 
+    async def get(self, job: JobId) -> Job | None:
+        row = await self._database.row("jobs.get", job)
+        return None if row is None else rows.job(row)
+
     async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
         return tuple(rows.job(row) for row in await self._database.rows("jobs.of", submission))
 

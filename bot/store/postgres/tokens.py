@@ -1,10 +1,12 @@
-"""Personal tokens in Postgres."""
+"""Tokens in Postgres."""
+
+from datetime import datetime
 
 from asyncpg import Record
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
-from bot.domain.token import Token
+from bot.domain.token import Token, TokenScope
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 
@@ -16,8 +18,19 @@ class PostgresTokens:
         self._database = database
         self._clock = clock
 
-    async def add(self, person: PersonId, digest: str, label: str) -> Token:
-        row = await self._database.row("tokens.add", person, digest, label, self._clock.now())
+    async def add(
+        self,
+        person: PersonId,
+        digest: str,
+        label: str,
+        scope: TokenScope = TokenScope.PERSON,
+        *,
+        expires_at: datetime | None = None,
+    ) -> Token:
+        now = self._clock.now()
+        row = await self._database.row(
+            "tokens.add", person, digest, label, now, scope.value, expires_at
+        )
         if row is None:
             raise StoreError("the token could not be stored")
         return _token(row)
@@ -28,6 +41,13 @@ class PostgresTokens:
 
     async def of(self, person: PersonId) -> tuple[Token, ...]:
         return tuple(_token(row) for row in await self._database.rows("tokens.of", person))
+
+    async def of_workers(self) -> tuple[Token, ...]:
+        return tuple(_token(row) for row in await self._database.rows("tokens.of_workers"))
+
+    async def revoke_worker(self, label: str) -> bool:
+        row = await self._database.row("tokens.revoke_worker", label, self._clock.now())
+        return row is not None
 
     async def revoke(self, person: PersonId, token: TokenId) -> bool:
         row = await self._database.row("tokens.revoke", person, token, self._clock.now())
@@ -41,4 +61,6 @@ def _token(row: Record) -> Token:
         label=row["label"],
         created_at=row["created_at"],
         revoked_at=row["revoked_at"],
+        scope=TokenScope(row["scope"]),
+        expires_at=row["expires_at"],
     )

@@ -5,7 +5,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.doctor import away, examine, examine_discord, offered
+from bot.doctor import away, examine, examine_discord, examine_server, examine_web, offered
+from bot.domain.agent import Greeting
+from bot.domain.errors import UserError
 from bot.frontends.discord.door import DoorSettings
 from bot.frontends.discord.permissions import wanted
 from bot.settings import Settings
@@ -119,3 +121,26 @@ async def test_torch_is_needed_where_this_machine_judges(
     found = await examine(Settings(data_dir=tmp_path, runners=runners))
     (torch,) = (each for each in found if each.name == "torch")
     assert (torch.found, torch.optional) == (False, optional)
+
+
+def test_the_http_door_is_optional_and_said_with_where_it_listens(tmp_path: Path) -> None:
+    (found,) = examine_web(Settings(data_dir=tmp_path))
+    assert (found.found, found.optional) == (False, True)
+    (found,) = examine_web(Settings(data_dir=tmp_path, http_port=8000))
+    assert (found.found, found.detail) == (True, "http, at 127.0.0.1 port 8000")
+
+
+async def test_the_server_of_a_worker_is_asked_where_one_is_named(tmp_path: Path) -> None:
+    async def greeted() -> Greeting:
+        return Greeting(worker="box:1", lease_s=30.0)
+
+    async def refused() -> Greeting:
+        raise UserError("bad-token", "it refuses the token; an admin makes one")
+
+    assert await examine_server(Settings(data_dir=tmp_path), refused) == ()
+    settings = Settings(data_dir=tmp_path, worker_server="https://podium.test")
+    (found,) = await examine_server(settings, greeted)
+    assert (found.found, found.detail) == (True, "https://podium.test, lease 30 s")
+    (found,) = await examine_server(settings, refused)
+    told = (found.found, found.optional, found.detail, found.remedy)
+    assert told == (False, False, "it refuses the token", "an admin makes one")

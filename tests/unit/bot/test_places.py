@@ -4,12 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from bot.domain.errors import SetupError, UserError
-from bot.places import create_runner, deploy_to_modal, grace_s
+from bot.places import ask, create_runner, deploy_to_modal, grace_s, harness_version
 from bot.settings import RunnerChoice, Settings
 from runners.backends import fake
-from runners.contract.runner import RunnerError
+from runners.contract.runner import Capabilities, RunnerError
+from runners.harness.version import HARNESS_VERSION
+from tests.doubles.factories import make_capabilities
 
 Import = Callable[..., object]
 
@@ -77,3 +80,18 @@ def test_whoever_waits_for_a_free_machine_elsewhere_waits_longer(settings: Setti
     assert grace_s([fake.create()]) == 120
     assert grace_s([fake.create(), ray]) == 1800
     assert grace_s([fake.create(), modal]) == 1800
+
+
+async def test_a_runner_that_cannot_serve_is_found_out_by_asking() -> None:
+    class Broken(fake.FakeRunner):
+        @override
+        async def capabilities(self) -> Capabilities:
+            raise RunnerError("the sandbox lacks landlock")
+
+    await ask([fake.create()])
+    with pytest.raises(RunnerError, match="landlock"):
+        await ask([fake.create(), Broken("broken", make_capabilities())])
+
+
+def test_the_harness_that_judges_here_has_a_version() -> None:
+    assert harness_version() == HARNESS_VERSION

@@ -10,6 +10,8 @@ from bot.settings import RunnerChoice, Settings, read_settings
 
 VARIABLES = (
     "PODIUM_DATA_DIR", "DATABASE_URL", "PODIUM_RUNNERS", "PODIUM_LEASE_S", "PODIUM_REQUIRE_SANDBOX",
+    "PODIUM_HTTP_HOST", "PODIUM_HTTP_PORT", "PODIUM_HTTP_CERTIFICATE", "PODIUM_HTTP_KEY",
+    "PODIUM_SERVER", "PODIUM_WORKER_TOKEN",
 )  # fmt: skip
 
 
@@ -98,3 +100,29 @@ def test_another_data_folder_leaves_the_rest_alone(monkeypatch: pytest.MonkeyPat
     moved = read_settings().at(Path("there"))
     assert moved == Settings(data_dir=Path("there"), runners=("fake",))
     assert moved.at(None) == moved
+
+
+def test_the_http_door_and_the_server_of_a_worker_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (read_settings().http_port, read_settings().worker_server) == (None, None)
+    monkeypatch.setenv("PODIUM_HTTP_PORT", "8000")
+    monkeypatch.setenv("PODIUM_SERVER", "https://podium.example.org")
+    monkeypatch.setenv("PODIUM_WORKER_TOKEN", "hunter2")
+    settings = read_settings()
+    assert (settings.http_host, settings.http_port) == ("127.0.0.1", 8000)
+    assert settings.worker_server == "https://podium.example.org"
+    assert "hunter2" not in repr(settings)
+    for name in ("PODIUM_HTTP_PORT", "PODIUM_SERVER", "PODIUM_WORKER_TOKEN"):
+        monkeypatch.setenv(name, "")  # as a compose file has it that leaves it open
+    settings = read_settings()
+    assert (settings.http_port, settings.worker_server, settings.worker_token) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("PODIUM_HTTP_PORT", "70000"), ("PODIUM_HTTP_CERTIFICATE", "c.pem")]
+)
+def test_a_door_that_cannot_be_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SetupError, match="PODIUM_HTTP"):
+        read_settings()

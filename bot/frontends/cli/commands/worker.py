@@ -1,12 +1,14 @@
-"""`podium worker`: judges the queue of a shared database, until Ctrl-C."""
+"""`podium worker`: judges the queue of a database or of a server elsewhere, until Ctrl-C."""
 
 import asyncio
-from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from bot.domain.errors import UserError
 from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
 from bot.frontends.cli.following import stop_signals
+from bot.frontends.cli.installation import Elsewhere, Installation
 from bot.frontends.cli.shapes import dumps
 
 
@@ -15,23 +17,72 @@ def register(app: typer.Typer) -> None:
     app.command()(worker)
 
 
-def worker(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = False) -> None:
-    """Judge what is queued in the database of DATABASE_URL, or of this data folder."""
-    asyncio.run(_work(command_line(ctx), data, as_json=as_json))
-
-
-async def _work(line: CommandLine, data: Path | None, *, as_json: bool) -> None:
+def worker(
+    ctx: typer.Context,
+    *,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge for the Podium at this address, over HTTPS; else PODIUM_SERVER",
+            metavar="URL",
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="The worker's token; better in PODIUM_WORKER_TOKEN, which `ps` does not show",
+            metavar="T",
+        ),
+    ] = None,
+    plain_http: Annotated[
+        bool,
+        typer.Option(
+            "--plain-http", help="Allow http:// to another machine, where all can read the token"
+        ),
+    ] = False,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge what is queued: for a server, else in DATABASE_URL's database or this folder's."""
+    line = command_line(ctx)
     installation = line.installation.at(data)
+    if installation.judges_elsewhere(server):
+        elsewhere = Elsewhere(server, token, plain_http)
+        asyncio.run(_work_for(line, installation, elsewhere, as_json=as_json))
+    elif token is not None:
+        raise UserError("no-server", "a token needs its server: --server URL, or PODIUM_SERVER")
+    else:
+        asyncio.run(_work(line, installation, as_json=as_json))
+
+
+async def _work(line: CommandLine, installation: Installation, *, as_json: bool) -> None:
     with stop_signals() as stop:
         async with (
             installation.open() as podium,
             installation.runners() as runners,
             installation.working(podium, runners),
         ):
-            if as_json:
-                line.out.out(dumps({"database": podium.database}), highlight=False)
-            else:
-                line.out.out(f"working on {podium.database}; Ctrl-C stops", highlight=False)
-            await stop.wait()
-            line.say("stopping: what runs may finish, the rest stays queued")
+            shape = {"database": podium.database}
+            await _until(stop, line, f"working on {podium.database}", shape if as_json else None)
     line.say("stopped")
+
+
+async def _work_for(
+    line: CommandLine, installation: Installation, elsewhere: Elsewhere, *, as_json: bool
+) -> None:
+    with stop_signals() as stop:
+        async with (
+            installation.runners() as runners,
+            installation.working_for(elsewhere, runners) as name,
+        ):
+            await _until(stop, line, f"working as {name}", {"worker": name} if as_json else None)
+    line.say("stopped")
+
+
+async def _until(
+    stop: asyncio.Event, line: CommandLine, words: str, shape: dict[str, str] | None
+) -> None:
+    told = f"{words}; Ctrl-C stops" if shape is None else dumps(shape)
+    line.out.out(told, highlight=False)
+    await stop.wait()
+    line.say("stopping: what runs may finish, the rest stays queued")

@@ -12,8 +12,8 @@ from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.leafing import Book, leaf
 from bot.frontends.discord.roles import ADMIN, require
 from bot.reports.audit import audit_report
-from bot.reports.blocks import Column, Report, Table
 from bot.reports.stats import stats_report
+from bot.reports.workers import workers_report
 from bot.services.audit import whole_audit
 from bot.services.stats import stats as count
 
@@ -53,13 +53,6 @@ async def runners(interaction: discord.Interaction[Any]) -> None:
     """One line for each."""
     async with answering(interaction) as answer:
         require(interaction, ADMIN)
-        found = await door_of(interaction).store.workers.alive()
-        if not found:
-            await answer.say("No worker lives: nothing is judged. Start `podium up` or a worker.")
-            return
-        columns = (Column("worker"), Column("GPU types"))
-        lines = tuple(
-            (worker.name, "asking" if worker.gpus is None else ", ".join(sorted(worker.gpus)))
-            for worker in found
-        )
-        await answer.show(Report("Workers", (Table("living", columns, lines),)))
+        door = door_of(interaction)
+        found = await door.store.workers.alive()
+        await answer.show(workers_report(found, door.clock.now()))

@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.requirements import least_missing, missing, missing_for
+from bot.domain.requirements import in_service, least_missing, missing, missing_for
 from bot.domain.solutions import Solution
 from runners.contract.evaluation import CPU, Isolation
 from runners.contract.task import (
@@ -88,3 +88,8 @@ def test_the_nearest_runner_says_what_is_missing() -> None:
     task = make_task(libraries=("cutlass",))
     assert least_missing([poor, near], task, "H100") == ("library cutlass",)
     assert least_missing([], task, "H100") == ("GPU type H100",)
+
+
+def test_a_type_without_a_card_in_service_is_not_there() -> None:
+    offers = [make_capabilities(gpus={"T4": 0, "L4": 1}), make_capabilities(gpus={"H200": 2})]
+    assert in_service(offers) == ("H200", "L4")

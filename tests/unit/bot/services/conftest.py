@@ -2,17 +2,12 @@
 
 import pytest
 
-from bot.services.publish import PublishRequest, publish
 from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
-from tests.doubles.factories import make_task
-from tests.doubles.place import Place
+from tests.doubles.place import Place, make_place
 
 
 @pytest.fixture
 async def place() -> Place:
     clock = ManualClock()
-    store = MemoryStore(clock)
-    ada = (await store.people.ensure("local:ada", "ada")).id
-    published = await publish(store, clock, PublishRequest(ada, make_task()))
-    return Place(store, clock, ada, published.board)
+    return await make_place(MemoryStore(clock), clock)

@@ -80,3 +80,12 @@ def test_a_full_log_is_moved_away_and_the_oldest_is_forgotten(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["podium.log.1", "podium.log.2"]
     assert "event 3" in (tmp_path / "podium.log.1").read_text(encoding="utf-8")
     assert "event 2" in (tmp_path / "podium.log.2").read_text(encoding="utf-8")
+
+
+def test_a_copy_of_each_line_goes_to_whoever_asks_for_it(tmp_path: Path) -> None:
+    copies: list[str] = []
+    log_to(tmp_path / "podium.log", copies.append)
+    structlog.get_logger().info("first", action="one")
+    logging.getLogger("httpx").warning("second")
+    assert (tmp_path / "podium.log").read_text(encoding="utf-8").splitlines() == copies
+    assert [json.loads(line)["event"] for line in copies] == ["first", "second"]

@@ -37,7 +37,7 @@ def test_every_command_of_the_contract_is_there() -> None:
     names = set(getattr(command, "commands", {}))
     assert names == {
         "up", "demo", "worker", "migrate", "doctor", "task", "judge", "submit", "show",
-        "history", "cancel", "discord", "modal",
+        "history", "cancel", "discord", "modal", "runners", "token",
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from bot.domain.ids import SubmissionId
 from bot.frontends.cli.following import _moved, evaluate, follow, follow_all, stop_signals
 from bot.frontends.cli.progress import ProgressLines
 from bot.ports import Notice, Store, Topic
-from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
@@ -57,7 +57,8 @@ async def test_a_runners_failure_is_handed_on() -> None:
 async def test_submissions_are_followed_to_their_ends() -> None:
     store, runner, stop = MemoryStore(SystemClock()), fake.create(), asyncio.Event()
     numbers = await _submitted(store, "# fake: seconds=0.1\n", WRONG)
-    dispatcher = Dispatcher(store, [runner], SystemClock(), DispatchConfig(poll_s=0.05))
+    config = DispatchConfig(poll_s=0.05)
+    dispatcher = Dispatcher(StoreQueue(store, config), [runner], SystemClock(), config)
     lines, stream = _lines()
     async with asyncio.TaskGroup() as group:
         group.create_task(dispatcher.run(stop))

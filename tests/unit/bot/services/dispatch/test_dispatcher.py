@@ -10,7 +10,7 @@ from bot.domain.job import JobState
 from bot.domain.submission import Submission
 from bot.ports import Claim
 from bot.services.cancel import cancel
-from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.standings import standings
 from runners.backends import fake
 from runners.contract.evaluation import Evaluation, EvaluationRequest
@@ -340,7 +340,8 @@ async def test_a_drain_finishes_the_short_gives_back_the_waiting_and_releases_th
 async def test_a_cancelled_dispatcher_gives_its_jobs_back_at_once(place: Place) -> None:
     long = await place.submit(content=source("seconds=60"))
     runner = fake.create()
-    dispatcher = Dispatcher(place.store, [runner], place.clock, DispatchConfig(poll_s=0.01))
+    config = DispatchConfig(poll_s=0.01)
+    dispatcher = Dispatcher(StoreQueue(place.store, config), [runner], place.clock, config)
     task = asyncio.create_task(dispatcher.run(asyncio.Event()))
     await until_state(place, long, JobState.RUNNING)
     task.cancel()

@@ -1,0 +1,50 @@
+"""`podium runners`: who judges now, with what, and how busy it is."""
+
+import asyncio
+from pathlib import Path
+
+import typer
+
+from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
+from bot.frontends.cli.draw import draw
+from bot.frontends.cli.shapes import dumps
+from bot.ports import Worker
+from bot.reports.workers import workers_report
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(runners)
+
+
+def runners(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = False) -> None:
+    """The workers that live, here and elsewhere, and what they offer."""
+    asyncio.run(_show(command_line(ctx), data, as_json=as_json))
+
+
+async def _show(line: CommandLine, data: Path | None, *, as_json: bool) -> None:
+    async with line.installation.at(data).open() as podium:
+        found = await podium.store.workers.alive()
+        now = podium.clock.now()
+    if as_json:
+        line.out.out(dumps([_shape(each) for each in found]), highlight=False)
+    else:
+        draw(workers_report(found, now), line.out)
+
+
+def _shape(worker: Worker) -> dict[str, object]:
+    return {
+        "name": worker.name,
+        "running": worker.running,
+        "seen_at": None if worker.seen_at is None else worker.seen_at.isoformat(),
+        "gpus": worker.gpus,
+        "runners": {
+            name: {
+                "slots": offer.gpus,
+                "harness_version": offer.harness_version,
+                "out_of_service": [each.model_dump(mode="json") for each in offer.out_of_service],
+                "isolation": offer.isolation.model_dump(mode="json"),
+            }
+            for name, offer in worker.offers.items()
+        },
+    }

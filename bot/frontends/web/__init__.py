@@ -1,0 +1,1 @@
+"""HTTP: what programs and browsers ask of Podium."""

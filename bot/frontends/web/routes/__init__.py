@@ -1,0 +1,1 @@
+"""The routes of the web door: each module has `router`, and none knows another."""

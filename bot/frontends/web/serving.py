@@ -1,0 +1,95 @@
+"""Keeps the door open: one HTTP server in the loop that everything else runs in."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import uvicorn
+from typing_extensions import override
+
+from bot.domain.errors import SetupError
+from bot.frontends.web.app import build
+from bot.frontends.web.door import Door, DoorSettings
+
+STARTS_S = 10.0
+CLOSES_S = 5
+"""What requests under way may still take once the door closes."""
+MOST_AT_ONCE = 1000
+"""Connections and requests; who comes then is asked to come again."""
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the process whose guest it is."""
+
+    @contextmanager
+    @override
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def serving(door: Door, settings: DoorSettings) -> AsyncIterator[str]:
+    """The open door's address; SetupError when it cannot listen there."""
+    with _listening(settings) as listener:
+        server = _Server(_config(door, settings))
+        running = asyncio.create_task(server.serve(sockets=[listener]), name="web")
+        try:
+            await _started(server, running)
+            port = listener.getsockname()[1]
+            yield DoorSettings(settings.host, port, settings.certificate).url
+        finally:
+            door.closing.begun = server.should_exit = True
+            await asyncio.wait({running}, timeout=2 * CLOSES_S)
+            running.cancel()
+
+
+def _config(door: Door, settings: DoorSettings) -> uvicorn.Config:
+    config = uvicorn.Config(
+        build(door),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=MOST_AT_ONCE,
+        timeout_graceful_shutdown=CLOSES_S,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
+    )
+    try:
+        config.load()
+    except OSError as error:  # ssl.SSLError is one
+        raise SetupError(
+            f"the certificate {settings.certificate} with the key {settings.key} cannot be used: "
+            f"{error.strerror or error}; see PODIUM_HTTP_CERTIFICATE and PODIUM_HTTP_KEY"
+        ) from error
+    return config
+
+
+@contextmanager
+def _listening(settings: DoorSettings) -> Iterator[socket.socket]:
+    """A bound socket: bound by uvicorn, a port in use would end the process."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # Told that it is TCP, asyncio sends each answer at once; else they wait 40 ms for each other.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.host, settings.port))
+        except OSError as error:
+            raise SetupError(
+                f"the HTTP door cannot listen at {settings.host}:{settings.port}: "
+                f"{error.strerror}; choose another PODIUM_HTTP_HOST or PODIUM_HTTP_PORT"
+            ) from error
+        yield listener
+
+
+async def _started(server: uvicorn.Server, running: "asyncio.Task[None]") -> None:
+    async with asyncio.timeout(STARTS_S):
+        while not server.started and not running.done():  # noqa: ASYNC110 - uvicorn has no event
+            await asyncio.sleep(0.01)
+    if running.done():
+        await running
+        raise SetupError("the web server ended before it began; its log says why")

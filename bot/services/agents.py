@@ -1,0 +1,115 @@
+"""What a machine that judges from elsewhere may do: a worker's deeds, on its own jobs only."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import structlog
+
+from bot.domain.errors import UserError
+from bot.domain.ids import JobId
+from bot.domain.job import Ending, Job, JobState, LeasedJob
+from bot.domain.scoring import mismatch
+from bot.ports import Beat, Store
+from bot.services.dispatch import DispatchConfig, StoreQueue
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.runner import Capabilities
+
+_log = structlog.get_logger(__name__)
+
+
+class Agent:
+    """One life of one agent, under a worker's name that no other has.
+
+    Job and fence can be guessed, so each deed on a job looks whose it is: UserError `lease-lost`
+    for one that another worker has, or will have.
+    """
+
+    def __init__(self, store: Store, worker: str, lease: timedelta) -> None:
+        self.worker = worker
+        self.lease = lease
+        self._store = store
+        self._queue = StoreQueue(store, DispatchConfig(worker=worker, lease=lease))
+
+    async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
+        """Count it among the living."""
+        await self._queue.announce(offers)
+
+    async def leave(self) -> None:
+        """Count it no more."""
+        await self._queue.leave()
+
+    async def claim(self, slots: Mapping[str, int]) -> tuple[LeasedJob, ...]:
+        """Give it due jobs."""
+        jobs = await self._queue.claim(slots)
+        for job in jobs:
+            _log.info("claimed", action="job-claimed", job=job.id, gpu=job.gpu, worker=self.worker)
+        return jobs
+
+    async def beat(self, held: Mapping[JobId, int]) -> tuple[Beat, ...]:
+        """Prolong its leases of these jobs, by their fences."""
+        pairs = tuple(held.items())
+        return await self._store.jobs.beat(self.worker, pairs, self.lease)
+
+    async def request(self, job: JobId, fence: int) -> EvaluationRequest:
+        """The complete order for a job of its own."""
+        return await self._order(job, (await self._own(job, fence)).leased)
+
+    async def attach(self, job: JobId, fence: int, call: str) -> None:
+        """Note its runner's call id."""
+        own = (await self._own(job, fence)).leased
+        _must_hold(job, held=await self._queue.attach(own, call))
+
+    async def tell(self, job: JobId, fence: int, progress: Progress) -> None:
+        """Note one step."""
+        own = (await self._own(job, fence)).leased
+        _must_hold(job, held=await self._queue.tell(own, progress))
+
+    async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> None:
+        """Store an evaluation, once: one that is sent again was stored, and its reply was lost."""
+        own = await self._own(job, fence, also=JobState.SUCCEEDED)
+        if own.state is JobState.SUCCEEDED:
+            return
+        request = await self._order(job, own.leased)
+        wrong = mismatch(request, evaluation)
+        if wrong is not None:
+            raise UserError("no-answer", f"job {job}: {wrong}")
+        stored = await self._queue.accept(own.leased, request, evaluation)
+        action = "job-accepted" if stored else "result-dropped"
+        _log.info("evaluation", action=action, job=job, worker=self.worker)
+        if not stored and await self._running(job, fence):
+            raise _lost(job)
+
+    async def give_up(self, job: JobId, fence: int, why: Ending, error: str) -> None:
+        """End an attempt without an evaluation."""
+        own = (await self._own(job, fence)).leased
+        _must_hold(job, held=await self._queue.give_up(own, why, error))
+
+    async def _running(self, job: JobId, fence: int) -> bool:
+        """False when its evaluation was stored meanwhile, by the same request sent twice."""
+        found = await self._own(job, fence, also=JobState.SUCCEEDED)
+        return found.state is JobState.RUNNING
+
+    async def _own(self, job: JobId, fence: int, also: JobState = JobState.RUNNING) -> Job:
+        found = await self._store.jobs.get(job)
+        if found is None or (found.worker, found.fence) != (self.worker, fence):
+            raise _lost(job)
+        if found.state not in {JobState.RUNNING, also}:
+            raise _lost(job)
+        return found
+
+    async def _order(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
+        try:
+            return await self._queue.request(leased)
+        except LookupError as error:  # its board was deleted a moment ago, and the job with it
+            raise _lost(job) from error
+
+
+def _must_hold(job: JobId, *, held: bool) -> None:
+    if not held:
+        raise _lost(job)
+
+
+def _lost(job: JobId) -> UserError:
+    return UserError(
+        "lease-lost", f"job {job} is not this agent's any more; stop what runs of it, and claim"
+    )

@@ -1,0 +1,95 @@
+"""The worker's side of the queue, straight from the store."""
+
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import assert_never
+
+from bot.domain.job import Ending, LeasedJob
+from bot.domain.reference import as_candidate
+from bot.domain.requirements import in_service
+from bot.domain.scoring import score
+from bot.ports import Beat, Claim, Notice, Store, Topic
+from bot.services.dispatch.config import DispatchConfig
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.runner import Capabilities
+from runners.contract.task import Mode
+
+_TOPICS = frozenset({Topic.READY, Topic.CANCEL})
+
+
+class StoreQueue:
+    """What one worker, the one that the config names, may do with the store's queue."""
+
+    def __init__(self, store: Store, config: DispatchConfig) -> None:
+        self._store = store
+        self._config = config
+
+    async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
+        config = self._config
+        gpus = None if offers is None else in_service(offers.values())
+        await self._store.workers.announce(config.worker, gpus, config.lease, offers or {})
+
+    async def leave(self) -> None:
+        await self._store.workers.leave(self._config.worker)
+
+    def notices(self) -> AbstractAsyncContextManager[AsyncIterator[Notice | None]]:
+        return self._store.events.subscribe(_TOPICS)
+
+    async def claim(self, slots: Mapping[str, int]) -> tuple[LeasedJob, ...]:
+        claim = Claim(self._config.worker, dict(slots), self._config.lease)
+        return tuple(job.leased for job in await self._store.jobs.claim(claim))
+
+    async def request(self, job: LeasedJob) -> EvaluationRequest:
+        submission = await self._store.submissions.get(job.submission)
+        if submission is None:
+            raise LookupError(f"submission {job.submission} of a job is not there")
+        version = await self._store.boards.version(submission.task_version)
+        if version is None:
+            raise LookupError(f"task version {submission.task_version} of a job is not there")
+        task = version.definition
+        own = job.of_the_house
+        return EvaluationRequest(
+            request_id=f"job-{job.id}",
+            task=as_candidate(task) if own else task,
+            source=await self._store.submissions.source(submission.id),
+            mode=job.mode,
+            gpu=job.gpu,
+            nonce=secrets.token_hex(16) if job.mode is Mode.RANKED else None,
+            rounds=None if own else self._config.rounds,
+            limits=self._config.limits,
+        )
+
+    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Beat, ...]:
+        pairs = tuple((job.id, job.fence) for job in held)
+        return await self._store.jobs.beat(self._config.worker, pairs, self._config.lease)
+
+    async def attach(self, job: LeasedJob, call: str) -> bool:
+        return await self._store.jobs.attach(job.id, job.fence, call)
+
+    async def tell(self, job: LeasedJob, progress: Progress) -> bool:
+        body: dict[str, str | int] = {"done": progress.done, "total": progress.total}
+        if progress.note:
+            body["note"] = progress.note
+        return await self._store.jobs.tell(job.id, job.fence, progress.stage, body)
+
+    async def accept(
+        self, job: LeasedJob, request: EvaluationRequest, evaluation: Evaluation
+    ) -> bool:
+        value = score(request.task, evaluation)
+        return await self._store.jobs.accept(job.id, job.fence, evaluation, value)
+
+    async def give_up(self, job: LeasedJob, why: Ending, error: str = "") -> bool:
+        jobs = self._store.jobs
+        match why:
+            case Ending.FAILED | Ending.HOPELESS:
+                final = why is Ending.HOPELESS
+                return await jobs.release(job.id, job.fence, error, final=final)
+            case Ending.LOST:
+                return await jobs.lose(job.id, job.fence, error)
+            case Ending.UNTOUCHED:
+                return await jobs.give_back(job.id, job.fence)
+            case Ending.CANCELLED:
+                return await jobs.end_cancelled(job.id, job.fence)
+            case _:
+                assert_never(why)

@@ -1,0 +1,214 @@
+"""What every way of a worker to the queue promises: the store's own, and that through a server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.domain.errors import StoreError
+from bot.domain.job import Ending, JobState
+from bot.ports import Notice, Topic, WorkerQueue
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.store.memory import MemoryStore
+from runners.backends import fake
+from runners.contract.evaluation import CPU, Progress
+from runners.contract.verdict import Stage
+from tests.doubles.agents import SESSION, remote_queue
+from tests.doubles.clock import ManualClock
+from tests.doubles.dispatching import until
+from tests.doubles.factories import make_capabilities, make_evaluation
+from tests.doubles.place import Place, make_place
+
+
+@pytest.fixture
+async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
+    return await make_place(memory_store, clock)
+
+
+@pytest.fixture(params=["store", "server"])
+async def queue(request: pytest.FixtureRequest, place: Place) -> AsyncIterator[WorkerQueue]:
+    if request.param == "store":
+        yield StoreQueue(place.store, DispatchConfig(worker=f"box:{SESSION}"))
+        return
+    async with remote_queue(place.store, place.clock) as remote:
+        yield remote
+
+
+async def test_a_claimed_job_brings_all_that_its_worker_needs(
+    place: Place, queue: WorkerQueue
+) -> None:
+    submission = await place.submit(content=b"def custom_kernel(data): return 1\n")
+    (job,) = await queue.claim({CPU: 3, "H200": 1})
+    request = await queue.request(job)
+    assert request is not None
+    assert (job.submission, request.gpu, request.mode) == (submission.id, CPU, job.mode)
+    assert request.source == "def custom_kernel(data): return 1\n"
+    assert request.nonce is not None
+    again = await queue.request(job)
+    assert again is not None
+    assert request.nonce != again.nonce
+    assert await queue.claim({CPU: 1}) == ()
+
+
+@pytest.mark.parametrize(
+    ("why", "state", "error", "attempts"),
+    [
+        (Ending.FAILED, JobState.QUEUED, "boom", 1),
+        (Ending.HOPELESS, JobState.FAILED, "boom", 1),
+        (Ending.LOST, JobState.QUEUED, "boom", 1),
+        (Ending.UNTOUCHED, JobState.QUEUED, None, 0),
+        (Ending.CANCELLED, JobState.CANCELLED, None, 1),
+    ],
+)
+async def test_each_ending_of_an_attempt_is_what_the_store_knows(
+    place: Place,
+    queue: WorkerQueue,
+    why: Ending,
+    state: JobState,
+    error: str | None,
+    attempts: int,
+) -> None:
+    submission = await place.submit()
+    (job,) = await queue.claim({CPU: 1})
+    assert await queue.give_up(job, why, error or "")
+    assert not await queue.give_up(job, why, "late")
+    (ended,) = await place.jobs(submission)
+    assert (ended.state, ended.error, ended.attempt) == (state, error, attempts)
+
+
+async def test_an_accepted_evaluation_is_scored_by_the_task_that_was_asked(
+    place: Place, queue: WorkerQueue
+) -> None:
+    submission = await place.submit()
+    (job,) = await queue.claim({CPU: 1})
+    request = await queue.request(job)
+    assert request is not None
+    evaluation = make_evaluation(mode=job.mode, request_id=request.request_id)
+    assert await queue.accept(job, request, evaluation)
+    (outcome,) = await place.store.results.outcomes([submission.id])
+    assert outcome.score is not None
+
+
+async def test_what_runners_offer_is_announced_under_the_workers_name(
+    place: Place, queue: WorkerQueue
+) -> None:
+    await queue.announce(None)
+    (worker,) = await place.store.workers.alive()
+    assert (worker.name, worker.gpus) == (f"box:{SESSION}", None)
+    offers = {
+        "a": make_capabilities(gpus={"T4": 1}),
+        "b": make_capabilities(gpus={"L4": 2, "H200": 0}),
+    }
+    await queue.announce(offers)
+    (worker,) = await place.store.workers.alive()
+    assert (worker.gpus, dict(worker.offers)) == (("L4", "T4"), offers)
+    await queue.leave()
+    assert await place.store.workers.alive() == ()
+
+
+async def test_a_sign_of_life_tells_of_cancellation_and_leaves_out_what_is_lost(
+    place: Place, queue: WorkerQueue
+) -> None:
+    first, second = await place.submit(), await place.submit()
+    jobs = {job.submission: job for job in await queue.claim({CPU: 2})}
+    place.clock.advance(31)
+    await place.store.jobs.request_cancel(second.id)
+    beats = await queue.beat([jobs[second.id]])
+    assert [(beat.job, beat.cancel_requested) for beat in beats] == [(jobs[second.id].id, True)]
+    assert await place.store.jobs.reap() == 1
+    assert await queue.beat([jobs[first.id]]) == ()
+
+
+async def test_steps_and_calls_of_a_held_job_are_noted(place: Place, queue: WorkerQueue) -> None:
+    submission = await place.submit()
+    (job,) = await queue.claim({CPU: 1})
+    assert await queue.attach(job, "fake/1")
+    assert await queue.tell(job, Progress(stage=Stage.TEST, done=1, total=3, note="n"))
+    (event,) = await place.store.jobs.latest(submission.id)
+    assert (event.kind, event.body) == (Stage.TEST, {"done": 1, "total": 3, "note": "n"})
+    (noted,) = await place.jobs(submission)
+    assert noted.call == "fake/1"
+
+
+async def test_a_lost_lease_refuses_every_deed_and_changes_nothing(
+    place: Place, queue: WorkerQueue
+) -> None:
+    submission = await place.submit()
+    (job,) = await queue.claim({CPU: 1})
+    request = await queue.request(job)
+    assert request is not None
+    place.clock.advance(31)
+    assert await place.store.jobs.reap() == 1
+    place.clock.advance(3)
+    other = await place.claim("other")
+    evaluation = make_evaluation(mode=job.mode, request_id=request.request_id)
+    assert not await queue.accept(job, request, evaluation)
+    assert not await queue.attach(job, "fake/late")
+    assert not await queue.tell(job, Progress(stage=Stage.TEST))
+    assert not await queue.give_up(job, Ending.FAILED, "late")
+    assert await place.jobs(submission) == (other,)
+    assert await place.store.results.outcomes([submission.id]) == ()
+
+
+async def test_a_notice_comes_when_work_does(place: Place, queue: WorkerQueue) -> None:
+    await queue.announce({"a": make_capabilities(gpus={CPU: 1})})
+    async with queue.notices() as notices, asyncio.timeout(10):
+        later = asyncio.create_task(_submit_soon(place))
+        heard = [notice async for notice in _first(notices)]
+        await later
+    assert heard == [Notice(Topic.READY, CPU)]
+
+
+async def _submit_soon(place: Place) -> None:
+    await asyncio.sleep(0.1)
+    await place.submit()
+
+
+async def _first(notices: AsyncIterator[Notice | None]) -> AsyncIterator[Notice]:
+    async for notice in notices:
+        if notice is not None:
+            yield notice
+            return
+
+
+async def test_a_dispatcher_works_a_queue_off_and_obeys(place: Place, queue: WorkerQueue) -> None:
+    runner = fake.create(slots={CPU: 2})
+    config = DispatchConfig(beat_s=0.05, poll_s=0.05, drain_s=0.2, progress_s=0.0)
+    stop = asyncio.Event()
+    work = asyncio.create_task(Dispatcher(queue, [runner], place.clock, config).run(stop))
+    quick = [await place.submit() for _ in range(6)]
+    stopped = await place.submit(content=b"# fake: seconds=60\n")
+    endless = await place.submit(content=b"# fake: seconds=60\n")
+
+    async def quick_are_done() -> bool:
+        states = [(await place.jobs(each))[0].state for each in quick]
+        return all(state is JobState.SUCCEEDED for state in states)
+
+    async def is_cancelled() -> bool:
+        return (await place.jobs(stopped))[0].state is JobState.CANCELLED
+
+    async def both_run() -> bool:
+        found = [(await place.jobs(each))[0].call for each in (stopped, endless)]
+        return all(call is not None for call in found)
+
+    await until(quick_are_done)
+    await until(both_run)
+    await place.store.jobs.request_cancel(stopped.id)
+    await until(is_cancelled)
+    stop.set()
+    await asyncio.wait_for(work, 5)
+    (given_up,) = await place.jobs(endless)
+    assert (given_up.state, given_up.error) == (JobState.QUEUED, "the worker was stopped")
+    assert await place.store.workers.alive() == ()
+    await runner.aclose()
+
+
+async def test_a_database_that_is_away_is_an_error_to_try_again_after(
+    place: Place, queue: WorkerQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> None:
+        raise StoreError("away")
+
+    monkeypatch.setattr(place.store.jobs, "claim", away)
+    with pytest.raises(StoreError, match="away"):
+        await queue.claim({CPU: 1})

@@ -1,0 +1,54 @@
+"""The web door without a network, and the queue that an agent has behind it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import httpx
+
+from bot.frontends.web.app import build
+from bot.frontends.web.door import Door
+from bot.ports import Clock, Store
+from bot.remote.address import Server
+from bot.remote.connection import Connection, connected
+from bot.remote.queue import RemoteQueue
+from bot.services.worker_tokens import issue
+
+HARNESS = "1.2.3"
+SESSION = "0123abcd"
+LEASE = timedelta(seconds=30)
+
+
+def make_door(store: Store, clock: Clock) -> Door:
+    """A door whose judge has the harness `HARNESS`."""
+    return Door(store, clock, LEASE, HARNESS, "9.8.7")
+
+
+def way_to(door: Door) -> httpx.ASGITransport:
+    """A way to the door's application that needs no network."""
+    return httpx.ASGITransport(build(door), raise_app_exceptions=False)
+
+
+async def make_token(store: Store, clock: Clock, name: str = "box") -> str:
+    """The secret of a worker's token."""
+    admin = await store.people.ensure("local:admin", "Admin")
+    made = await issue(store, clock, admin.id, name, lifetime=timedelta(days=1))
+    return made.secret
+
+
+@asynccontextmanager
+async def connecting(
+    door: Door, token: str, session: str = SESSION, harness: str = HARNESS
+) -> AsyncIterator[Connection]:
+    """An agent's line to the door."""
+    server = Server("http://podium.test", token)
+    async with connected(server, session, harness, way_to(door)) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def remote_queue(store: Store, clock: Clock, name: str = "box") -> AsyncIterator[RemoteQueue]:
+    """The queue of a fresh agent."""
+    token = await make_token(store, clock, name)
+    async with connecting(make_door(store, clock), token) as connection:
+        yield RemoteQueue(connection, LEASE)
