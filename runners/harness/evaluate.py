@@ -44,7 +44,8 @@ def evaluate(
         with workspace(request.task) as folder:
             on_gpu = choose_device(request)
             grader = plugin(graders, request.task.grader.value)
-            plugin(languages, request.task.lang.name.lower())
+            if not request.task.is_program:  # which the grader itself compiles
+                plugin(languages, request.task.lang.name.lower())
             session = Session(
                 request=request,
                 task_code=grader.task_code(folder, request.task, on_gpu=on_gpu),

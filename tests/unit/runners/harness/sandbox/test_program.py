@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.popcorn.phase import Phase
 from runners.harness.process import adopt_orphans
 from runners.harness.sandbox import isolate, kernel, program, view
-from runners.harness.sandbox.program import LOOPBACK, READ_ONLY, Prelude, Program, launcher
+from runners.harness.sandbox.program import LOOPBACK, READ_ONLY, Prelude, Program, own_script
 
 SUBREAPER = 36
 TELL = """
@@ -55,8 +54,7 @@ def _parent() -> Iterator[None]:
 def run(script: str, **changes: object) -> tuple[object, dict[str, str]]:
     """What a script tells, and the layers that it lacked."""
     values: dict[str, object] = {
-        "launcher": launcher("popcorn"),
-        "arguments": ("eval.py", "test", "cases"),
+        "command": own_script("popcorn/launch.py", "eval.py", "test", "cases"),
         "files": {"eval.py": TELL + script, "cases": "size: 3\n"},
         "environment": {},
         "limits": Limits(),
@@ -236,7 +234,9 @@ def test_the_gpus_that_are_visible_are_counted(
     assert program.visible_gpus() == count
 
 
-def test_the_launcher_is_where_it_is_looked_for() -> None:
-    assert Path(launcher("popcorn")).is_file()
-    assert os.path.isabs(launcher("popcorn"))  # noqa: PTH117 - a string, as it is handed on
+@pytest.mark.parametrize("name", ["popcorn/launch", "sandbox/compile"])
+def test_a_script_of_our_own_is_where_it_is_looked_for(name: str) -> None:
+    script = Path(own_script(f"{name}.py")[2])
+    assert script.is_file()
+    assert script.is_absolute()
     assert kernel.PR_SET_DUMPABLE == 4
