@@ -12,7 +12,10 @@ _AT = re.compile(
     r"^(?P<file>[\w.+/-]+)(?:\((?P<nvcc>\d+)\)|:(?P<gcc>\d+)(?::\d+)?): (?P<what>.*error.*)$",
     re.IGNORECASE,
 )
-_CAUSE = re.compile(r"undefined reference|multiple definition|: error|^error|fatal", re.IGNORECASE)
+_CAUSE = re.compile(
+    r"(?:undefined reference|multiple definition).*|.*\berror\s*:.*|.*: error.*|.*fatal.*",
+    re.IGNORECASE,
+)
 _USE = re.compile(r"^(?:ptxas|nvlink) info .*\n(?:    \d+ bytes stack frame.*\n)?", re.MULTILINE)
 
 
@@ -40,8 +43,10 @@ def first_error(said: str) -> str:
     if placed is not None:
         number = placed["nvcc"] or placed["gcc"]
         return f"{placed['file']}:{number}: {placed['what']}"
-    cause = next((line for line in lines if _CAUSE.search(line)), None)
-    return cause or (lines[-1] if lines else "the compiler said nothing")
+    cause = next((found for line in lines if (found := _CAUSE.search(line))), None)
+    if cause is not None:
+        return cause[0]
+    return lines[-1] if lines else "the compiler said nothing"
 
 
 def cut(said: str, most: int) -> str:

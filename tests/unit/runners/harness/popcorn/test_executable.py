@@ -70,8 +70,7 @@ def test_a_runner_that_cannot_compile_blames_nobody(
 def test_a_right_submission_passes_all_phases_and_tells_what_it_uses(
     judge: Judge, progress: list[Progress]
 ) -> None:
-    task = make_program_task()
-    found = judge(make_judging(f"{DOUBLES}__global__ void k() {{}}\n", Mode.RANKED, task=task))
+    found = judged(judge, f"{DOUBLES}__global__ void k() {{}}\n", Mode.RANKED)
 
     assert found.verdict is Verdict.PASSED, found.message + found.log
     assert [case.status for case in found.cases] == [CaseStatus.PASSED] * 4
