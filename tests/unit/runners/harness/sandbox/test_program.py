@@ -2,7 +2,9 @@
 
 import ctypes
 import json
+import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -220,6 +222,46 @@ def test_a_prelude_has_no_rights() -> None:
     lines = str(found[1]).splitlines()  # type: ignore[index]
     assert "CapEff:\t0000000000000000" in lines
     assert "Seccomp:\t2" in lines
+
+
+RUNS = f"""#!{sys.executable}
+import json, os, sys
+found = [sys.argv[1:], sorted(os.listdir(".")), os.access(sys.argv[0], os.W_OK)]
+os.write(int(os.environ["POPCORN_FD"]), json.dumps(found).encode())
+"""
+
+
+@pytest.mark.parametrize("own_view", [True, False])
+def test_a_program_is_run_from_a_descriptors_content(
+    monkeypatch: pytest.MonkeyPatch, *, own_view: bool
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("refused here")
+
+    if not own_view:
+        monkeypatch.setattr(view, "build", refuse)
+    before = set(Path(tempfile.gettempdir()).glob(f"{view.SHARED_JOB}*"))
+    content = os.memfd_create("content")
+    os.write(content, RUNS.encode())
+    found, lacked = run("", command=("./it", "x"), files={"cases": ""}, programs={"it": content})
+    os.close(content)
+    for folder in set(Path(tempfile.gettempdir()).glob(f"{view.SHARED_JOB}*")) - before:
+        shutil.rmtree(folder)
+    assert found == [["x"], ["cases", "it"], READ_ONLY in lacked]
+
+
+def test_a_descriptor_is_handed_to_the_program_alone() -> None:
+    kept, other = os.memfd_create("kept"), os.memfd_create("other")
+    script = (
+        f"os.write({kept}, b'written')\n"
+        "tell([os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd')\n"
+        "      if os.path.exists(f'/proc/self/fd/{fd}')])"
+    )
+    found, _ = run(script, handed=frozenset({kept}))
+    assert os.pread(kept, 100, 0) == b"written"
+    assert "other" not in str(found)
+    for descriptor in (kept, other):
+        os.close(descriptor)
 
 
 @pytest.mark.parametrize(("named", "count"), [("", 0), ("0", 1), ("GPU-a,GPU-b", 2), (None, 3)])
