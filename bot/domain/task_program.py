@@ -14,7 +14,7 @@ _OURS = frozenset(
 """The compiler's flags that decide what it makes."""
 
 
-def check_config(config: BuildConfig, document: Document) -> None:
+def check_program(config: BuildConfig, document: Document) -> None:
     """UserError with its line for what no compiler could take."""
     for i, name in enumerate(config.sources):
         if not name.endswith(_SUFFIXES):

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from bot.domain.document import Document, Path, unknown_key, validation_refusal
 from bot.domain.errors import UserError
-from bot.domain.task_program import check_config
+from bot.domain.task_program import check_program
 from runners.contract.formula import FormulaError, parse_formula
 from runners.contract.task import (
     GPU_NAME,
@@ -183,7 +183,8 @@ def _check_sources(written: TaskFile, document: Document) -> None:
         raise document.refusal(("config", "sources"), f"{missing!r} is not among the files")
     if written.lang is Language.CUDA and not written.config.sources and written.launch is None:
         raise document.refusal(("config",), "a 'cu' task names its 'sources' (or a 'launch')")
-    check_config(written.config, document)
+    if written.launch is None:
+        check_program(written.config, document)
 
 
 def _check_cases(written: TaskFile, document: Document) -> None:
