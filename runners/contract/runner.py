@@ -27,6 +27,16 @@ class UnknownCallError(RunnerLostError):
     """The call is not known here any more: the machine that had it is gone."""
 
 
+class OutOfService(Wire):
+    """A card that nothing is run on, for what was timed there would tell of no kernel."""
+
+    gpu: str
+    """Its GPU type."""
+    card: str
+    """Which one of that type: its UUID, or its number."""
+    why: str
+
+
 class Capabilities(Wire):
     """What a runner offers."""
 
@@ -41,12 +51,28 @@ class Capabilities(Wire):
     at_once: dict[str, int] = Field(default_factory=dict)
     """GPU type to the most GPUs of one host that one evaluation may use; 1 where none is named."""
     isolation: Isolation = Field(default_factory=lambda: Isolation(outer="none"))
+    out_of_service: tuple[OutOfService, ...] = ()
+    """Cards that `gpus` does not count, until they are found fit again."""
+
+
+class Health(Wire):
+    """How a machine is before an evaluation: after the one before it, and all that it left."""
+
+    unfit: str = ""
+    """Why the GPU cannot be used; empty when it can."""
+    scrubbed: int = 0
+    """Bytes of the GPU's memory that the judge wiped, since the driver had not."""
 
 
 class ServedLine(Wire):
-    """One line that a serving harness prints; one of its fields is there."""
+    """One line that a serving harness prints; one of its fields is there.
+
+    First `ready`; then, for every request, `health` before it is read, any number of `progress`,
+    and `evaluation` or `error`.
+    """
 
     ready: Capabilities | None = None
+    health: Health | None = None
     progress: Progress | None = None
     evaluation: Evaluation | None = None
     error: str | None = None

@@ -61,7 +61,7 @@ def gpu_environment(gpu: str, transport: str) -> Environment:
     return host.model_copy(
         update={
             "gpu": gpu,
-            "gpu_uuid": gpu_seen.uuid,
+            "gpu_uuid": gpu_seen.handle,
             "driver": readings.driver if readings else None,
             "transport": transport,
             "clocks": readings.clocks if readings else {},

@@ -19,11 +19,12 @@ from types import FrameType
 from pydantic import ValidationError
 
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
-from runners.contract.runner import Capabilities
+from runners.contract.runner import Capabilities, Health
 from runners.contract.task import Grader, Language, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.harness import graders, languages, nvcc
-from runners.harness.cuda.warm import make_context, warm_up
+from runners.harness.cuda.health import Card, examine, first_look
+from runners.harness.cuda.warm import warm_up
 from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
@@ -37,6 +38,8 @@ from runners.plugins import load, names
 
 END_OF_INPUT = 64
 """The exit status of a judge that found no request."""
+UNFIT = 66
+"""The exit status of a judge that found its GPU unfit, and of the server then."""
 NO_EVALUATION = 65
 """The exit status of a program whose input is no request, or that could not start a candidate."""
 REQUEST_MAX = 64 << 20
@@ -74,10 +77,13 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     if gpu:
         warm_up()
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
+    cards = first_look() if gpu else None
     while True:
-        status = _run_judge(lambda out: _serve_one(out, isolation, gpu=gpu))
+        status = _run_judge(lambda out: _serve_one(out, isolation, cards))
         if status == END_OF_INPUT:
             return 0
+        if status == UNFIT:
+            return UNFIT
         if status != 0:
             _emit(1, b'{"error": "the judge ended with status %d"}' % status)
 
@@ -123,12 +129,18 @@ def _sweep() -> None:
         shutil.rmtree(job, ignore_errors=True)
 
 
-def _serve_one(out: int, isolation: Isolation, *, gpu: bool) -> int:
-    """Judge the next request; what can be done before it comes is done by then."""
+def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = None) -> int:
+    """Judge the next request; what can be done before it comes is done by then.
+
+    That is a look at how the last one left the GPU, where there is one.
+    """
     template = fork_template()  # before the request is read: it must not know it
     adopt_orphans()
-    if gpu:
-        make_context()
+    health = Health() if cards is None else examine(cards)
+    _emit(out, b'{"health": %s}' % health.model_dump_json().encode())
+    if health.unfit:
+        template.close()
+        return UNFIT
     line = _read_line(0)
     if not line:
         template.close()

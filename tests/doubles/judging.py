@@ -81,8 +81,9 @@ class Harness:
         return found
 
     def ask(self, line: bytes) -> dict[str, Any]:
-        """Send one line and give the first answer that is no progress."""
+        """Send one line once it can be read, and give the first answer that is no progress."""
         self.progress = []
+        assert self.line() == {"health": {"unfit": "", "scrubbed": 0}}
         self.stdin.write(line + b"\n")
         self.stdin.flush()
         while (answer := self.line()).keys() == {"progress"}:

@@ -43,12 +43,27 @@ class RunnerPool:
     async def _ask(self, runner: Runner) -> None:
         try:
             async with asyncio.timeout(self._ask_s):
-                self._offers[runner.name] = await runner.capabilities()
+                offer = await runner.capabilities()
         except (RunnerError, TimeoutError) as error:
             self._offers.pop(runner.name, None)
             _log.warning(
                 "runner is away", action="runner-away", runner=runner.name, error=str(error)
             )
+        else:
+            self._tell_outages(runner.name, offer)
+            self._offers[runner.name] = offer
+
+    def _tell_outages(self, runner: str, offer: Capabilities) -> None:
+        """Log which cards went out of service since the last answer, and which are back."""
+        old = self._offers.get(runner)
+        before = {(each.gpu, each.card): each.why for each in old.out_of_service} if old else {}
+        now = {(each.gpu, each.card): each.why for each in offer.out_of_service}
+        for (gpu, card), why in now.items() - before.items():
+            _log.error(
+                "out of service", action="gpu-out", runner=runner, gpu=gpu, card=card, why=why
+            )
+        for gpu, card in before.keys() - now.keys():
+            _log.warning("back in service", action="gpu-back", runner=runner, gpu=gpu, card=card)
 
     def slots(self) -> dict[str, int]:
         """How many evaluations may run at once, by GPU type, over all reachable runners."""
@@ -59,7 +74,9 @@ class RunnerPool:
 
     def gpus(self) -> tuple[str, ...] | None:
         """The GPU types offered now; None until every runner was asked once."""
-        return tuple(sorted(self.slots())) if self._asked else None
+        if not self._asked:
+            return None
+        return tuple(sorted(gpu for gpu, count in self.slots().items() if count > 0))
 
     def named(self, name: str) -> Runner | None:
         """The runner of this name, reachable or not."""

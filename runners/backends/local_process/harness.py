@@ -22,6 +22,8 @@ LINE_MAX = 16 << 20
 """Bytes of the longest request, and of the longest line that a harness may print."""
 START_S = 120.0
 """What importing torch may take on a slow disk."""
+REST_S = 60.0
+"""What a harness may take to end a judge, look at the GPU, and have the next judge ready."""
 _STOP_S = 3.0
 _ROOT = Path(__file__).resolve().parents[3]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
@@ -61,6 +63,10 @@ class UnreachedError(RunnerLostError):
     """The harness had ended before the request reached it, so nothing was begun."""
 
 
+class UnfitError(RunnerError):
+    """The machine is not fit for an evaluation; nothing was begun."""
+
+
 class Harness:
     """A running harness; made by `start_harness`, ended by `stop`."""
 
@@ -74,6 +80,7 @@ class Harness:
         self._said: deque[str] = deque(maxlen=20)
         self._listener = asyncio.create_task(self._listen())
         self._offered: Capabilities | None = None
+        self._rested = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -126,11 +133,28 @@ class Harness:
         if first.ready is None:
             raise RunnerError("the harness began with another line than its capabilities")
         self._offered = first.ready
+        await self.rest()
+
+    async def rest(self) -> None:
+        """Wait until it is ready for a request; UnfitError when its machine is not."""
+        if self._rested:
+            return
+        try:
+            line = await asyncio.wait_for(self._line(), REST_S)
+        except TimeoutError as error:
+            raise UnfitError(f"the harness was not ready again after {REST_S:.0f} s") from error
+        if line.health is None:
+            raise UnfitError(line.error or "the harness does not say how it is")
+        if line.health.unfit:
+            raise UnfitError(line.health.unfit)
+        self._rested = True
 
     async def evaluate(
         self, request: EvaluationRequest, line: bytes, tell: Callable[[Progress], None]
     ) -> Evaluation:
         """Send one request and give its evaluation; RunnerError for anything else."""
+        await self.rest()
+        self._rested = False
         answer = await self._first_answer(line)
         while answer.progress is not None:
             tell(answer.progress)

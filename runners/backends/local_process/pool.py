@@ -2,26 +2,36 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 from runners.backends.local_process.gpus import Gpu
 from runners.backends.local_process.harness import (
     LINE_MAX,
     START_S,
     Harness,
+    UnfitError,
     UnreachedError,
     Walls,
     start_harness,
 )
 from runners.calls import Calls
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
-from runners.contract.runner import CallId, Capabilities, ProgressSink, RunnerError
+from runners.contract.runner import (
+    CallId,
+    Capabilities,
+    OutOfService,
+    ProgressSink,
+    RunnerError,
+)
 
 NAME = "local_process"
 GRACE_S = 30.0
 """What a harness may take beyond the task's time limits before its slot is killed: more than the
 grace after which it gives up by itself, and says whose doing it was."""
+
+RECHECK_S = 60.0
+"""Between looks at a GPU that is out of service."""
 
 RANKS_ON_CPU = 8
 """The most ranks that a task of several GPUs may have where they are processes on the CPU."""
@@ -41,16 +51,54 @@ class Slot:
         self.walls = walls
         self.harness: Harness | None = None
         self.offered: Capabilities | None = None
+        self.unfit = ""
+        """Why the slot is out of service; empty when it is not."""
+
+    @property
+    def outages(self) -> tuple[OutOfService, ...]:
+        """Its cards, where they are out of service."""
+        cards = [gpu.handle for gpu in self.gpus] or [self.kind]
+        return tuple(OutOfService(gpu=self.kind, card=card, why=self.unfit) for card in cards)
 
     async def warm(self) -> Harness:
-        """The slot's harness, started when there is none or the last one died."""
+        """The slot's harness, started when there is none or the last one died.
+
+        UnfitError when its GPU is not fit; the slot is out of service then.
+        """
         if self.harness is not None and not self.harness.alive:
             _log.warning("harness %d died while idle; starting another", self.harness.pid)
             await self.cool()
         if self.harness is None:
-            self.harness = await start_harness(self.gpus, self.walls)
+            with self._noted():
+                self.harness = await start_harness(self.gpus, self.walls)
             self.offered = self.harness.capabilities
         return self.harness
+
+    async def rest(self) -> None:
+        """Wait until the harness is ready for the next call, or find out that it cannot be."""
+        try:
+            if self.unfit:
+                await self.warm()
+            elif self.harness is not None:
+                with self._noted():
+                    await self.harness.rest()
+        except RunnerError:  # the next call starts another harness, which says why it cannot
+            await self.cool()
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Take note of whether the slot's GPU is fit."""
+        before = self.unfit
+        try:
+            yield
+        except UnfitError as error:
+            self.unfit = str(error)
+            if not before:
+                _log.error("%s is out of service: %s", self.kind, error)
+            raise
+        self.unfit = ""
+        if before:
+            _log.warning("%s is back in service", self.kind)
 
     async def cool(self) -> None:
         """Stop the harness, if there is one."""
@@ -78,6 +126,7 @@ class LocalRunner:
         self._slots = slots
         self._free: dict[str, asyncio.Queue[Slot]] = {}
         self._joining: dict[str, asyncio.Lock] = {}
+        self._resting: set[asyncio.Task[None]] = set()
         for kind, members in slots.items():
             self._free[kind] = asyncio.Queue()
             self._joining[kind] = asyncio.Lock()
@@ -90,8 +139,12 @@ class LocalRunner:
         offered = next((slot.offered for slot in members if slot.offered), None)
         counts = {kind: len(slots) for kind, slots in self._slots.items()}
         at_once = {kind: RANKS_ON_CPU if kind == CPU else count for kind, count in counts.items()}
+        out = tuple(each for slot in members if slot.unfit for each in slot.outages)
+        fit = {
+            kind: count - sum(each.gpu == kind for each in out) for kind, count in counts.items()
+        }
         found = offered or await self._asked()
-        return found.model_copy(update={"gpus": counts, "at_once": at_once})
+        return found.model_copy(update={"gpus": fit, "at_once": at_once, "out_of_service": out})
 
     async def _asked(self) -> Capabilities:
         """What a harness offers, when none was started yet or the first is only starting."""
@@ -103,7 +156,7 @@ class LocalRunner:
         try:
             return (await slot.warm()).capabilities
         finally:
-            self._free[kind].put_nowait(slot)
+            self._give_back(slot)
 
     async def start(self, request: EvaluationRequest) -> CallId:
         if request.gpu not in self._slots:
@@ -112,6 +165,9 @@ class LocalRunner:
         count, wanted = len(self._slots[request.gpu]), _gpus_of(request)
         if wanted > count:
             raise RunnerError(f"{wanted} {request.gpu} at once are asked for; there are {count}")
+        if all(slot.unfit for slot in self._slots[request.gpu]):
+            why = self._slots[request.gpu][0].unfit
+            raise RunnerError(f"{request.gpu} is out of service: {why}")
         line = request.model_dump_json().encode()
         if len(line) > LINE_MAX:
             raise RunnerError(f"the request has {len(line)} bytes; at most {LINE_MAX} are taken")
@@ -125,6 +181,9 @@ class LocalRunner:
 
     async def aclose(self) -> None:
         await self._calls.aclose()
+        for resting in tuple(self._resting):
+            resting.cancel()
+        await asyncio.gather(*self._resting, return_exceptions=True)
         slots = [slot for members in self._slots.values() for slot in members]
         await asyncio.gather(*(slot.cool() for slot in slots))
 
@@ -150,6 +209,7 @@ class LocalRunner:
             if wanted == 1:
                 yield taken[0]
                 return
+            await asyncio.gather(*(slot.cool() for slot in taken))  # their judges use the GPUs
             gpus = tuple(gpu for slot in taken for gpu in slot.gpus)
             joined = Slot(request.gpu, gpus, taken[0].walls)
             try:
@@ -158,7 +218,20 @@ class LocalRunner:
                 await asyncio.shield(joined.cool())
         finally:
             for slot in taken:
-                free.put_nowait(slot)
+                self._give_back(slot)
+
+    def _give_back(self, slot: Slot) -> None:
+        """Free the slot once it is ready again, and fit."""
+        resting = asyncio.create_task(self._rest(slot), name=f"rest of {slot.kind}")
+        self._resting.add(resting)
+        resting.add_done_callback(self._resting.discard)
+
+    async def _rest(self, slot: Slot) -> None:
+        await slot.rest()
+        while slot.unfit:
+            await asyncio.sleep(RECHECK_S)
+            await slot.rest()
+        self._free[slot.kind].put_nowait(slot)
 
     async def _evaluate_in(
         self, slot: Slot, request: EvaluationRequest, line: bytes, tell: ProgressSink

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -40,6 +40,9 @@ def evaluate(order: str) -> str:
             "used_s": time.time() - began,
         }
     ).model_dump_json()
+
+
+_Said = TypeVar("_Said")
 
 
 class _HarnessError(Exception):
@@ -82,8 +85,12 @@ class _Harness:
         self._process.communicate()
 
     def ready(self, limit_s: float) -> ServedLine:
-        """Its first line, in which it says what it offers."""
-        line = self._within(limit_s, self._line)
+        """Its first line, in which it says what it offers; its second says that it can."""
+        line, second = self._within(limit_s, lambda: (self._line(), self._line()))
+        if second.health is None or second.health.unfit:
+            raise _HarnessError(
+                second.health.unfit if second.health else "it did not say how it is"
+            )
         self.ready_s = time.monotonic() - self._began
         return line
 
@@ -109,7 +116,7 @@ class _Harness:
             raise _HarnessError("the harness ended before it answered")
         return ServedLine.model_validate_json(text)
 
-    def _within(self, limit_s: float, talk: Callable[[], ServedLine]) -> ServedLine:
+    def _within(self, limit_s: float, talk: Callable[[], _Said]) -> _Said:
         """Let it talk, and kill it when it takes longer than so many seconds."""
         late = threading.Timer(limit_s, self._process.kill)
         late.start()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import torch
 
 _NAME_BYTES = 96
+_TOO_SMALL = 7
+_UNCORRECTED, _SINCE_BOOT = 1, 0
 _TEMPERATURE = 0
 _CLOCKS = {"sm_mhz": 1, "memory_mhz": 2}
 SLOWED = {
@@ -34,14 +36,44 @@ class Readings:
 
 
 class Monitor:
-    """NVML's view of one GPU; of a machine without NVML it tells nothing."""
+    """NVML's view of one GPU; of a machine without NVML it tells nothing.
 
-    def __init__(self, uuid: str) -> None:
-        self.uuid = uuid
+    The handle is the GPU's UUID, or its number.
+    """
+
+    def __init__(self, handle: str) -> None:
+        self.handle = handle
         self.device = ctypes.c_void_p()
         nvml = _opened()
-        found = nvml and nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(self.device))
-        self.nvml = nvml if found == 0 else None
+        self.nvml = nvml if nvml and self._found_by(nvml, handle) == 0 else None
+
+    def _found_by(self, nvml: ctypes.CDLL, handle: str) -> int:
+        place = ctypes.byref(self.device)
+        if handle.isdecimal():
+            return int(nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(handle)), place))
+        return int(nvml.nvmlDeviceGetHandleByUUID(handle.encode(), place))
+
+    def used(self) -> int:
+        """Bytes of the GPU's memory in use, by anybody; 0 when that is not told."""
+        memory = (ctypes.c_ulonglong * 3)()  # total, free, used
+        told = self.nvml and self.nvml.nvmlDeviceGetMemoryInfo(self.device, ctypes.byref(memory))
+        return memory[2] if told == 0 else 0
+
+    def processes(self) -> int:
+        """How many processes have begun to compute on the GPU, as far as that is told."""
+        count = ctypes.c_uint(0)
+        if self.nvml is None:
+            return 0
+        listed = _listing_of(self.nvml)(self.device, ctypes.byref(count), None)
+        return count.value if listed == _TOO_SMALL else 0
+
+    def memory_errors(self) -> int:
+        """How often the GPU's memory failed since the driver was loaded, beyond correction."""
+        count = ctypes.c_ulonglong()
+        told = self.nvml and self.nvml.nvmlDeviceGetTotalEccErrors(
+            self.device, _UNCORRECTED, _SINCE_BOOT, ctypes.byref(count)
+        )
+        return int(count.value) if told == 0 else 0
 
     def read(self) -> Readings | None:
         """The GPU's identity, clocks (MHz), temperature (C) and power (W)."""
@@ -86,6 +118,14 @@ def _opened() -> ctypes.CDLL | None:
     except OSError:
         return None
     return nvml if nvml.nvmlInit_v2() == 0 else None
+
+
+def _listing_of(nvml: ctypes.CDLL) -> Callable[..., int]:
+    try:
+        found: Callable[..., int] = nvml.nvmlDeviceGetComputeRunningProcesses_v3
+    except AttributeError:  # the name that it had before driver 510
+        found = nvml.nvmlDeviceGetComputeRunningProcesses
+    return found
 
 
 def _reasons_of(nvml: ctypes.CDLL) -> Callable[..., int]:

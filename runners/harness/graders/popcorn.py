@@ -260,7 +260,7 @@ def _environment(session: Session, plan: _Plan) -> dict[str, str]:
 def _gpus(session: Session) -> int:
     """How many workers the evaluation may start: one a GPU, or as many as it asks for."""
     wanted = session.request.task.world_size
-    there = visible_gpus() if session.on_gpu else wanted
+    there = len(visible_gpus()) if session.on_gpu else wanted
     if there < wanted:
         raise Ruling(
             Verdict.TASK_ERROR, f"this task needs {wanted} GPUs, and this runner gives it {there}"

@@ -68,12 +68,16 @@ class Lines:
     """Gets a line `{"pid": N}` and a line `{"layers": [...], "missing": {...}}`."""
 
 
-def visible_gpus() -> int:
-    """How many GPUs this process was given, by `CUDA_VISIBLE_DEVICES`; without it all there are."""
+def visible_gpus() -> tuple[str, ...]:
+    """The GPUs that this process was given, by UUID or number; where none are named all there are.
+
+    They are named by `CUDA_VISIBLE_DEVICES`.
+    """
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is None:
-        return sum(_CARD.fullmatch(path) is not None for path in view.devices(gpu=True))
-    return len([each for each in named.split(",") if each.strip()])
+        cards = [path for path in view.devices(gpu=True) if _CARD.fullmatch(path)]
+        return tuple(map(str, range(len(cards))))
+    return tuple(each.strip() for each in named.split(",") if each.strip())
 
 
 def start(program: Program, lines: Lines) -> None:

@@ -1,5 +1,6 @@
 """Modal's RPCs as plain methods: a request in, an answer out; what is absent is refused."""
 
+import asyncio
 import re
 from collections import Counter
 from typing import Any
@@ -9,12 +10,34 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message_factory import GetMessageClass
 from grpclib import GRPCError, Status
 from grpclib.const import Cardinality, Handler
+from grpclib.protocol import H2Protocol
 from grpclib.server import Server, Stream
 from modal._utils.grpc_utils import custom_detail_codec
 from modal_proto import api_pb2
+from typing_extensions import override
 
 _BEFORE_CAPITALS = re.compile(r"(?<!^)(?=[A-Z])")
 _CARDINALITIES = {tuple(each.value): each for each in Cardinality}
+
+
+class _Server(Server):
+    """Grpclib's server, which hangs up when it is closed: a client that was killed does not."""
+
+    def __init__(self, service: "Service") -> None:
+        super().__init__([service], status_details_codec=custom_detail_codec)
+        self._protocols: list[H2Protocol] = []
+
+    @override
+    def _protocol_factory(self) -> H2Protocol:
+        self._protocols.append(super()._protocol_factory())
+        return self._protocols[-1]
+
+    @override
+    async def wait_closed(self) -> None:
+        await super().wait_closed()
+        for each in self._protocols:
+            each.connection.close()
+        await asyncio.sleep(0)  # for the loop to close what was hung up
 
 
 class Service:
@@ -47,7 +70,7 @@ class Service:
 
     def server(self) -> Server:
         """A server of these RPCs that does not listen yet."""
-        return Server([self], status_details_codec=custom_detail_codec)
+        return _Server(self)
 
     async def client_hello(self, _: Empty) -> api_pb2.ClientHelloResponse:
         return api_pb2.ClientHelloResponse()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.doubles.modal import sample
 from tests.doubles.modal.server import LocalModal
+from tests.doubles.modal.service import Service
 from tests.doubles.modal.visible import local_modal
 
 BIG = 100_000
@@ -111,3 +112,17 @@ async def test_the_gpu_asked_for_is_kept_with_the_call(server: LocalModal) -> No
     await function("echo").with_options(gpu="H100!:2").remote.aio("x")
     (bound,) = [each for each in server.rpcs.deployed.functions.values() if each.options]
     assert (bound.gpu, bound.single_use) == ("H100!:2", True)
+
+
+async def test_a_server_that_is_closed_hangs_up_on_who_does_not(tmp_path: Path) -> None:
+    server = Service().server()
+    await server.start(path=str(tmp_path / "s"))
+    reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+    await reader.read(1)  # it greets whoever connects
+    server.close()
+    await server.wait_closed()
+    async with asyncio.timeout(5):
+        while await reader.read(1 << 10):
+            continue
+    writer.close()
+    await writer.wait_closed()

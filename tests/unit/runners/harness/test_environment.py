@@ -61,7 +61,7 @@ def test_a_gpu_is_recorded_with_what_can_be_read_of_it(
     driver: str | None,
     clocks: dict[str, float],
 ) -> None:
-    seen = SimpleNamespace(uuid="GPU-ab-12", read=lambda: read)
+    seen = SimpleNamespace(handle="GPU-ab-12", read=lambda: read)
     monkeypatch.setattr(environment, "first_gpu", lambda: seen)
 
     found = environment.gpu_environment("H100", "vmm")

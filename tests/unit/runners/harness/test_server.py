@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
+from runners.contract.runner import Health
 from runners.contract.task import Grader, Language
 from runners.contract.verdict import Verdict
 from runners.harness import nvcc, server
@@ -70,9 +71,11 @@ def ask(stdin: int) -> Ask:
         os.write(stdin, line)
         os.close(stdin)
         reader, writer = os.pipe()
-        status = server._serve_one(writer, OPEN, gpu=False)
+        status = server._serve_one(writer, OPEN)
         os.close(writer)
-        return status, lines_of(reader)
+        first, *lines = lines_of(reader)
+        assert first == {"health": {"unfit": "", "scrubbed": 0}}
+        return status, lines
 
     return answer
 
@@ -90,7 +93,7 @@ def test_a_request_is_answered_after_its_progress(ask: Ask) -> None:
 
 @pytest.mark.parametrize("gpu", [True, False])
 def test_the_gpu_is_made_ready_before_there_is_a_request(
-    monkeypatch: pytest.MonkeyPatch, *, gpu: bool
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *, gpu: bool
 ) -> None:
     steps: list[str] = []
 
@@ -98,11 +101,27 @@ def test_the_gpu_is_made_ready_before_there_is_a_request(
         steps.append("read")
         return b""
 
-    monkeypatch.setattr(server, "make_context", lambda: steps.append("context"))
+    def fit(_: object) -> Health:
+        steps.append("examine")
+        return Health(scrubbed=8)
+
+    monkeypatch.setattr(server, "examine", fit)
     monkeypatch.setattr(server, "_read_line", end_of_input)
 
-    assert server._serve_one(1, OPEN, gpu=gpu) == server.END_OF_INPUT
-    assert steps == (["context", "read"] if gpu else ["read"])
+    assert server._serve_one(1, OPEN, () if gpu else None) == server.END_OF_INPUT
+    assert steps == (["examine", "read"] if gpu else ["read"])
+    said = json.loads(capfd.readouterr().out)
+    assert said == {"health": {"unfit": "", "scrubbed": 8 if gpu else 0}}
+
+
+def test_on_a_gpu_that_is_not_fit_no_request_is_read(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(server, "examine", lambda _: Health(unfit="GPU 0: it is on fire"))
+    monkeypatch.setattr(server, "_read_line", lambda _: pytest.fail("it read a request"))
+
+    assert server._serve_one(1, OPEN, ()) == server.UNFIT
+    assert "on fire" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("line", [b"no json\n", b"{}\n", b"\xff\xfe\n", b"[" * 5000 + b"\n"])
@@ -328,7 +347,11 @@ def test_a_server_that_cannot_end_what_a_judge_left_ends_itself(
 
 @pytest.mark.parametrize(
     ("statuses", "printed"),
-    [([64], ["ready"]), ([0, 0, 64], ["ready"]), ([-9, 70, 64], ["ready", "error", "error"])],
+    [
+        ([64], ["ready"]),
+        ([0, 0, 64], ["ready"]),
+        ([-9, 70, 64], ["ready", "error", "error"]),
+    ],
 )
 def test_the_server_goes_on_until_its_input_ends(
     stdin: int,
@@ -344,6 +367,15 @@ def test_the_server_goes_on_until_its_input_ends(
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [next(iter(line)) for line in lines] == printed
     assert not statuses
+
+
+def test_the_server_ends_when_its_gpu_is_not_fit(
+    stdin: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.close(stdin)
+    monkeypatch.setattr(server, "_run_judge", lambda _: server.UNFIT)
+
+    assert server.serve(OPEN) == server.UNFIT
 
 
 @pytest.mark.parametrize("gpu", [True, False])

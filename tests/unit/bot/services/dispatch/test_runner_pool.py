@@ -1,11 +1,12 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 from typing_extensions import override
 
 from bot.services.dispatch.runner_pool import CannotServeError, RunnerPool
 from runners.backends import fake
-from runners.contract.runner import Capabilities, Runner, RunnerError
+from runners.contract.runner import Capabilities, OutOfService, Runner, RunnerError
 from tests.doubles.factories import make_capabilities, make_task
 
 
@@ -19,6 +20,16 @@ class AwayRunner(fake.FakeRunner):
         if self.away:
             raise RunnerError("no route")
         return await super().capabilities()
+
+
+class ChangingRunner(fake.FakeRunner):
+    """A runner that offers what it is told to."""
+
+    offer = make_capabilities()
+
+    @override
+    async def capabilities(self) -> Capabilities:
+        return self.offer
 
 
 async def pool_of(*runners: Runner) -> RunnerPool:
@@ -84,3 +95,27 @@ async def test_a_doubtful_runner_offers_nothing_until_it_is_asked_again() -> Non
 def test_two_runners_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="same name"):
         RunnerPool([fake.create(), fake.create()], ask_s=1)
+
+
+async def test_cards_that_go_out_of_service_and_come_back_are_told() -> None:
+    runner = ChangingRunner("a", make_capabilities())
+    out = OutOfService(gpu="H200", card="GPU-0", why="its memory failed")
+    pool = RunnerPool([runner], ask_s=1)
+    with capture_logs() as told:
+        for changes in (
+            {"out_of_service": (out,)},
+            {"out_of_service": (out,)},
+            {"gpus": {"H200": 1}},
+        ):
+            runner.offer = make_capabilities(gpus={"H200": 0}).model_copy(update=changes)
+            await pool.refresh()
+    assert [each["action"] for each in told] == ["gpu-out", "gpu-back"]
+    assert (told[0]["card"], told[0]["why"]) == ("GPU-0", "its memory failed")
+
+
+async def test_a_type_whose_cards_are_all_out_is_not_offered_but_waited_for() -> None:
+    pool = await pool_of(fake.create(name="a", capabilities=make_capabilities(gpus={"H200": 0})))
+    assert pool.gpus() == ()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05), pool.seat(make_task(), "H200"):
+            pytest.fail("it got a slot that is not there")

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 
 VERSION = "imitation"
 READY = {
@@ -73,6 +74,16 @@ def reply(source: str, request_id: str) -> dict[str, object]:
             return {"evaluation": evaluation(request_id)}
 
 
+def health() -> dict[str, object]:
+    """As the file that `--health` names says, which a test may change meanwhile."""
+    if "--health" not in sys.argv:
+        return {"health": {}}
+    found: dict[str, object] = json.loads(
+        Path(sys.argv[sys.argv.index("--health") + 1]).read_text()
+    )
+    return found
+
+
 def main() -> None:
     if "--refuse" in sys.argv:
         sys.stderr.write("refusing to run without seccomp\n")
@@ -80,8 +91,10 @@ def main() -> None:
     if "--rude" in sys.argv:
         say({"error": "not yet"})
     say({"ready": READY})
+    say(health())
     for line in sys.stdin:
         answer(json.loads(line))
+        say(health())
 
 
 main()

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import psutil
@@ -16,7 +16,7 @@ from runners.backends import local_process
 from runners.backends.local_process import harness, pool
 from runners.backends.local_process.gpus import Gpu
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
-from runners.contract.runner import Runner, RunnerError
+from runners.contract.runner import Capabilities, Runner, RunnerError
 from runners.contract.task import Mode, Workload
 from runners.harness import server
 from tests.doubles.evaluating import make_request
@@ -283,3 +283,102 @@ def test_a_harness_is_told_its_gpus_and_its_strictness(
 def test_a_harness_is_told_what_no_submission_may_see(tmp_path: Path) -> None:
     line = harness.command((), harness.Walls(hidden=(tmp_path, tmp_path / "a" / "..")))
     assert line[-4:] == ["--hide", str(tmp_path)] * 2
+
+
+FIT, SICK = '{"health": {}}', '{"health": {"unfit": "GPU-0: 3 MiB were not given back"}}'
+
+
+@pytest.fixture
+def health(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
+    """Has harnesses say this of their GPUs, which are looked at again soon."""
+    said = tmp_path / "health"
+    said.write_text(FIT)
+    imitate(monkeypatch, "--health", str(said))
+    monkeypatch.setattr(local_process, "find_gpus", lambda: GPUS)
+    monkeypatch.setattr(pool, "RECHECK_S", 0.05)
+    return said.write_text
+
+
+async def offered(runner: Runner, count: int) -> Capabilities:
+    """What the runner offers, once it offers so many H200."""
+    async with asyncio.timeout(20):
+        while (  # noqa: ASYNC110 - a runner tells of no change
+            found := await runner.capabilities()
+        ).gpus["H200"] != count:
+            await asyncio.sleep(0.02)
+    return found
+
+
+async def test_a_gpu_that_is_left_unfit_is_out_of_service_until_it_is_fit_again(
+    health: Callable[[str], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    runner = local_process.create(slots={"H200": 1})
+    try:
+        request = make_request("").model_copy(update={"gpu": "H200"})
+        await runner.capabilities()
+        health(SICK)
+        first = await runner.start(request)
+        assert (await runner.wait(first, ignore)).verdict == "passed"
+
+        out = (await offered(runner, 0)).out_of_service
+        assert [(each.gpu, each.card) for each in out] == [("H200", "GPU-0")]
+        assert out[0].why == "GPU-0: 3 MiB were not given back"
+        with pytest.raises(RunnerError, match="H200 is out of service: GPU-0: 3 MiB"):
+            await runner.start(request)
+
+        health(FIT)
+        assert (await offered(runner, 1)).out_of_service == ()
+        again = await runner.start(request)
+        assert (await runner.wait(again, ignore)).verdict == "passed"
+    finally:
+        await runner.aclose()
+    told = [record.message for record in caplog.records if "service" in record.message]
+    assert told == ["H200 is out of service: GPU-0: 3 MiB were not given back",
+                    "H200 is back in service"]  # fmt: skip
+
+
+async def test_on_a_gpu_that_is_unfit_from_the_first_nothing_is_begun(
+    health: Callable[[str], object],
+) -> None:
+    health(SICK)
+    runner = local_process.create(slots={"H200": 1})
+    try:
+        request = make_request("").model_copy(update={"gpu": "H200"})
+        with pytest.raises(RunnerError, match="3 MiB were not given back"):
+            await runner.wait(await runner.start(request), ignore)
+        health(FIT)
+        await offered(runner, 1)
+    finally:
+        await runner.aclose()
+
+
+@pytest.mark.parametrize(
+    "line", ['{"error": "the judge ended with status 70"}', '{"progress": {"stage": "test"}}']
+)
+async def test_a_harness_that_does_not_say_how_it_is_serves_nobody(
+    health: Callable[[str], object], line: str
+) -> None:
+    health(line)
+    runner = local_process.create(slots={"H200": 1})
+    try:
+        with pytest.raises(RunnerError, match=r"status 70|does not say how it is"):
+            await runner.capabilities()
+    finally:
+        await runner.aclose()
+
+
+async def test_a_gpu_out_of_service_takes_nothing_from_the_others(
+    health: Callable[[str], object],
+) -> None:
+    runner = local_process.create(slots={"H200": 2})
+    assert isinstance(runner, pool.LocalRunner)
+    try:
+        request = make_request("").model_copy(update={"gpu": "H200"})
+        calls = [await runner.start(request) for _ in range(2)]
+        await asyncio.gather(*(runner.wait(call, ignore) for call in calls))
+        await asyncio.gather(*runner._resting)
+        health(SICK)
+        await runner.wait(await runner.start(request), ignore)
+        assert len((await offered(runner, 1)).out_of_service) == 1
+    finally:
+        await runner.aclose()

@@ -120,4 +120,58 @@ def test_a_process_watches_the_gpu_that_it_sees_first(monkeypatch: pytest.Monkey
     found = readings.first_gpu()
     readings.first_gpu.cache_clear()
 
-    assert (found.uuid, found.slowed_by()) == ("GPU-ab", ())
+    assert found.read() is not None
+    assert (found.handle, found.slowed_by()) == ("GPU-ab", ())
+
+
+def test_a_gpu_is_found_by_its_number_too(watching: Callable[..., Monitor]) -> None:
+    by_index = {"nvmlDeviceGetHandleByIndex_v2": lambda index, device: 0 if index.value == 3 else 2}
+
+    assert watching("3", **by_index).read() is not None
+    assert watching("4", **by_index).read() is None
+
+
+def memory(used: int) -> Callable[..., int]:
+    def give(*args: Any) -> int:  # noqa: ANN401 - as the library is called
+        args[-1]._obj[2] = used
+        return 0
+
+    return give
+
+
+def listing(count: int, status: int) -> Callable[..., int]:
+    def give(_device: object, asked: Any, room: None) -> int:  # noqa: ANN401 - as it is called
+        assert (asked._obj.value, room) == (0, None)
+        asked._obj.value = count
+        return status
+
+    return give
+
+
+def test_what_is_used_on_a_gpu_is_read(watching: Callable[..., Monitor]) -> None:
+    found = watching(
+        nvmlDeviceGetMemoryInfo=memory(5 << 30),
+        nvmlDeviceGetTotalEccErrors=number(3),
+        nvmlDeviceGetComputeRunningProcesses_v3=listing(2, 7),
+    )
+
+    assert (found.used(), found.memory_errors(), found.processes()) == (5 << 30, 3, 2)
+
+
+def test_older_drivers_list_their_processes_under_another_name(
+    watching: Callable[..., Monitor],
+) -> None:
+    assert watching(nvmlDeviceGetComputeRunningProcesses=listing(1, 7)).processes() == 1
+    assert watching(nvmlDeviceGetComputeRunningProcesses=listing(0, 0)).processes() == 0
+
+
+def test_what_is_not_told_counts_as_nothing(watching: Callable[..., Monitor]) -> None:
+    for found in (
+        watching("GPU-none"),
+        watching(
+            nvmlDeviceGetMemoryInfo=lambda *_: 3,
+            nvmlDeviceGetTotalEccErrors=number(9, status=3),
+            nvmlDeviceGetComputeRunningProcesses_v3=listing(9, 3),
+        ),
+    ):
+        assert (found.used(), found.memory_errors(), found.processes()) == (0, 0, 0)

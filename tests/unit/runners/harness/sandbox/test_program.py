@@ -264,16 +264,19 @@ def test_a_descriptor_is_handed_to_the_program_alone() -> None:
         os.close(descriptor)
 
 
-@pytest.mark.parametrize(("named", "count"), [("", 0), ("0", 1), ("GPU-a,GPU-b", 2), (None, 3)])
-def test_the_gpus_that_are_visible_are_counted(
-    monkeypatch: pytest.MonkeyPatch, named: str | None, count: int
+@pytest.mark.parametrize(
+    ("named", "gpus"),
+    [("", ()), ("0", ("0",)), ("GPU-a, GPU-b", ("GPU-a", "GPU-b")), (None, ("0", "1", "2"))],
+)
+def test_the_gpus_that_are_visible_are_known(
+    monkeypatch: pytest.MonkeyPatch, named: str | None, gpus: tuple[str, ...]
 ) -> None:
     names = ("nvidia0", "nvidia1", "nvidia12", "nvidiactl", "nvidia-uvm", "null")
     monkeypatch.setattr(view, "devices", lambda *, gpu: tuple(f"/dev/{name}" for name in names))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if named is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
-    assert program.visible_gpus() == count
+    assert program.visible_gpus() == gpus
 
 
 @pytest.mark.parametrize("name", ["popcorn/launch", "sandbox/compile"])
