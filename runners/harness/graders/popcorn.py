@@ -26,6 +26,7 @@ from runners.harness.correctness import Reference
 from runners.harness.deadline import Deadline
 from runners.harness.grade import STAGES, Grade, skipped
 from runners.harness.popcorn import executable
+from runners.harness.popcorn.ending import RAN, own_evaluation, ruling_of_exit
 from runners.harness.popcorn.executable import compiled
 from runners.harness.popcorn.phase import Ended, Phase
 from runners.harness.popcorn.stream import (
@@ -37,7 +38,7 @@ from runners.harness.popcorn.stream import (
     glimpse,
     read,
 )
-from runners.harness.ruling import Ruling, ruling_of_end
+from runners.harness.ruling import Ruling
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
 from runners.harness.session import Session
 from runners.harness.statistics import t_quantile
@@ -45,15 +46,7 @@ from runners.harness.workspace import candidate_files
 
 CASES_FILE = "popcorn-cases.txt"
 PRELUDE_S = 120.0
-_RAN = frozenset({0, 112})
-"""The exit statuses of an evaluation that came to its end: all right, or some case failed."""
-_TASKS_OWN = {
-    2: "did not take its arguments",
-    111: "could not open its line to the judge",
-    113: "could not read its cases",
-}
 _BUILDS_INLINE = ("cpp_extension", "load_inline")
-_NOT_BUILT = ("SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError")
 _RANKS = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
 _NO_MULTICAST = {
     "NCCL_NVLS_ENABLE": "0",
@@ -76,15 +69,9 @@ class _Plan:
 
 def task_code(_folder: Path, task: TaskDefinition, **_: object) -> Reference | None:
     """Nothing of the task is loaded into the judge; Ruling when there is nothing to run."""
-    if (own := _own_evaluation(task)) not in task.files:
+    if (own := own_evaluation(task)) not in task.files:
         raise Ruling(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")
     return None
-
-
-def _own_evaluation(task: TaskDefinition) -> str:
-    """The file of the task's own that people know its evaluation by."""
-    own = (name for name in task.config.sources if name != task.submission_file)
-    return next(own, "eval.cu") if task.is_program else task.config.main
 
 
 def grade(session: Session) -> Grade:
@@ -159,8 +146,8 @@ def _play(session: Session, plan: _Plan, order: Program, result: Grade) -> None:
 def _answer(
     ended: Ended, plan: _Plan, printed: bytearray, task: TaskDefinition
 ) -> tuple[Case, ...]:
-    if ended.status not in _RAN:
-        raise _ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
+    if ended.status not in RAN:
+        raise ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
     try:
         return read(ended.said, plan.step, len(plan.cases))
     except UnfinishedError as error:
@@ -168,34 +155,6 @@ def _answer(
         raise Ruling(Verdict.CRASHED, words) from error
     except BreachError as error:
         raise Ruling(Verdict.DISALLOWED, f"the evaluation's line {error}") from error
-
-
-def _ruling_of_exit(status: int, log: str, task: TaskDefinition) -> Ruling:
-    """What an evaluation means that did not come to its end.
-
-    Its log is believed in one thing: which kind of failure this was.
-    """
-    if status in _TASKS_OWN:
-        return Ruling(
-            Verdict.TASK_ERROR, f"the task's {_own_evaluation(task)} {_TASKS_OWN[status]}"
-        )
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    last = lines[-1][:1500] if lines else "it said nothing"
-    if status < 0:
-        return _ruling_of_signal(status, last) if task.is_program else ruling_of_end(status)
-    built = task.is_program or not (task.submission_file in log and last.startswith(_NOT_BUILT))
-    words = f"the evaluation exited with status {status}: {last}"
-    return (
-        Ruling(Verdict.CRASHED, words) if built else Ruling(Verdict.BUILD_FAILED, last, Stage.BUILD)
-    )
-
-
-def _ruling_of_signal(status: int, last: str) -> Ruling:
-    """What a program's death means: an exception that nobody caught is told by its last words."""
-    ruling = ruling_of_end(status)
-    if ruling.verdict is not Verdict.CRASHED:
-        return ruling
-    return Ruling(ruling.verdict, f"{ruling.message}: {last}")
 
 
 def _result(kind: CaseKind, workload: Workload, case: Case) -> CaseResult:
