@@ -117,7 +117,8 @@ __global__ void compare(const float* got, const double* expected, std::size_t co
     const Mismatch seen = found.read(0);
     if (seen.count == 0) return "";
     char words[200];
-    std::snprintf(words, sizeof words, "%llu of %zu elements are wrong; the first at %llu: %.9g, %.9g is expected",
+    std::snprintf(words, sizeof words,
+                  "%llu of %zu elements are wrong; the first at %llu: %.9g, %.9g is expected",
                   seen.count, got.count(), seen.first, got.read(seen.first), expected.read(seen.first));
     return words;
 }

@@ -95,6 +95,11 @@ output_t custom_kernel(input_t data) {
 COLUMNS = "{:3s} {:17s} {:34s} {:9s} {:12s} {:12s} {:>6s} {:>7s} {}"
 
 
+SHARE = 0.9
+RANKED_NS: dict[tuple[str, str], list[float]] = {}
+"""The times of every ranked run so far, by task and submission."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One submission in one mode, with the verdicts that it may get."""
@@ -104,6 +109,8 @@ class Trial:
     source: str
     mode: Mode
     wanted: tuple[str, ...]
+    beside: str = ""
+    """The submission, judged earlier, whose last time this one's may not be under."""
 
     @property
     def request(self) -> EvaluationRequest:
@@ -137,7 +144,8 @@ def trials(names: list[str]) -> Iterator[Trial]:
 def attacks(task: TaskDefinition) -> Iterator[Trial]:
     """What is stopped, and what cannot be where the evaluation is in the submission's process."""
     short = task.model_copy(update={"test_timeout": 20})
-    yield Trial(task, "another stream (timed in full)", OTHER_STREAM, Mode.RANKED, ("passed",))
+    name, beside = "another stream (timed in full)", "one_thread_each"
+    yield Trial(task, name, OTHER_STREAM, Mode.RANKED, ("passed",), beside)
     yield Trial(task, "forged in the call", FORGED_LATE, Mode.TEST, ("disallowed",))
     yield Trial(task, "forged before main (unstoppable)", FORGED_EARLY, Mode.RANKED, ("passed",))
     yield Trial(short, "a kernel without end", HANGS, Mode.TEST, ("timed_out",))
@@ -162,11 +170,23 @@ def judge(server: Server, trial: Trial) -> tuple[bool, str]:
             "",
             "",
         )
-    right = found.verdict.value in trial.wanted
+    right = found.verdict.value in trial.wanted and not gained(trial, found)
     if not right or trial.mode is Mode.PROFILE:
         print(f"--- {trial.task.name} {trial.name}: {found.stage} {found.message}\n{found.log}")
         print(found.isolation, flush=True)
     return right, row(trial, found, seconds, "ok" if right else "BAD")
+
+
+def gained(trial: Trial, found: Evaluation) -> bool:
+    """Whether a time is shorter than an honest one's by more than noise; notes ranked times."""
+    timed = [case.measurement.time_ns for case in found.cases if case.measurement is not None]
+    if not timed or trial.mode is not Mode.RANKED:
+        return False
+    honest = RANKED_NS.get((trial.task.name, trial.beside))
+    RANKED_NS[trial.task.name, trial.name] = timed
+    if honest is None:
+        return False
+    return any(time < SHARE * least for time, least in zip(timed, honest, strict=True))
 
 
 def row(trial: Trial, found: Evaluation, seconds: float, mark: str) -> str:
