@@ -119,7 +119,7 @@ def _schema_refusal(document: Document, error: ValidationError) -> UserError:
         return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))
     unnamed = next((each for each in findings if _is_file_name(each["loc"])), None)
     if unnamed is not None and unnamed["type"] == "string_pattern_mismatch":
-        words = "is no file name; give one without folders, as in eval.cu (a `source` has its path)"
+        words = "is no file name; give one without folders (a `source` may have them)"
         return document.refusal(unnamed["loc"], f"{unnamed['input']!r} {words}")
     return validation_refusal(document, error)
 
