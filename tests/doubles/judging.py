@@ -80,12 +80,16 @@ class Harness:
         found: dict[str, Any] = json.loads(self.stdout.readline())
         return found
 
-    def ask(self, line: bytes) -> dict[str, Any]:
-        """Send one line once it can be read, and give the first answer that is no progress."""
-        self.progress = []
+    def send(self, line: bytes) -> None:
+        """Send one line once it can be read."""
         assert self.line() == {"health": {"unfit": "", "scrubbed": 0}}
         self.stdin.write(line + b"\n")
         self.stdin.flush()
+
+    def ask(self, line: bytes) -> dict[str, Any]:
+        """Send one line and give the first answer that is no progress."""
+        self.progress = []
+        self.send(line)
         while (answer := self.line()).keys() == {"progress"}:
             self.progress.append(Progress.model_validate_json(json.dumps(answer["progress"])))
         return answer

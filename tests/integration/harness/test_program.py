@@ -78,8 +78,7 @@ def test_a_task_that_exits_is_the_tasks_fault(harness: Harness) -> None:
 
 def test_a_judge_that_is_killed_is_an_error_and_leaves_no_candidate(harness: Harness) -> None:
     hanging = make_judging("def custom_kernel(data):\n    while True: pass\n")
-    harness.stdin.write(hanging.model_dump_json().encode() + b"\n")
-    harness.stdin.flush()
+    harness.send(hanging.model_dump_json().encode())
     program = psutil.Process(harness.process.pid)
     while not any("R" in each.status()[:1].upper() and each.cpu_times().user > 0.2
                   for each in program.children(recursive=True)[4:]):  # fmt: skip
