@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from bot.domain.document import Document, Path, read_document, validation_refusal
 from bot.domain.errors import UserError
 from bot.domain.task_bundle import TASK_FILE, TaskBundle
+from bot.domain.task_program import check_evaluation, headers
 from bot.domain.task_schema import SLOT, TaskFile, read_schema
 from bot.domain.task_source import defined_names, parse_python, wants_cuda
 from runners.contract.task import Device, Grader, Language, TaskDefinition, TaskFormat
@@ -84,6 +85,9 @@ def digest(task: TaskDefinition) -> str:
 def _define(source: _Source, name: str) -> TaskDefinition:
     written = source.written
     files = _read_files(source)
+    if _is_program(written):
+        files |= headers(written.config, source.document, source.bundle, files)
+        check_evaluation(written.config, source.document, files, _submission_file(written))
     shared = tuple(file for file in files if _is_shared(file, written))
     grader = _grader(source, files)
     device = written.device or _device(files, written, grader)
@@ -108,6 +112,10 @@ def _define(source: _Source, name: str) -> TaskDefinition:
         raise _definition_refusal(source.document, name, error) from error
     _require_portable(task, source.document)
     return task
+
+
+def _is_program(written: TaskFile) -> bool:
+    return written.lang is Language.CUDA and written.launch is None
 
 
 def _require_portable(task: TaskDefinition, document: Document) -> None:
@@ -182,11 +190,13 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
     match grader:
         case Grader.NATIVE if written.multi_gpu:
             return "a task with multi_gpu brings its own evaluation"
+        case Grader.NATIVE if _is_program(written):
+            return "a 'cu' task of sources brings its own evaluation"
         case Grader.NATIVE:
             missing = sorted(_NATIVE[written.format] - _reference_names(source, files))
             return f"{REFERENCE} must define {' and '.join(missing)}" if missing else ""
         case Grader.POPCORN:
-            brought = written.lang is Language.CUDA or written.config.main in files
+            brought = bool(written.config.sources) or written.config.main in files
             return "" if brought else f"{written.config.main!r} is not among the files"
 
 

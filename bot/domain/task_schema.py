@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from bot.domain.document import Document, unknown_key, validation_refusal
+from bot.domain.document import Document, Path, unknown_key, validation_refusal
 from bot.domain.errors import UserError
+from bot.domain.task_program import check_program
 from runners.contract.formula import FormulaError, parse_formula
 from runners.contract.task import (
     GPU_NAME,
@@ -116,7 +117,15 @@ def _schema_refusal(document: Document, error: ValidationError) -> UserError:
         known: dict[str, type[Wire]] = {"config": BuildConfig, "files": FileEntry, "launch": Launch}
         model = known.get(str(path[0]), TaskFile)
         return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))
+    unnamed = next((each for each in findings if _is_file_name(each["loc"])), None)
+    if unnamed is not None and unnamed["type"] == "string_pattern_mismatch":
+        words = "is no file name; give one without folders (a `source` may have them)"
+        return document.refusal(unnamed["loc"], f"{unnamed['input']!r} {words}")
     return validation_refusal(document, error)
+
+
+def _is_file_name(path: Path) -> bool:
+    return path[:2] == ("config", "sources") or (path[0] == "files" and path[-1] == "name")
 
 
 def _check(written: TaskFile, document: Document, *, strict: bool) -> tuple[str, ...]:
@@ -174,6 +183,8 @@ def _check_sources(written: TaskFile, document: Document) -> None:
         raise document.refusal(("config", "sources"), f"{missing!r} is not among the files")
     if written.lang is Language.CUDA and not written.config.sources and written.launch is None:
         raise document.refusal(("config",), "a 'cu' task names its 'sources' (or a 'launch')")
+    if written.launch is None:
+        check_program(written.config, document)
 
 
 def _check_cases(written: TaskFile, document: Document) -> None:

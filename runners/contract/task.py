@@ -16,6 +16,8 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+
 """A flat file name: no folder, no hidden file, at most 100 characters."""
 ArgName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
+COMPILE_S = 120
+"""Seconds that the sources of a program may take to compile, beside the limits of its phases."""
 
 
 class Mode(StrEnum):
@@ -117,7 +119,10 @@ def _spell(value: ArgValue) -> str:
 
 
 class BuildConfig(Wire):
-    """Key `config` of task.yml: `main` for Python, the rest for CUDA."""
+    """Key `config` of task.yml: `main` for Python, the rest for a program in CUDA C++.
+
+    `include_dirs` are folders of the task whose headers lie beside its other files.
+    """
 
     main: FileName = "eval.py"
     sources: tuple[FileName, ...] = ()
@@ -193,6 +198,11 @@ class TaskDefinition(Wire):
                 return self.benchmarks[-1:] if last else self.benchmarks
 
     @property
+    def is_program(self) -> bool:
+        """Whether its sources and the submission are compiled into one program, before all else."""
+        return self.lang is Language.CUDA and self.launch is None
+
+    @property
     def world_size(self) -> int:
         """How many GPUs of one host the largest case uses; 1 unless `multi_gpu`."""
         if not self.multi_gpu:
@@ -203,7 +213,7 @@ class TaskDefinition(Wire):
     def limit_s(self, mode: Mode) -> int:
         """How long a whole evaluation may take: the tests count where the mode runs them."""
         tests = self.test_timeout if mode is Mode.RANKED else 0
-        return tests + self.timeout_s(mode)
+        return tests + self.timeout_s(mode) + (COMPILE_S if self.is_program else 0)
 
     def timeout_s(self, mode: Mode) -> int:
         """The time limit of the phase that `mode` is named for."""

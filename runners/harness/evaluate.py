@@ -14,7 +14,7 @@ from runners.contract.evaluation import (
     Isolation,
     Progress,
 )
-from runners.contract.task import Device, Mode
+from runners.contract.task import Device, Grader, Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders, languages
 from runners.harness.builds import Builds
@@ -44,7 +44,8 @@ def evaluate(
         with workspace(request.task) as folder:
             on_gpu = choose_device(request)
             grader = plugin(graders, request.task.grader.value)
-            plugin(languages, request.task.lang.name.lower())
+            if not (request.task.is_program and request.task.grader is Grader.POPCORN):
+                plugin(languages, request.task.lang.name.lower())
             session = Session(
                 request=request,
                 task_code=grader.task_code(folder, request.task, on_gpu=on_gpu),

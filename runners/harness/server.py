@@ -22,7 +22,7 @@ from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isol
 from runners.contract.runner import Capabilities, Health
 from runners.contract.task import Grader, Language, TaskFormat
 from runners.contract.verdict import Verdict
-from runners.harness import graders, languages
+from runners.harness import graders, languages, nvcc
 from runners.harness.cuda.health import Card, examine, first_look
 from runners.harness.cuda.warm import warm_up
 from runners.harness.environment import importable
@@ -62,10 +62,13 @@ def capabilities(isolation: Isolation) -> Capabilities:
 
 
 def _languages() -> tuple[Language, ...]:
-    """Those with a plugin whose toolchain is here."""
+    """Those with a plugin whose toolchain is here, and CUDA where programs can be compiled."""
     plugins = {name: load(languages, name) for name in names(languages)}
     known = {each: plugins.get(each.name.lower()) for each in Language}
-    return tuple(each for each, plugin in known.items() if plugin and plugin.toolchain())
+    built = {each for each, plugin in known.items() if plugin and plugin.toolchain()}
+    if nvcc.toolchain():
+        built.add(Language.CUDA)
+    return tuple(each for each in Language if each in built)
 
 
 def serve(isolation: Isolation, *, gpu: bool = False) -> int:

@@ -1,4 +1,4 @@
-"""The task's own evaluation decides: its eval.py, by the protocol of KernelBot's tasks.
+"""The task's own evaluation decides: its eval.py or eval.cu, by the protocol of KernelBot's tasks.
 
 It runs the submission, makes the inputs, compares and times, all in processes that share a user.
 What is kept from the submission is said in this folder's README, and what cannot be too.
@@ -7,6 +7,7 @@ What is kept from the submission is said in this folder's README, and what canno
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,9 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.correctness import Reference
 from runners.harness.deadline import Deadline
 from runners.harness.grade import STAGES, Grade, skipped
+from runners.harness.popcorn import executable
+from runners.harness.popcorn.ending import RAN, own_evaluation, ruling_of_exit
+from runners.harness.popcorn.executable import compiled
 from runners.harness.popcorn.phase import Ended, Phase
 from runners.harness.popcorn.stream import (
     BreachError,
@@ -34,23 +38,15 @@ from runners.harness.popcorn.stream import (
     glimpse,
     read,
 )
-from runners.harness.ruling import Ruling, ruling_of_end
-from runners.harness.sandbox.program import Prelude, Program, launcher, visible_gpus
+from runners.harness.ruling import Ruling
+from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
 from runners.harness.session import Session
 from runners.harness.statistics import t_quantile
 from runners.harness.workspace import candidate_files
 
 CASES_FILE = "popcorn-cases.txt"
 PRELUDE_S = 120.0
-_RAN = frozenset({0, 112})
-"""The exit statuses of an evaluation that came to its end: all right, or some case failed."""
-_TASKS_OWN = {
-    2: "did not take its arguments",
-    111: "could not open its line to the judge",
-    113: "could not read its cases",
-}
 _BUILDS_INLINE = ("cpp_extension", "load_inline")
-_NOT_BUILT = ("SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError")
 _RANKS = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
 _NO_MULTICAST = {
     "NCCL_NVLS_ENABLE": "0",
@@ -73,10 +69,8 @@ class _Plan:
 
 def task_code(_folder: Path, task: TaskDefinition, **_: object) -> Reference | None:
     """Nothing of the task is loaded into the judge; Ruling when there is nothing to run."""
-    if task.config.main not in task.files:
-        raise Ruling(
-            Verdict.TASK_ERROR, f"the task has no {task.config.main!r} for grader 'popcorn'"
-        )
+    if (own := own_evaluation(task)) not in task.files:
+        raise Ruling(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")
     return None
 
 
@@ -84,11 +78,18 @@ def grade(session: Session) -> Grade:
     """Run the phases that the request's mode asks for, each in a fresh sandbox, until one fails."""
     session.timing, session.transport = Timing.IN_PROCESS, "none"
     result = Grade()
-    for plan in _plans(session):
-        if result.passed:
-            _play(session, plan, result)
-        else:
-            result.cases += [skipped(plan.kind, case) for case in plan.cases]
+    with ExitStack() as stack:
+        program = None
+        if session.request.task.is_program:
+            try:
+                program = stack.enter_context(compiled(session))
+            except Ruling as ruling:
+                result.fail(Stage.BUILD, ruling)
+        for plan in _plans(session):
+            if result.passed:
+                _play(session, plan, _program(session, plan, program), result)
+            else:
+                result.cases += [skipped(plan.kind, case) for case in plan.cases]
     return result
 
 
@@ -114,11 +115,11 @@ def _plans(session: Session) -> Iterator[_Plan]:
         yield _Plan(step, CaseKind.BENCHMARK, timed, seed, end)
 
 
-def _play(session: Session, plan: _Plan, result: Grade) -> None:
+def _play(session: Session, plan: _Plan, order: Program, result: Grade) -> None:
     stage, total = STAGES[plan.kind], len(plan.cases)
     session.tell(stage, 0, total)
     printed = bytearray()
-    phase = Phase(_program(session, plan), printed, session.confined)
+    phase = Phase(order, printed, session.confined)
     found: tuple[Case, ...] = ()
     try:
         with session.lasting(plan.step.value):
@@ -145,8 +146,8 @@ def _play(session: Session, plan: _Plan, result: Grade) -> None:
 def _answer(
     ended: Ended, plan: _Plan, printed: bytearray, task: TaskDefinition
 ) -> tuple[Case, ...]:
-    if ended.status not in _RAN:
-        raise _ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
+    if ended.status not in RAN:
+        raise ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
     try:
         return read(ended.said, plan.step, len(plan.cases))
     except UnfinishedError as error:
@@ -154,24 +155,6 @@ def _answer(
         raise Ruling(Verdict.CRASHED, words) from error
     except BreachError as error:
         raise Ruling(Verdict.DISALLOWED, f"the evaluation's line {error}") from error
-
-
-def _ruling_of_exit(status: int, log: str, task: TaskDefinition) -> Ruling:
-    """What an evaluation means that did not come to its end.
-
-    Its log is believed in one thing: which kind of failure this was.
-    """
-    if status in _TASKS_OWN:
-        return Ruling(Verdict.TASK_ERROR, f"the task's {task.config.main} {_TASKS_OWN[status]}")
-    if status < 0:
-        return ruling_of_end(status)
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    last = lines[-1][:1500] if lines else "it said nothing"
-    built = not (task.submission_file in log and last.startswith(_NOT_BUILT))
-    words = f"the evaluation exited with status {status}: {last}"
-    return (
-        Ruling(Verdict.CRASHED, words) if built else Ruling(Verdict.BUILD_FAILED, last, Stage.BUILD)
-    )
 
 
 def _result(kind: CaseKind, workload: Workload, case: Case) -> CaseResult:
@@ -199,13 +182,20 @@ def _measurement(times: Times) -> Measurement:
     )
 
 
-def _program(session: Session, plan: _Plan) -> Program:
+def _program(session: Session, plan: _Plan, program: int | None) -> Program:
+    """The phase's command; a compiled `program` runs beside its cases and none of its sources."""
     task, source = session.request.task, session.request.source
-    lines = "".join(f"{case.spec}\n" for case in plan.cases)
+    files = {CASES_FILE: "".join(f"{case.spec}\n" for case in plan.cases)}
+    arguments = (plan.step.value, CASES_FILE)
+    if program is None:
+        files = {**task.files, task.submission_file: source, **files}
+        line = own_script("popcorn/launch.py", task.config.main, *arguments)
+    else:
+        line = (f"./{executable.NAME}", *arguments)
     return Program(
-        launcher=launcher("popcorn"),
-        arguments=(task.config.main, plan.step.value, CASES_FILE),
-        files={**task.files, task.submission_file: source, CASES_FILE: lines},
+        command=line,
+        files=files,
+        programs={} if program is None else {executable.NAME: program},
         environment=_environment(session, plan),
         limits=_limits(session.request.limits, task.world_size),
         gpu=session.on_gpu,
@@ -253,7 +243,7 @@ def _limits(limits: Limits, ranks: int) -> Limits:
 
 def _prelude(task: TaskDefinition, source: str, deadline: Deadline) -> Prelude | None:
     """A run of the submission alone, where it compiles at import: later runs find what it built."""
-    if not any(word in source for word in _BUILDS_INLINE):
+    if task.is_program or not any(word in source for word in _BUILDS_INLINE):
         return None
     return Prelude(
         script=task.submission_file,

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from runners.contract.evaluation import Limits
@@ -42,11 +42,9 @@ class Prelude:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is run: a Python script among the files, with its arguments."""
+    """What is run: a command that begins with a path, and the files among which it runs."""
 
-    launcher: str
-    """The path of the script that runs it."""
-    arguments: tuple[str, ...]
+    command: tuple[str, ...]
     files: Mapping[str, str]
     environment: Mapping[str, str]
     limits: Limits
@@ -54,6 +52,10 @@ class Program:
     ranks: bool = False
     """Whether its processes talk to each other over a loopback interface."""
     prelude: Prelude | None = None
+    programs: Mapping[str, int] = field(default_factory=dict)
+    """Files to be executed, beside the others: each one's name, and a descriptor that holds it."""
+    handed: frozenset[int] = frozenset()
+    """Descriptors that the command begins with, beside its streams and its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ def _become(program: Program, lines: Lines) -> None:
     layers, job = isolate.move_in(
         program.limits,
         lambda pid: _say(lines.status, {"pid": pid}),
-        keep_fds=frozenset({lines.result, lines.status}),
+        keep_fds=frozenset({lines.result, lines.status, *program.programs.values()})
+        | program.handed,
         gpu=program.gpu,
     )
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -112,17 +115,18 @@ def _become(program: Program, lines: Lines) -> None:
     walls = _walls(program, layers, job)
     isolate.take_rights_away(layers, program.limits, walls)
     _say(lines.status, {"layers": layers.active, "missing": layers.missing})
-    os.set_inheritable(lines.result, True)  # noqa: FBT003 - the library's own signature
-    _exec((program.launcher, *program.arguments), {})
+    for descriptor in (lines.result, *program.handed):
+        os.set_inheritable(descriptor, True)  # noqa: FBT003 - the library's own signature
+    _exec(program.command, {})
 
 
 def _walls(program: Program, layers: Layers, job: str) -> isolate.Walls:
     """Lay out the files and bring up what the program needs while there are rights for it."""
     readable: tuple[str, ...] = ()
-    placed = job == view.JOB and layers.attempt(READ_ONLY, lambda: view.place(program.files))
+    placed = job == view.JOB and layers.attempt(READ_ONLY, lambda: _place(program))
     if not placed:
         layers.missing.setdefault(READ_ONLY, "there is no view of one's own to show them in")
-        readable = (view.place_openly(program.files, job),)
+        readable = (view.place_openly(program.files, job, program.programs),)
     tcp = program.ranks and IsolationLayer.NETWORK in layers.active
     if tcp:
         layers.attempt(LOOPBACK, kernel.raise_loopback)
@@ -138,7 +142,7 @@ def _run_first(prelude: Prelude, program: Program, job: str) -> None:
             isolate.take_rights_away(Layers(), program.limits, isolate.Walls(job, gpu=program.gpu))
             sink = os.open(os.devnull, os.O_WRONLY)
             os.set_inheritable(sink, True)  # noqa: FBT003 - the library's own signature
-            _exec((prelude.script,), {**prelude.environment, RESULT_FD: str(sink)})
+            _exec(python(prelude.script), {**prelude.environment, RESULT_FD: str(sink)})
         finally:
             os._exit(NOT_BEGUN)
     select.select([os.pidfd_open(child)], [], [], prelude.seconds)
@@ -149,9 +153,11 @@ def _run_first(prelude: Prelude, program: Program, job: str) -> None:
             os.waitpid(-1, 0)
 
 
-def _exec(arguments: tuple[str, ...], environment: Mapping[str, str]) -> None:
-    # -s: what a prelude wrote into its home must not be imported as a site-packages folder.
-    command = [sys.executable, "-s", *arguments]
+def _place(program: Program) -> None:
+    view.place(program.files, program.programs)
+
+
+def _exec(command: tuple[str, ...], environment: Mapping[str, str]) -> None:
     os.execve(command[0], command, {**os.environ, **environment})  # noqa: S606 - no shell wanted
 
 
@@ -159,6 +165,14 @@ def _say(fd: int, what: Mapping[str, object]) -> None:
     os.write(fd, json.dumps(what).encode() + b"\n")
 
 
-def launcher(package: str) -> str:
-    """The path of the script `launch.py` of a package beside the sandbox."""
-    return str(Path(__file__).resolve().parents[1] / package / "launch.py")
+def python(script: str, *arguments: str) -> tuple[str, ...]:
+    """The command that runs a Python script by its path.
+
+    With -s: what a prelude wrote into its home must not be imported as a site-packages folder.
+    """
+    return (sys.executable, "-s", script, *arguments)
+
+
+def own_script(path: str, *arguments: str) -> tuple[str, ...]:
+    """The command that runs a script of the harness, by its path in there."""
+    return python(str(Path(__file__).resolve().parents[1] / path), *arguments)

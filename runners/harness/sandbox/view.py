@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from runners.harness.sandbox import kernel
 
@@ -23,6 +24,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _MAX_FILES = 16384
 _PACKAGES = ("site-packages", "dist-packages")
+_NO_PROGRAMS: Mapping[str, int] = MappingProxyType({})
 _OWN = Path(__file__).resolve().parents[2]
 _told: list[str] = []
 
@@ -191,24 +193,29 @@ def mount_proc() -> None:
     kernel.mount("proc", "/proc", flags)
 
 
-def place(files: Mapping[str, str]) -> None:
+def place(files: Mapping[str, str], programs: Mapping[str, int] = _NO_PROGRAMS) -> None:
     """Show these files read-only at `TASK`, over what was shown there before, and stand there.
 
     They belong to a mount that nobody can write, whoever owns it; needs a view of one's own.
+    `programs` are files to be executed, each the content of a descriptor.
     """
     kernel.mount("tmpfs", TASK, kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
     _write(files, TASK)
+    _copy(programs, TASK)
     kernel.set_mount_attributes(TASK, kernel.MOUNT_ATTR_RDONLY, recursive=False)
     os.chdir(TASK)
 
 
-def place_openly(files: Mapping[str, str], job: str) -> str:
+def place_openly(
+    files: Mapping[str, str], job: str, programs: Mapping[str, int] = _NO_PROGRAMS
+) -> str:
     """Write these files where this process has no view of its own, stand there, give the folder.
 
     It lies beside the work folder, so that Landlock keeps it as it is; modes would not.
     """
     folder = tempfile.mkdtemp(prefix=SHARED_JOB, dir=Path(job).parent)
     _write(files, folder)
+    _copy(programs, folder)
     os.chdir(folder)
     return folder
 
@@ -216,6 +223,16 @@ def place_openly(files: Mapping[str, str], job: str) -> str:
 def _write(files: Mapping[str, str], folder: str) -> None:
     for name, text in files.items():
         Path(folder, name).write_text(text, encoding="utf-8")
+
+
+def _copy(programs: Mapping[str, int], folder: str) -> None:
+    for name, source in programs.items():
+        path = Path(folder, name)
+        length, done = os.fstat(source).st_size, 0
+        with path.open("wb") as target:
+            while done < length:
+                done += os.sendfile(target.fileno(), source, done, length - done)
+        path.chmod(0o755)
 
 
 def enter_job(*, own_view: bool) -> str:

@@ -226,7 +226,10 @@ def test_a_template_under_the_submissions_name_is_stored_under_its_language() ->
         (BASE.replace("lang: py", "lang: rust"), ("add/task.yml:6", "lang", "'py' or 'cu'")),
         (BASE.replace('"@SUBMISSION@"', "task.py"), ("0 files have the source",)),
         (BASE.replace("source: task.py", 'source: "@SUBMISSION@"'), ("2 files", "exactly one")),
-        (BASE.replace("name: task.py", "name: sub/task.py"), ("add/task.yml:3", "files.1.name")),
+        (
+            BASE.replace("name: task.py", "name: sub/task.py"),
+            ("add/task.yml:3", "'sub/task.py' is no file name"),
+        ),
         (BASE.replace("name: task.py", "name: utils.py"), ("'utils.py' stands here again",)),
         (BASE.replace("source: task.py", "source: no.py"), ("add/task.yml:3", "no such file")),
         (BASE.replace("../utils.py", "../../utils.py"), ("add/task.yml:4", "outside the task")),

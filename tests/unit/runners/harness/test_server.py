@@ -16,7 +16,7 @@ from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
 from runners.contract.runner import Health
 from runners.contract.task import Grader, Language
 from runners.contract.verdict import Verdict
-from runners.harness import server
+from runners.harness import nvcc, server
 from runners.harness.handle import StartError
 from runners.harness.languages import python
 from runners.harness.process import adopt_orphans
@@ -420,9 +420,12 @@ def test_capabilities_name_what_is_installed() -> None:
 def test_a_language_whose_toolchain_is_absent_is_not_offered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(nvcc, "toolchain", lambda: None)
     assert server.capabilities(OPEN).languages == (Language.PYTHON,)
     monkeypatch.setattr(python, "toolchain", lambda: None)
     assert server.capabilities(OPEN).languages == ()
+    monkeypatch.setattr(nvcc, "toolchain", lambda: "nvcc 13.0.88")
+    assert server.capabilities(OPEN).languages == (Language.CUDA,)
 
 
 def test_the_version_of_the_contract_is_the_requests() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.harness.popcorn import launch
-from runners.harness.sandbox.program import launcher
+from runners.harness.sandbox.program import own_script
 
 SCRIPT = """
 import json, os, sys, multiprocessing
@@ -27,14 +27,14 @@ if __name__ == "__main__":
 
 def test_a_script_has_its_arguments_its_folder_and_workers_that_know_it(tmp_path: Path) -> None:
     (tmp_path / "eval.py").write_text(SCRIPT)
-    command = [sys.executable, launcher("popcorn"), "eval.py", "test", "cases"]
+    command = own_script("popcorn/launch.py", "eval.py", "test", "cases")
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
     assert run.stdout == b'[["eval.py", "test", "cases"], true, 0, 42]\n'
 
 
 def test_its_exit_status_is_the_scripts(tmp_path: Path) -> None:
     (tmp_path / "eval.py").write_text("raise SystemExit(112)")
-    command = [sys.executable, launcher("popcorn"), "eval.py"]
+    command = own_script("popcorn/launch.py", "eval.py")
     assert subprocess.run(command, cwd=tmp_path, check=False, timeout=60).returncode == 112
 
 

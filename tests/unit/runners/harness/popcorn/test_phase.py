@@ -17,7 +17,7 @@ from runners.harness.popcorn.phase import RESULT_MAX, Ended, Phase
 from runners.harness.process import adopt_orphans
 from runners.harness.ruling import Ruling
 from runners.harness.sandbox import isolate, program
-from runners.harness.sandbox.program import Program, launcher
+from runners.harness.sandbox.program import Program, own_script
 from runners.lineage import descendants
 
 SUBREAPER = 36
@@ -51,8 +51,7 @@ def begin() -> Begin:
     def make(script: str, **limits: int) -> tuple[Phase, bytearray]:
         log = bytearray()
         order = Program(
-            launcher=launcher("popcorn"),
-            arguments=("main.py", "test"),
+            command=own_script("popcorn/launch.py", "main.py", "test"),
             files={"main.py": OPEN_LINE + script},
             environment={},
             limits=Limits(**limits),
@@ -74,7 +73,7 @@ def test_a_phase_tells_its_status_what_it_said_and_what_it_printed(begin: Begin)
 
 def test_the_layers_of_its_sandbox_are_told() -> None:
     told: list[tuple[tuple[str, ...], dict[str, str]]] = []
-    order = Program(launcher("popcorn"), ("m.py",), {"m.py": ""}, {}, Limits())
+    order = Program(own_script("popcorn/launch.py", "m.py"), {"m.py": ""}, {}, Limits())
     Phase(order, bytearray(), lambda *found: told.append(found)).run(Deadline.after(20))
     ((layers, missing),) = told
     assert "seccomp" in (*layers, *missing)

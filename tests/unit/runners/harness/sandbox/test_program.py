@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.popcorn.phase import Phase
 from runners.harness.process import adopt_orphans
 from runners.harness.sandbox import isolate, kernel, program, view
-from runners.harness.sandbox.program import LOOPBACK, READ_ONLY, Prelude, Program, launcher
+from runners.harness.sandbox.program import LOOPBACK, READ_ONLY, Prelude, Program, own_script
 
 SUBREAPER = 36
 TELL = """
@@ -55,8 +56,7 @@ def _parent() -> Iterator[None]:
 def run(script: str, **changes: object) -> tuple[object, dict[str, str]]:
     """What a script tells, and the layers that it lacked."""
     values: dict[str, object] = {
-        "launcher": launcher("popcorn"),
-        "arguments": ("eval.py", "test", "cases"),
+        "command": own_script("popcorn/launch.py", "eval.py", "test", "cases"),
         "files": {"eval.py": TELL + script, "cases": "size: 3\n"},
         "environment": {},
         "limits": Limits(),
@@ -224,6 +224,46 @@ def test_a_prelude_has_no_rights() -> None:
     assert "Seccomp:\t2" in lines
 
 
+RUNS = f"""#!{sys.executable}
+import json, os, sys
+found = [sys.argv[1:], sorted(os.listdir(".")), os.access(sys.argv[0], os.W_OK)]
+os.write(int(os.environ["POPCORN_FD"]), json.dumps(found).encode())
+"""
+
+
+@pytest.mark.parametrize("own_view", [True, False])
+def test_a_program_is_run_from_a_descriptors_content(
+    monkeypatch: pytest.MonkeyPatch, *, own_view: bool
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("refused here")
+
+    if not own_view:
+        monkeypatch.setattr(view, "build", refuse)
+    before = set(Path(tempfile.gettempdir()).glob(f"{view.SHARED_JOB}*"))
+    content = os.memfd_create("content")
+    os.write(content, RUNS.encode())
+    found, lacked = run("", command=("./it", "x"), files={"cases": ""}, programs={"it": content})
+    os.close(content)
+    for folder in set(Path(tempfile.gettempdir()).glob(f"{view.SHARED_JOB}*")) - before:
+        shutil.rmtree(folder)
+    assert found == [["x"], ["cases", "it"], READ_ONLY in lacked]
+
+
+def test_a_descriptor_is_handed_to_the_program_alone() -> None:
+    kept, other = os.memfd_create("kept"), os.memfd_create("other")
+    script = (
+        f"os.write({kept}, b'written')\n"
+        "tell([os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd')\n"
+        "      if os.path.exists(f'/proc/self/fd/{fd}')])"
+    )
+    found, _ = run(script, handed=frozenset({kept}))
+    assert os.pread(kept, 100, 0) == b"written"
+    assert "other" not in str(found)
+    for descriptor in (kept, other):
+        os.close(descriptor)
+
+
 @pytest.mark.parametrize(
     ("named", "gpus"),
     [("", ()), ("0", ("0",)), ("GPU-a, GPU-b", ("GPU-a", "GPU-b")), (None, ("0", "1", "2"))],
@@ -239,7 +279,9 @@ def test_the_gpus_that_are_visible_are_known(
     assert program.visible_gpus() == gpus
 
 
-def test_the_launcher_is_where_it_is_looked_for() -> None:
-    assert Path(launcher("popcorn")).is_file()
-    assert os.path.isabs(launcher("popcorn"))  # noqa: PTH117 - a string, as it is handed on
+@pytest.mark.parametrize("name", ["popcorn/launch", "sandbox/compile"])
+def test_a_script_of_our_own_is_where_it_is_looked_for(name: str) -> None:
+    script = Path(own_script(f"{name}.py")[2])
+    assert script.is_file()
+    assert script.is_absolute()
     assert kernel.PR_SET_DUMPABLE == 4
