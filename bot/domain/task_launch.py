@@ -9,8 +9,7 @@ from runners.contract.parameters import BufferArgument
 from runners.contract.task import BuildConfig, Launch, Workload
 
 _SWITCHES = (
-    "use_fast_math", "extra-device-vectorization", "restrict", "device-int128", "default-device",
-    "disable-warnings",
+    "use_fast_math", "extra-device-vectorization", "restrict", "device-int128", "disable-warnings",
 )  # fmt: skip
 _VALUED = (
     "std", "maxrregcount", "fmad", "ftz", "prec-sqrt", "prec-div", "ptxas-options", "diag-suppress",

@@ -7,6 +7,8 @@ import re
 
 from runners.contract.evaluation import Compiled
 
+LOG_MOST = 16_000
+"""Characters of a compiler's log that are kept; the limit on what a candidate prints is wider."""
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _INFO = re.compile(r"^ptxas (?:info  |      ).*$\n?", re.MULTILINE)
 _TYPE = re.compile(r"\.[usbf](8|16|32|64)\b")
@@ -36,7 +38,12 @@ def _sum(pattern: str, text: str) -> int:
 
 def remarks(log: str) -> str:
     """The log without what ptxas counts: warnings, if there are any."""
-    return _INFO.sub("", log).strip()
+    return shortened(_INFO.sub("", log).strip())
+
+
+def shortened(text: str) -> str:
+    """The beginning of what a compiler says: a fault in a template may fill any log."""
+    return text if len(text) <= LOG_MOST else f"{text[:LOG_MOST]}\n... and more"
 
 
 def parameter_sizes(ptx: str, entry: str) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from runners.harness.building import BuildFailedError, InvalidSubmissionError
+from runners.harness.cuda.listing import shortened
 
 TOOLKIT = Path("/usr/local/cuda")
 _LIBRARIES = "libnvrtc.so.[0-9]*"
@@ -186,7 +187,8 @@ def _refuse(log: str, kernel: str) -> NoReturn:
     failures = [part for part in own if _complains(part)]
     if failures or len(own) == len(said):
         text = "\n\n".join(part.rstrip() for part in own)
-        raise BuildFailedError(failures[0].strip() if failures else "NVRTC gave no reason", text)
+        reason = failures[0].strip() if failures else "NVRTC gave no reason"
+        raise BuildFailedError(reason, shortened(text))
     raise InvalidSubmissionError(
         f"there is no kernel `{kernel}`; define `__global__ void {kernel}(...)`"
     )

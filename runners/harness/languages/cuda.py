@@ -25,7 +25,7 @@ FOLDER = f"{builds.FOLDER}/device"
 GPU = Path("/dev/nvidiactl")
 GPU_OF_WSL = Path("/dev/dxg")
 _CUBIN, _LISTING = "kernel.cubin", "kernel.json"
-_LINES = "-lineinfo"
+_ALWAYS = ("-lineinfo", "-default-device")
 _STANDARD = "--std=c++20"
 
 
@@ -91,7 +91,7 @@ def options(config: BuildConfig, target: str, includes: tuple[Path, ...]) -> lis
     own = any(flag.lstrip("-").startswith("std=") for flag in config.compile_flags)
     return [
         f"--gpu-architecture={target}",
-        _LINES,
+        *_ALWAYS,
         *(() if own else (_STANDARD,)),
         *(f"-D{name}{_defined(value)}" for name, value in config.defines.items()),
         *(f"-I{folder}" for folder in (*config.include_dirs, *includes)),

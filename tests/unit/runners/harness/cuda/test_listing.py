@@ -1,7 +1,7 @@
 """What is read of a compiler's output; real output is read in languages/test_cuda.py."""
 
 from runners.contract.evaluation import Compiled
-from runners.harness.cuda.listing import parameter_sizes, remarks, resources
+from runners.harness.cuda.listing import LOG_MOST, parameter_sizes, remarks, resources, shortened
 
 LOG = """\
 submission.cu(3): warning #177-D: variable "x" was declared but never referenced
@@ -14,7 +14,7 @@ ptxas info    : Used 99 registers, used 0 barriers
 ptxas info    : Compiling entry function '_Z3addPf' for 'sm_80'
 ptxas info    : Function properties for _Z3addPf
 ptxas         .     520 bytes stack frame, 596 bytes spill stores, 600 bytes spill loads
-ptxas info    : Used 14 registers, used 1 barriers, 400 bytes smem, 76 bytes cmem[0], 4 bytes cmem[2]
+ptxas info    : Used 14 registers, used 1 barriers, 400 bytes smem, 6 bytes cmem[0], 4 bytes cmem[2]
 """
 PTX = """
 .visible .entry other()
@@ -30,7 +30,7 @@ PTX = """
 
 def test_the_resources_of_one_kernel_among_several_are_read() -> None:
     assert resources(LOG, "_Z3addPf") == Compiled(
-        registers=14, spill_stores=596, spill_loads=600, stack=520, shared=400, constant=80
+        registers=14, spill_stores=596, spill_loads=600, stack=520, shared=400, constant=10
     )
     assert resources(LOG, "missing") is None
 
@@ -44,3 +44,8 @@ def test_warnings_remain() -> None:
 def test_the_bytes_of_every_parameter_are_read() -> None:
     assert parameter_sizes(PTX, "_Z3addPfS") == (8, 1, 24)
     assert parameter_sizes(PTX, "other") == ()
+
+
+def test_a_long_log_is_cut() -> None:
+    assert shortened("x" * LOG_MOST) == "x" * LOG_MOST
+    assert shortened("x" * 99_999) == "x" * LOG_MOST + "\n... and more"

@@ -117,6 +117,7 @@ def test_what_the_assembler_refuses_is_a_failed_build(tmp_path: Path) -> None:
     ("source", "words"),
     [
         ("__device__ int unrelated;\n", "there is no kernel `add`; define"),
+        ("void add(int n) {}\n", "there is no kernel `add`"),
         ("__device__ void add(int n) {}\n", "there is no kernel `add`; define `__global__ void"),
     ],
 )
@@ -187,6 +188,12 @@ def test_warnings_are_printed_and_what_the_assembler_counts_is_not(
     said = capsys.readouterr().out
     assert 'variable "unused" was declared but never referenced' in said
     assert "ptxas" not in said
+
+
+def test_what_says_nothing_of_where_it_runs_runs_on_the_device(tmp_path: Path) -> None:
+    source = "constexpr int twice(int n) { return 2 * n; }\n" + ADD.replace("a[0]", "a[twice(n)]")
+
+    assert compiled(tmp_path, source)[0].entry
 
 
 def test_printf_needs_no_header(tmp_path: Path) -> None:
