@@ -2,14 +2,19 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from runners.contract.evaluation import Evaluation, Limits
-from runners.contract.task import Language, Launch, TaskDefinition
+from runners.contract.launch import LaunchNumbers
+from runners.contract.task import Language, Launch, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
+from runners.harness.channel import Operation
+from runners.harness.exchange import Exchange
 from runners.harness.languages import cuda
+from runners.harness.seat import Seat
 from tests.doubles.judging import make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
 
@@ -43,6 +48,36 @@ def build(gpu: None, judge: Judge) -> Build:
         return judge(make_judging(source, task=code_task(limit_s=limit_s), limits=limits))
 
     return judged
+
+
+def test_every_call_has_the_launch_of_its_case_and_calibrations_have_none(
+    gpu: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(cuda, "DeviceCode", lambda *_: lambda data: torch.sort(data[0]).values)
+    grids: dict[Operation, list[int]] = {operation: [] for operation in Operation}
+    plain = Seat.call
+
+    def call(
+        seat: Seat,
+        operation: Operation,
+        *args: Any,  # noqa: ANN401 - handed on
+        launch: LaunchNumbers | None = None,
+    ) -> Exchange:
+        grids[operation].append(launch.grid[0] if launch else 0)
+        return plain(seat, operation, *args, launch=launch)
+
+    monkeypatch.setattr(Seat, "call", call)
+    judge: Judge = request.getfixturevalue("judge")  # its template is forked by now as it is here
+
+    ranked = judge(make_judging(RIGHT, Mode.RANKED, task=code_task()))
+    profiled = judge(make_judging(RIGHT, Mode.PROFILE, task=code_task()))
+
+    assert (ranked.verdict, profiled.verdict) == (Verdict.PASSED, Verdict.PASSED), ranked.message
+    assert ranked.compiled is not None
+    assert grids[Operation.RUN][0] == 100  # the test
+    assert set(grids[Operation.RUN][1:]) == {20_000}
+    assert grids[Operation.PROFILE] == [20_000]
+    assert set(grids[Operation.TOUCH]) == {0}
 
 
 def test_what_the_compiler_tells_of_a_right_kernel_is_in_the_evaluation(build: Build) -> None:
