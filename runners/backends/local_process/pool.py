@@ -85,9 +85,13 @@ class LocalRunner:
                 self._free[kind].put_nowait(slot)
         self._calls = Calls(NAME)
 
+    @property
+    def _telling(self) -> str:
+        """The kind of slot whose harness is asked: one with a GPU may offer more languages."""
+        return next((kind for kind in self._slots if kind != CPU), CPU)
+
     async def capabilities(self) -> Capabilities:
-        members = [slot for slots in self._slots.values() for slot in slots]
-        offered = next((slot.offered for slot in members if slot.offered), None)
+        offered = next((slot.offered for slot in self._slots[self._telling] if slot.offered), None)
         counts = {kind: len(slots) for kind, slots in self._slots.items()}
         at_once = {kind: RANKS_ON_CPU if kind == CPU else count for kind, count in counts.items()}
         found = offered or await self._asked()
@@ -95,7 +99,7 @@ class LocalRunner:
 
     async def _asked(self) -> Capabilities:
         """What a harness offers, when none was started yet or the first is only starting."""
-        kind = next(iter(self._slots))
+        kind = self._telling
         try:
             slot = await asyncio.wait_for(self._free[kind].get(), START_S)
         except TimeoutError as error:

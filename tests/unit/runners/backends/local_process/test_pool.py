@@ -15,6 +15,7 @@ from bot.services.dispatch import DispatchConfig
 from runners.backends import local_process
 from runners.backends.local_process import harness, pool
 from runners.backends.local_process.gpus import Gpu
+from runners.backends.local_process.pool import LocalRunner, Slot
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Runner, RunnerError
 from runners.contract.task import Mode, Workload
@@ -182,6 +183,22 @@ async def test_what_is_offered_is_known_while_a_slot_is_busy(runner: Runner) -> 
     await told.wait()
     assert (await asyncio.wait_for(runner.capabilities(), 1)).gpus == {CPU: 1}
     waiting.cancel()
+
+
+async def test_a_harness_beside_a_gpu_is_asked_first_for_it_may_offer_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    imitate(monkeypatch)
+    monkeypatch.setattr(local_process, "find_gpus", lambda: GPUS)
+    runner = local_process.create(slots={CPU: 1, "H200": 1})
+    assert (await runner.capabilities()).gpus == {CPU: 1, "H200": 1}
+    assert [slot.offered is not None for slot in every_slot(runner)] == [False, True]
+    await runner.aclose()
+
+
+def every_slot(runner: Runner) -> list[Slot]:
+    assert isinstance(runner, LocalRunner)
+    return [slot for kind in (CPU, "H200") for slot in runner._slots[kind]]
 
 
 @pytest.mark.parametrize("count", [0, 2])
