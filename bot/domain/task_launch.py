@@ -8,6 +8,8 @@ from runners.contract.launch import LaunchError, LaunchPlan
 from runners.contract.parameters import BufferArgument
 from runners.contract.task import BuildConfig, Launch, Workload
 
+MAX_CONFIG = 16 << 10
+"""Bytes of `config` as it travels to each candidate."""
 _SWITCHES = (
     "use_fast_math", "extra-device-vectorization", "restrict", "device-int128", "disable-warnings",
 )  # fmt: skip
@@ -36,6 +38,9 @@ def check_launch(launch: Launch, cases: Sequence[Workload], document: Document) 
 
 def check_config(config: BuildConfig, document: Document) -> None:
     """Refuse what the compiler of device code, NVRTC, does not know or would never look at."""
+    if len(config.model_dump_json()) > MAX_CONFIG:
+        words = f"'config' takes more than {MAX_CONFIG:,} bytes; put long text into a header"
+        raise document.refusal(("config",), words)
     if config.sources:
         words = "a task with a 'launch' compiles the submission alone; leave 'sources' out"
         raise document.refusal(("config", "sources"), words)

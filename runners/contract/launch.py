@@ -34,6 +34,7 @@ MAX_THREADS = 1024
 MAX_SHARED = 227 << 10
 """Bytes that a block may ask for at its launch; older cards give less."""
 MAX_PARAMETERS = 64
+MAX_NAME = 200
 _MOST = {"block": (1024, 1024, 64), "grid": ((1 << 31) - 1, 65535, 65535), "shared": (MAX_SHARED,)}
 _BLOCK_NAMES = ("block_x", "block_y", "block_z")
 _SEED = "seed"
@@ -112,7 +113,7 @@ class LaunchPlan:
     @classmethod
     def of(cls, launch: Launch) -> Self:
         """What task.yml says; LaunchError where it cannot be read."""
-        if not _KERNEL.fullmatch(launch.kernel):
+        if len(launch.kernel) > MAX_NAME or not _KERNEL.fullmatch(launch.kernel):
             raise LaunchError("kernel", f"launch.kernel: {launch.kernel!r} is no kernel's name")
         if len(launch.params) > MAX_PARAMETERS:
             raise LaunchError("params", f"launch.params: at most {MAX_PARAMETERS} are taken")

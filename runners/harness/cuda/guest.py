@@ -78,7 +78,7 @@ class Guest:
             if order.launch is None:
                 raise
             reason = error.reason if isinstance(error, DriverError) else broken_by()
-            raise KernelError(reason or str(error)) from error
+            raise KernelError(reason or str(error)) from None
 
     def _call(
         self,

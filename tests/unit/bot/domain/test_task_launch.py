@@ -69,6 +69,7 @@ def test_what_nvrtc_knows_may_be_configured() -> None:
     [
         ({"sources": ("eval.cu",)}, "leave 'sources' out"),
         ({"include_dirs": ("include",)}, "task.yml:2: 'include' is no folder of the runner's"),
+        ({"defines": {"A": "x" * 20_000}}, "'config' takes more than 16,384 bytes"),
         ({"defines": {"a b": 1}}, "'a b' is no macro's name"),
         ({"compile_flags": ("-O3",)}, "'-O3' is none of the options that NVRTC takes here"),
         ({"compile_flags": ("-arch=sm_90",)}, "none of the options"),

@@ -122,6 +122,7 @@ def test_a_wrong_task_is_told_by_its_key(changes: dict[str, object], key: str, w
     ("changes", "key"),
     [
         ({"kernel": "a b"}, "kernel"),
+        ({"kernel": "a" * 201}, "kernel"),
         ({"kernel": "k<<<1>>>"}, "kernel"),
         ({"params": ("in0",) * 65}, "params"),
         ({"params": ("int8_t x",)}, "params"),
