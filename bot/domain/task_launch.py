@@ -52,7 +52,11 @@ def check_config(config: BuildConfig, document: Document) -> None:
     for name in config.defines:
         if not _MACRO.fullmatch(name):
             raise document.refusal(("config", "defines", name), f"{name!r} is no macro's name")
-    for i, flag in enumerate(config.compile_flags):
+    _check_flags(config.compile_flags, document)
+
+
+def _check_flags(flags: Sequence[str], document: Document) -> None:
+    for i, flag in enumerate(flags):
         if not _FLAG.fullmatch(flag):
             known = ", ".join(
                 [f"--{each}" for each in _SWITCHES] + [f"--{each}=" for each in _VALUED]
