@@ -112,9 +112,8 @@ def compiled_line(compiled: Compiled) -> str:
         f"{stores} bytes stored and {loads} loaded in spills" if stores or loads else "no spills"
     )
     return (
-        f"kernel: {compiled.registers} registers a thread, {spills}, {compiled.shared} bytes of "
-        f"shared memory declared, {compiled.stack} of local and {compiled.constant} of constant "
-        "memory"
+        f"kernel: {compiled.registers} registers, {spills}, {compiled.shared} bytes of static "
+        f"shared memory, {compiled.stack} of local, {compiled.constant} of constant"
     )
 
 

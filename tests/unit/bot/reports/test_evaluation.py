@@ -72,8 +72,8 @@ def test_times_that_nobody_confirmed_are_said_to_be_such() -> None:
 def test_what_a_compiler_told_is_one_line() -> None:
     told = Compiled(registers=24, spill_stores=0, spill_loads=0, stack=0, shared=256, constant=376)
     assert (
-        "kernel: 24 registers a thread, no spills, 256 bytes of shared memory declared, 0 of local "
-        "and 376 of constant memory"
+        "kernel: 24 registers, no spills, 256 bytes of static shared memory, 0 of local, "
+        "376 of constant"
     ) in _texts(evaluation_report(make_evaluation(compiled=told)))
 
     spilling = told.model_copy(update={"spill_stores": 8, "spill_loads": 16})
