@@ -77,6 +77,8 @@ def compiled(folder: Path, recipe: Recipe, target: str) -> tuple[Listing, bytes]
     except BuildFailedError as error:
         home = f"{folder}/"
         raise BuildFailedError(str(error).replace(home, ""), error.log.replace(home, "")) from error
+    except InvalidSubmissionError as error:
+        raise InvalidSubmissionError(f"{error}, called as {signature.text}") from error
     used = resources(code.log, code.entry)
     if used is None:
         raise InvalidSubmissionError(f"`{signature.kernel}` is not a `__global__` function")

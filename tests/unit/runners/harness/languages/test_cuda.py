@@ -122,7 +122,9 @@ def test_what_the_assembler_refuses_is_a_failed_build(tmp_path: Path) -> None:
     ],
 )
 def test_a_missing_kernel_is_said_to_be_missing(tmp_path: Path, source: str, words: str) -> None:
-    assert words in invalid(tmp_path, source)
+    said = invalid(tmp_path, source)
+    assert words in said
+    assert said.endswith("called as add(in0, out0, size)")
 
 
 @pytest.mark.parametrize(
