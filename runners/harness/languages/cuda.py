@@ -33,7 +33,8 @@ class Listing(Wire):
     """What is kept beside the machine code."""
 
     entry: str
-    compiled: Compiled
+    compiled: Compiled | None
+    """None where the log tells nothing of the kernel."""
 
 
 def toolchain() -> str | None:
@@ -79,13 +80,10 @@ def compiled(folder: Path, recipe: Recipe, target: str) -> tuple[Listing, bytes]
         raise BuildFailedError(str(error).replace(home, ""), error.log.replace(home, "")) from error
     except InvalidSubmissionError as error:
         raise InvalidSubmissionError(f"{error}, called as {signature.text}") from error
-    used = resources(code.log, code.entry)
-    if used is None:
-        raise InvalidSubmissionError(f"`{signature.kernel}` is not a `__global__` function")
     _check_parameters(signature, parameter_sizes(code.ptx, code.entry))
     if said := remarks(code.log):
         print(said)  # noqa: T201 - the log
-    return Listing(entry=code.entry, compiled=used), code.cubin
+    return Listing(entry=code.entry, compiled=resources(code.log, code.entry)), code.cubin
 
 
 def options(config: BuildConfig, target: str, includes: tuple[Path, ...]) -> list[str]:
@@ -119,4 +117,5 @@ def _check_parameters(wanted: Signature, sizes: tuple[int, ...]) -> None:
 def _listed(sizes: tuple[int, ...]) -> str:
     if not sizes:
         return "no parameters"
-    return f"{len(sizes)} parameters of {', '.join(map(str, sizes))} bytes"
+    count = "1 parameter" if len(sizes) == 1 else f"{len(sizes)} parameters"
+    return f"{count} of {', '.join(map(str, sizes))} bytes"

@@ -37,6 +37,11 @@ def compiled(folder: Path, source: str, how: Recipe | None = None) -> tuple[cuda
     return cuda.compiled(folder, how or recipe(), TARGET)
 
 
+def resources(listing: cuda.Listing) -> Compiled:
+    assert listing.compiled is not None
+    return listing.compiled
+
+
 def failure(folder: Path, source: str, how: Recipe | None = None) -> BuildFailedError:
     with pytest.raises(BuildFailedError) as caught:
         compiled(folder, source, how)
@@ -61,8 +66,9 @@ def test_a_kernel_is_compiled_to_machine_code_and_its_resources_are_told(tmp_pat
 
     assert listing.entry.startswith("_Z3addPKf")
     assert cubin.startswith(b"\x7fELF")
-    assert (listing.compiled.shared, listing.compiled.spill_stores) == (256, 0)
-    assert 0 < listing.compiled.registers < 64
+    used = resources(listing)
+    assert (used.shared, used.spill_stores) == (256, 0)
+    assert 0 < used.registers < 64
 
 
 def test_spilled_registers_are_told(tmp_path: Path) -> None:
@@ -75,10 +81,9 @@ def test_spilled_registers_are_told(tmp_path: Path) -> None:
 
     listing, _ = compiled(tmp_path, source, recipe(compile_flags=("--maxrregcount=24",)))
 
-    assert listing.compiled.registers == 24
-    assert listing.compiled.spill_stores > 0
-    assert listing.compiled.spill_loads > 0
-    assert listing.compiled.stack > 0
+    used = resources(listing)
+    assert used.registers == 24
+    assert min(used.spill_stores, used.spill_loads, used.stack) > 0
 
 
 @pytest.mark.parametrize("prefix", ['extern "C" ', "template <int N = 1> struct S {};\n"])
