@@ -19,6 +19,7 @@ from runners.harness.cuda.listing import shortened
 
 TOOLKIT = Path("/usr/local/cuda")
 _LIBRARIES = "libnvrtc.so.[0-9]*"
+_OTHER_HALF = "libnvrtc-builtins.so.[0-9]*"
 _HEADER = "cuda_fp16.h"
 _COUNTS = "--ptxas-options=-v"
 """Has ptxas tell registers and memory of each kernel, in place of its errors."""
@@ -167,9 +168,16 @@ def _tried(library: Path, source: str, name: str, options: Sequence[str]) -> str
         return program.text_of("ProgramLog")
 
 
+def _loaded(library: Path) -> ctypes.CDLL:
+    """The library, with its other half beside it: some releases look for that by its name alone."""
+    for half in sorted(library.parent.glob(_OTHER_HALF)):
+        ctypes.CDLL(str(half))
+    return ctypes.CDLL(str(library))
+
+
 @contextmanager
 def _program(library: Path, source: str, name: str) -> Iterator[_Program]:
-    program = _Program(ctypes.CDLL(str(library)), source, name)
+    program = _Program(_loaded(library), source, name)
     try:
         yield program
     finally:

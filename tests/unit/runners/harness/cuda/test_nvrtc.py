@@ -1,5 +1,6 @@
 """Where NVRTC is looked for; what it compiles is tested in languages/test_cuda.py."""
 
+import ctypes
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -63,3 +64,17 @@ def test_library_and_headers_may_lie_in_two_wheels(place: Path) -> None:
 )
 def test_newer_gpus_get_their_own_instructions(capability: tuple[int, int], name: str) -> None:
     assert nvrtc.architecture(capability) == name
+
+
+def test_the_librarys_other_half_is_loaded_first_for_not_every_release_finds_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = lay(place / "lib/libnvrtc.so.13")
+    half = lay(place / "lib/libnvrtc-builtins.so.13.0")
+    lay(place / "lib/libnvrtc-builtins.alt.so.13.0")
+    loaded: list[str] = []
+    monkeypatch.setattr(ctypes, "CDLL", loaded.append)
+
+    nvrtc._loaded(library)
+
+    assert loaded == [str(half), str(library)]
