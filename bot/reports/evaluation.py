@@ -111,9 +111,10 @@ def compiled_line(compiled: Compiled) -> str:
     spills = (
         f"{stores} bytes stored and {loads} loaded in spills" if stores or loads else "no spills"
     )
+    constant = "" if compiled.constant is None else f", {compiled.constant} of constant"
     return (
         f"kernel: {compiled.registers} registers, {spills}, {compiled.shared} bytes of static "
-        f"shared memory, {compiled.stack} of local, {compiled.constant} of constant"
+        f"shared memory, {compiled.stack} of local{constant}"
     )
 
 

@@ -152,8 +152,8 @@ class Compiled(Wire):
     """Local memory of one thread."""
     shared: Resource
     """Shared memory that the source declares with a size; a launch adds what it asks for."""
-    constant: Resource
-    """Constant memory, parameters included, where the compiler tells."""
+    constant: Resource | None = None
+    """Constant memory, parameters included; CUDA 13's compiler does not tell it."""
 
 
 class CaseResult(Wire):

@@ -28,7 +28,7 @@ def resources(log: str, entry: str) -> Compiled | None:
         spill_loads=_sum(r"(\d+) bytes spill loads", text),
         stack=_sum(r"(\d+) bytes stack frame", text),
         shared=_sum(r"(\d+) bytes smem", text),
-        constant=_sum(r"(\d+) bytes cmem", text),
+        constant=_sum(r"(\d+) bytes cmem", text) if "cmem" in text else None,
     )
 
 

@@ -76,6 +76,8 @@ def test_what_a_compiler_told_is_one_line() -> None:
         "376 of constant"
     ) in _texts(evaluation_report(make_evaluation(compiled=told)))
 
+    untold = told.model_copy(update={"constant": None})
+    assert compiled_line(untold).endswith("static shared memory, 0 of local")
     spilling = told.model_copy(update={"spill_stores": 8, "spill_loads": 16})
     assert "8 bytes stored and 16 loaded in spills" in compiled_line(spilling)
 

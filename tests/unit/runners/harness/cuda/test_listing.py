@@ -33,6 +33,9 @@ def test_the_resources_of_one_kernel_among_several_are_read() -> None:
         registers=14, spill_stores=596, spill_loads=600, stack=520, shared=400, constant=10
     )
     assert resources(LOG, "missing") is None
+    other = resources(LOG, "other")
+    assert other is not None
+    assert (other.registers, other.constant) == (99, None)
 
 
 def test_warnings_remain() -> None:
