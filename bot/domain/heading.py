@@ -3,12 +3,15 @@
 from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
+from runners.contract.formula import FormulaError
+from runners.contract.heading import comment_lines
+from runners.contract.launch import MARKER, OVERRIDES, parse_sizes
 from runners.contract.verdict import Verdict
 
-_COMMENTS = ("#", "//")
 _BOTH = ("#!POPCORN", "//!POPCORN", "#!PODIUM", "//!PODIUM")
 _OURS = ("#!PODIUM", "//!PODIUM")
 _KEYS = {"leaderboard": _BOTH, "gpus": _BOTH, "gpu": _BOTH, "expect": _OURS, "needs": _OURS}
+_KEYS |= dict.fromkeys(OVERRIDES, (MARKER,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +28,8 @@ def parse_heading(source: str) -> Heading:
     """The heading of a source; UserError `bad-heading` names the line that is wrong."""
     heading = Heading()
     seen: dict[str, int] = {}
-    for number, line in enumerate(source.splitlines(), start=1):
-        text = line.strip()
-        if text and not text.startswith(_COMMENTS):
-            break
-        words = text.split()
-        if words and words[0] in _BOTH:
+    for number, words in comment_lines(source):
+        if words[0] in _BOTH:
             key, values = _directive(number, words)
             if key in seen:
                 raise _bad(number, f"{key!r} was set in line {seen[key]} already")
@@ -46,7 +45,8 @@ def _directive(number: int, words: list[str]) -> tuple[str, tuple[str, ...]]:
     if words[0] not in _KEYS.get(key, ()):
         known = ", ".join(name for name, markers in _KEYS.items() if words[0] in markers)
         raise _bad(number, f"unknown key {words[1]!r}; there are: {known}")
-    values = tuple(" ".join(words[2:]).replace(",", " ").split())
+    text = " ".join(words[2:])
+    values = (text,) if key in OVERRIDES and text else tuple(text.replace(",", " ").split())
     if not values:
         raise _bad(number, f"{key!r} needs a value, as in {words[0]} {key} {_EXAMPLES[key]}")
     return "gpus" if key == "gpu" else key, values
@@ -58,6 +58,9 @@ _EXAMPLES = {
     "gpu": "H100",
     "expect": "wrong_answer",
     "needs": "triton",
+    "block": "32, 8",
+    "grid": "(size + 255) // 256",
+    "shared": "4*block_x",
 }
 
 
@@ -66,6 +69,9 @@ def _with(heading: Heading, number: int, key: str, values: tuple[str, ...]) -> H
         return replace(heading, gpus=values)
     if key == "needs":
         return replace(heading, needs=values)
+    if key in OVERRIDES:
+        _check_sizes(number, key, values[0])
+        return heading
     if len(values) > 1:
         raise _bad(number, f"{key!r} takes one value, not {len(values)}")
     if key == "leaderboard":
@@ -73,6 +79,14 @@ def _with(heading: Heading, number: int, key: str, values: tuple[str, ...]) -> H
     if values[0] not in set(Verdict):
         raise _bad(number, f"no verdict {values[0]!r}; there are: {', '.join(Verdict)}")
     return replace(heading, expect=values[0])
+
+
+def _check_sizes(number: int, key: str, text: str) -> None:
+    """Refuse what is no formula; whether it fits the task's cases is the judge's to say."""
+    try:
+        parse_sizes(key, text)
+    except FormulaError as error:
+        raise _bad(number, f"{key}: {error}") from error
 
 
 def _bad(number: int, what: str) -> UserError:

@@ -179,7 +179,9 @@ def _grader(source: _Source, files: dict[str, str]) -> Grader:
         return wanted
     able = next((grader for grader, fault in faults.items() if not fault), None)
     if able is None:
-        words = f"{faults[Grader.NATIVE]} (or the task brings an eval.py)"
+        words = faults[Grader.NATIVE]
+        if source.written.launch is None:
+            words += " (or the task brings an eval.py)"
         raise source.document.refusal(("files",), words)
     return able
 
@@ -193,11 +195,19 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
         case Grader.NATIVE if _is_program(written):
             return "a 'cu' task of sources brings its own evaluation"
         case Grader.NATIVE:
-            missing = sorted(_NATIVE[written.format] - _reference_names(source, files))
+            wanted = _NATIVE[written.format] | _wanted_by_launch(written)
+            missing = sorted(wanted - _reference_names(source, files))
             return f"{REFERENCE} must define {' and '.join(missing)}" if missing else ""
+        case Grader.POPCORN if written.launch is not None:
+            return "a task with a launch is graded by 'native'"
         case Grader.POPCORN:
             brought = bool(written.config.sources) or written.config.main in files
             return "" if brought else f"{written.config.main!r} is not among the files"
+
+
+def _wanted_by_launch(written: TaskFile) -> frozenset[str]:
+    """Device code writes into memory that the judge lays ready: it must know the output's form."""
+    return frozenset({"ref_kernel"}) if written.launch is not None else frozenset()
 
 
 def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:

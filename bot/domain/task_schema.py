@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from bot.domain.document import Document, Path, unknown_key, validation_refusal
 from bot.domain.errors import UserError
+from bot.domain.task_launch import check_config, check_launch
 from bot.domain.task_program import check_program
 from runners.contract.formula import FormulaError, parse_formula
 from runners.contract.task import (
@@ -136,7 +137,7 @@ def _check(written: TaskFile, document: Document, *, strict: bool) -> tuple[str,
     _check_cases(written, document)
     _check_formulas(written, document)
     if written.launch is not None:
-        _check_launch(written.launch, document)
+        _check_code(written, written.launch, document)
     warnings = []
     for kind, use in (("tests", "checked against"), ("benchmarks", "ranked by")):
         if getattr(written, kind):
@@ -201,33 +202,33 @@ def _check_cases(written: TaskFile, document: Document) -> None:
 
 
 def _check_formulas(written: TaskFile, document: Document) -> None:
-    for path, text, least in _formulas(written):
+    for path, text in _formulas(written):
         try:
             formula = parse_formula(str(text))
             for case in (*written.tests, *written.benchmarks):
-                _require_least(formula.value(case.args), least, case)
+                _require_positive(formula.value(case.args), case)
         except FormulaError as error:
             raise document.refusal(path, f"{'.'.join(path)}: {error}") from error
 
 
-def _check_launch(launch: Launch, document: Document) -> None:
-    for key, sizes in (("grid", launch.grid), ("block", launch.block)):
-        if not 1 <= len(sizes) <= 3:
-            raise document.refusal(("launch", key), f"launch.{key}: give one to three sizes")
+def _check_code(written: TaskFile, launch: Launch, document: Document) -> None:
+    if written.format is not TaskFormat.KERNEL:
+        words = f"format: {written.format} is for 'py'; a launch calls one kernel"
+        raise document.refusal(("format",), words)
+    if written.device not in {None, Device.CUDA}:
+        raise document.refusal(("device",), "device code runs on 'cuda'; leave 'device' out")
+    check_config(written.config, document)
+    check_launch(launch, (*written.tests, *written.benchmarks), document)
 
 
-def _formulas(written: TaskFile) -> Iterator[tuple[tuple[str, ...], int | str, int]]:
-    """Every formula with its path and the least value that it may have for a case."""
+def _formulas(written: TaskFile) -> Iterator[tuple[tuple[str, ...], int | str]]:
+    """Every formula of the work that a case takes, with its path."""
     if written.flops is not None:
-        yield ("flops",), written.flops, 1
+        yield ("flops",), written.flops
     if written.bytes is not None:
-        yield ("bytes",), written.bytes, 1
-    if written.launch is not None:
-        yield from ((("launch", "grid"), part, 1) for part in written.launch.grid)
-        yield from ((("launch", "block"), part, 1) for part in written.launch.block)
-        yield ("launch", "shared"), written.launch.shared, 0
+        yield ("bytes",), written.bytes
 
 
-def _require_least(value: float, least: int, case: Workload) -> None:
-    if value < least:
-        raise FormulaError(f"{value:g} for the case {case.spec!r}; it must be at least {least}")
+def _require_positive(value: float, case: Workload) -> None:
+    if value < 1:
+        raise FormulaError(f"{value:g} for the case {case.spec!r}; it must be at least 1")

@@ -8,6 +8,7 @@ from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from runners.contract.evaluation import (
     CaseKind,
     CaseResult,
+    Compiled,
     Environment,
     Evaluation,
     Isolation,
@@ -57,6 +58,8 @@ def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Repor
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
+    if evaluation.compiled is not None:
+        blocks.append(Text(compiled_line(evaluation.compiled), Tone.QUIET))
     if evaluation.environment.timing is Timing.IN_PROCESS:
         blocks.append(Text(IN_PROCESS, Tone.QUIET))
     if evaluation.log:
@@ -99,6 +102,19 @@ def _row(number: int, case: CaseResult) -> tuple[str, ...]:
         show_time(measured.time_ns, measured.half_width_ns),
         show_time(measured.bound_ns) if measured.bound_ns > 0 else "none",
         str(measured.rounds),
+    )
+
+
+def compiled_line(compiled: Compiled) -> str:
+    """What the compiler told of a kernel of device code, in one line."""
+    stores, loads = compiled.spill_stores, compiled.spill_loads
+    spills = (
+        f"{stores} bytes stored and {loads} loaded in spills" if stores or loads else "no spills"
+    )
+    constant = "" if compiled.constant is None else f", {compiled.constant} of constant"
+    return (
+        f"kernel: {compiled.registers} registers, {spills}, {compiled.shared} bytes of static "
+        f"shared memory, {compiled.stack} of local{constant}"
     )
 
 

@@ -12,6 +12,7 @@ from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 CPU = "CPU"
 """The GPU type of a machine without a GPU."""
 
+Resource = Annotated[int, Field(ge=0, le=1 << 32)]
 PositiveNs = Annotated[float, Field(gt=0)]
 
 
@@ -138,6 +139,23 @@ class Measurement(Wire):
     """The candidate's own clock, where it has one; never used unconfirmed."""
 
 
+class Compiled(Wire):
+    """What a compiler told of a kernel of device code; bytes unless the name says otherwise."""
+
+    registers: Annotated[int, Field(ge=0, le=1024)]
+    """Of one thread."""
+    spill_stores: Resource
+    """What one thread writes to memory for want of registers."""
+    spill_loads: Resource
+    """What it reads back."""
+    stack: Resource
+    """Local memory of one thread."""
+    shared: Resource
+    """Shared memory that the source declares with a size; a launch adds what it asks for."""
+    constant: Resource | None = None
+    """Constant memory, parameters included; CUDA 13's compiler does not tell it."""
+
+
 class CaseResult(Wire):
     """One case; a failed one carries a message, a passed benchmark its measurement."""
 
@@ -205,6 +223,8 @@ class Evaluation(Wire):
     stage: Stage | None = None
     """Where the verdict fell; None when everything passed."""
     message: str = ""
+    compiled: Compiled | None = None
+    """Of device code that was built."""
     mode: Mode
     task: str
     gpu: str

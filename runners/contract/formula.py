@@ -53,8 +53,12 @@ class Formula:
 
     def value(self, args: Mapping[str, ArgValue]) -> float:
         """The value for one case; FormulaError when it has none."""
+        return float(self.number(args))
+
+    def number(self, args: Mapping[str, ArgValue]) -> Number:
+        """The same as it comes, for an integer of many digits is no float."""
         try:
-            return float(_value(self.tree, args))
+            return _value(self.tree, args)
         except ZeroDivisionError as error:
             raise FormulaError(f"{self.text!r} divides by zero") from error
         except OverflowError as error:

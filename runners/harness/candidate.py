@@ -23,6 +23,7 @@ import torch
 from runners import plugins
 from runners.harness import builds, languages
 from runners.harness.arena import view
+from runners.harness.building import BuildFailedError, Built, InvalidSubmissionError
 from runners.harness.channel import (
     FRAME_MAX,
     READY_FRAME,
@@ -110,14 +111,16 @@ class Candidate:
         if self.enlisted.built:
             with suppress(Exception):  # it compiles for itself, then
                 builds.unpack(self.builds, Path.home())
-        language = plugins.load(languages, self.enlisted.language)
+        recipe = self.enlisted.recipe
         try:
-            self.kernel = language.build(
-                Path.home(), self.enlisted.submission_file, self.enlisted.format
-            )
-        except language.InvalidSubmissionError as error:
+            built: Built = plugins.load(languages, recipe.language).build(Path.home(), recipe)
+        except InvalidSubmissionError as error:
             return Reply(status=Status.INVALID, message=str(error))
-        return Reply(status=Status.DONE)
+        except BuildFailedError as error:
+            print(error.log)  # noqa: T201 - the log
+            return Reply(status=Status.BUILD_FAILED, message=str(error)[:2000])
+        self.kernel = built.kernel
+        return Reply(status=Status.DONE, compiled=built.compiled)
 
     def pack(self) -> Reply:
         """Keep what was compiled for the candidates to come."""

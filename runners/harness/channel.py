@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from runners.contract.evaluation import Limits
-from runners.contract.task import TaskFormat
+from runners.contract.evaluation import Compiled, Limits
+from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
+from runners.harness.building import Recipe
 from runners.harness.values import Node, TensorNode
 
 FRAME_MAX = 64 << 10
@@ -52,6 +53,8 @@ class Order(Wire):
     the shared memory. Nothing else of the output is told. The CPU's outputs are fetched."""
     ahead: bool = False
     """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
+    launch: LaunchNumbers | None = None
+    """For device code: how to launch it, on these inputs and into these rooms."""
 
 
 class Status(StrEnum):
@@ -96,6 +99,8 @@ class Reply(Wire):
     output: Node | None = None
     """Where the output lies, by the candidate's own addresses; of a call that is queued ahead the
     first frame tells it."""
+    compiled: Compiled | None = None
+    """Of device code that was built."""
 
 
 class Announcement(Wire):
@@ -139,9 +144,7 @@ class Enlistment(Wire):
 
     limits: Limits
     threads: int
-    language: str
-    submission_file: str
-    format: TaskFormat = TaskFormat.KERNEL
+    recipe: Recipe
     arena_size: int
     built: bool = False
     """Whether an earlier candidate has packed what it compiled."""

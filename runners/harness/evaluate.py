@@ -14,13 +14,14 @@ from runners.contract.evaluation import (
     Isolation,
     Progress,
 )
-from runners.contract.task import Device, Grader, Mode
+from runners.contract.task import Device, Grader, Language, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders, languages
 from runners.harness.builds import Builds
 from runners.harness.correctness import public_nonce
 from runners.harness.environment import gpu_environment, host_environment
 from runners.harness.grade import Grade
+from runners.harness.launching import launching_of
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
 from runners.harness.template import Template, pack_files
@@ -44,8 +45,7 @@ def evaluate(
         with workspace(request.task) as folder:
             on_gpu = choose_device(request)
             grader = plugin(graders, request.task.grader.value)
-            if not (request.task.is_program and request.task.grader is Grader.POPCORN):
-                plugin(languages, request.task.lang.name.lower())
+            require_toolchain(request.task)
             session = Session(
                 request=request,
                 task_code=grader.task_code(folder, request.task, on_gpu=on_gpu),
@@ -53,6 +53,7 @@ def evaluate(
                 template=template,
                 files_fd=files_fd,
                 builds=builds,
+                launching=launching_of(request.task, request.source),
                 nonce=nonce_of(request),
                 report=report,
                 isolation=isolation,
@@ -73,6 +74,25 @@ def plugin(package: ModuleType, name: str) -> ModuleType:
         return load(package, name)
     except LookupError as error:
         raise Ruling(Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}") from error
+
+
+def require_toolchain(task: TaskDefinition) -> None:
+    """Ruling when this runner cannot build what our own judge would call.
+
+    A program is compiled by its grader, which knows whether it can.
+    """
+    if task.is_program and task.grader is Grader.POPCORN:
+        return
+    language = plugin(languages, task.lang.name.lower())
+    if task.grader is not Grader.NATIVE:
+        return
+    if task.lang is Language.CUDA and task.launch is None:
+        raise Ruling(Verdict.TASK_ERROR, "grader 'native' judges 'cu' by its 'launch', which lacks")
+    if language.toolchain() is None:
+        raise Ruling(
+            Verdict.TASK_ERROR,
+            f"this runner cannot judge the task: nothing here builds '{task.lang}'",
+        )
 
 
 def choose_device(request: EvaluationRequest) -> bool:
@@ -102,6 +122,7 @@ def _answer(
         verdict=grade.verdict,
         stage=grade.stage,
         message=grade.message,
+        compiled=session.compiled if session else None,
         mode=request.mode,
         task=request.task.name,
         gpu=request.gpu,

@@ -16,7 +16,8 @@ def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
     expected = session.code.expected(data)
     with take_seat(session, planned(data), expected) as seat:
         seat.build(deadline)
+        launch = session.launch_of(workload)
         for _ in range(WARM_UPS):
-            seat.call(Operation.RUN, data, expected, deadline)
-        exchange = seat.call(Operation.PROFILE, data, expected, deadline)
+            seat.call(Operation.RUN, data, expected, deadline, launch=launch)
+        exchange = seat.call(Operation.PROFILE, data, expected, deadline, launch=launch)
         verify(seat, data, exchange.reply, expected, deadline=deadline)

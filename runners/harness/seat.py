@@ -8,8 +8,10 @@ from typing import Any
 import torch
 
 from runners.contract.evaluation import Limits
+from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Arena, Plan
+from runners.harness.building import recipe_of
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
 from runners.harness.correctness import planned
 from runners.harness.deadline import Deadline
@@ -58,9 +60,11 @@ class Seat:
     def build(self, deadline: Deadline) -> None:
         """Import the submission; Ruling when it does not."""
         try:
-            self.handle.ask(encode(Order(operation=Operation.BUILD)), deadline)
+            built = self.handle.ask(encode(Order(operation=Operation.BUILD)), deadline)
         except Ruling as ruling:
             raise Ruling(ruling.verdict, ruling.message, Stage.BUILD) from ruling
+        if self.session.launching is not None:  # no other submission has anything to tell
+            self.session.compiled = self.session.compiled or built.reply.compiled
 
     def pack(self, deadline: Deadline) -> None:
         """Have what was compiled kept for later candidates."""
@@ -72,10 +76,13 @@ class Seat:
         value: object,
         expected: Node | None,  # noqa: ARG002 - a seat on the GPU needs it
         deadline: Deadline,
+        *,
+        launch: LaunchNumbers | None = None,  # noqa: ARG002 - as above
     ) -> Exchange:
         """Make one input visible, have the kernel called on it, and freeze the candidate.
 
-        `expected` tells where on a GPU the output is wanted; on the CPU it is fetched.
+        `expected` tells where on a GPU the output is wanted; on the CPU it is fetched. `launch`
+        tells how device code is called.
         """
         plan = self._plan(value)
         order = self._packed(Order(operation=operation, value=plan.node))
@@ -132,6 +139,9 @@ class Seat:
         """What a calibrating window cost in nanoseconds beyond the trusted kernel's own time."""
         return exchange.window_ns - exchange.reply.claimed_ns
 
+    def refuse_overruns(self) -> None:
+        """Refuse device code that wrote beside its output; elsewhere each tensor lies alone."""
+
     def refuse_changes(self, data: object, reply: Reply) -> None:
         """Refuse a kernel that wrote into an input which it did not give back."""
         if reply.output is not None:
@@ -143,12 +153,11 @@ def enlisted(
     session: Session, arena: Arena, device_fds: list[int], shared: DeviceFds | None
 ) -> Iterator[Handle]:
     """A fresh candidate process, which may still start; killed at the end, its log is kept."""
+    launching = session.launching
     enlistment = Enlistment(
         limits=session.request.limits,
         threads=threads_of(session.request.limits),
-        language=session.request.task.lang.name.lower(),
-        submission_file=session.request.task.submission_file,
-        format=session.request.task.format,
+        recipe=recipe_of(session.request.task, launching.signature if launching else None),
         arena_size=arena.size,
         built=session.builds.packed,
         shared=shared,

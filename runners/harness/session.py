@@ -6,11 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from runners.contract.evaluation import EvaluationRequest, Isolation, Progress, Timing
+from runners.contract.evaluation import (
+    Compiled,
+    EvaluationRequest,
+    Isolation,
+    Progress,
+    Timing,
+)
+from runners.contract.launch import LaunchNumbers
+from runners.contract.task import Workload
 from runners.contract.verdict import Stage
 from runners.harness.builds import Builds
 from runners.harness.channel import Welcome
 from runners.harness.correctness import Reference
+from runners.harness.launching import Launching
 from runners.harness.template import Template
 
 
@@ -26,12 +35,15 @@ class Session:
     nonce: bytes
     report: Callable[[Progress], None]
     isolation: Isolation
+    launching: Launching | None = None
+    """How device code is launched; None for a submission with a host part."""
     on_gpu: bool = False
     transport: str = "shared-memory"
     timing: Timing = Timing.OUTSIDE
     log: bytearray = field(default_factory=bytearray)
     durations_s: dict[str, float] = field(default_factory=dict)
     slowed: Counter[str] = field(default_factory=Counter)
+    compiled: Compiled | None = None
 
     @property
     def code(self) -> Reference:
@@ -39,6 +51,10 @@ class Session:
         if self.task_code is None:
             raise LookupError("this grader loads none of the task's code")
         return self.task_code
+
+    def launch_of(self, workload: Workload) -> LaunchNumbers | None:
+        """How device code is launched for a case; None for a submission with a host part."""
+        return None if self.launching is None else self.launching.of(workload)
 
     def tell(self, stage: Stage, done: int, total: int) -> None:
         """Report one step of progress."""

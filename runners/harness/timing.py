@@ -281,7 +281,8 @@ class Stopwatch:
         data = self._fresh_input()
         with self.session.lasting("run"):
             self._flush()
-            exchange = seat.call(Operation.RUN, data, self.expected, self.deadline)
+            launch = self.session.launch_of(self.workload)
+            exchange = seat.call(Operation.RUN, data, self.expected, self.deadline, launch=launch)
         if not exchange.late:  # else there is nothing of it to see, and it does not count
             verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange

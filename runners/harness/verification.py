@@ -18,6 +18,7 @@ def verify(
     session = seat.session
     with session.lasting("check"):
         output = seat.fetch(reply, expected, deadline)
+        seat.refuse_overruns()
         if not session.request.task.mutates_inputs:
             seat.refuse_changes(data, reply)
         seat.handle.confirm_stood(deadline)

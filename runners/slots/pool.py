@@ -1,7 +1,7 @@
 """The runner over slots: which call gets which slot, for how long, and what a failure costs it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, Protocol, TypeVar
 
@@ -74,6 +74,11 @@ def gpus_of(request: EvaluationRequest) -> int:
     return 1 if request.gpu == CPU else request.task.world_size
 
 
+def telling(kinds: Iterable[str]) -> str:
+    """The type whose harness is asked what is offered: beside a GPU there may be more languages."""
+    return next((kind for kind in kinds if kind != CPU), CPU)
+
+
 class SlotRunner(Generic[SlotT]):
     """Runs each call in a free slot of its GPU type, in the order of their starts.
 
@@ -103,7 +108,7 @@ class SlotRunner(Generic[SlotT]):
         self._calls = Calls(name)
 
     async def capabilities(self) -> Capabilities:
-        found = await self._offered(next(iter(self._slots)))
+        found = await self._offered(telling(self._slots))
         counts = {kind: len(slots) for kind, slots in self._slots.items()}
         at_once = {kind: RANKS_ON_CPU if kind == CPU else count for kind, count in counts.items()}
         return self._told(found, at_once)
@@ -118,9 +123,8 @@ class SlotRunner(Generic[SlotT]):
         )
 
     async def _offered(self, kind: str) -> Capabilities:
-        """What a harness offers; where none was asked before, one of a slot of this type."""
-        members = [slot for slots in self._slots.values() for slot in slots]
-        offered = next((slot.offered for slot in members if slot.offered), None)
+        """What a harness offers that is beside a GPU of this type."""
+        offered = next((slot.offered for slot in self._slots[kind] if slot.offered), None)
         return offered or await self._asked(kind)
 
     async def _asked(self, kind: str) -> Capabilities:

@@ -23,7 +23,8 @@ def dumps(value: object) -> str:
 
 
 def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
-    """What `podium judge --json` prints."""
+    """What `podium judge --json` prints; `compiled` is null save for device code."""
+    compiled = evaluation.compiled
     value = score(task, evaluation)
     return {
         "verdict": evaluation.verdict.value,
@@ -31,6 +32,7 @@ def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
         "task": evaluation.task,
         "score_ns": None if value is None else value.time_ns,
         "cases": [case_json(case) for case in evaluation.cases],
+        "compiled": compiled and compiled.model_dump(mode="json"),
         "environment": evaluation.environment.model_dump(mode="json"),
         "isolation": evaluation.isolation.model_dump(mode="json"),
         "wall_s": evaluation.wall_s,

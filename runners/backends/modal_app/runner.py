@@ -26,6 +26,7 @@ from runners.contract.runner import (
     RunnerLostError,
     UnknownCallError,
 )
+from runners.contract.task import Language
 from runners.contract.verdict import Stage
 
 NAME = "modal_app"
@@ -51,14 +52,19 @@ class ModalRunner:
     async def capabilities(self) -> Capabilities:
         """What a container at Modal said that it offers, with the slots that were asked for.
 
-        A container is asked once in this runner's life; who is impatient may ask again.
+        A container is asked once in this runner's life; who is impatient may ask again. It has no
+        GPU and so offers no device code, for which there is all that is needed beside one.
         """
         if self._asking is None or (self._asking.done() and _failed(self._asking)):
             self._asking = asyncio.create_task(self._asked())
         offered = await asyncio.shield(self._asking)
         at_once = {kind: GPU_TYPES[kind].at_once for kind in self._slots if kind != CPU}
         at_once |= {CPU: RANKS_ON_CPU} if CPU in self._slots else {}
-        return offered.model_copy(update={"gpus": self._slots, "at_once": at_once})
+        beside = () if self._slots.keys() == {CPU} else (Language.CUDA,)
+        languages = tuple(dict.fromkeys((*offered.languages, *beside)))
+        return offered.model_copy(
+            update={"gpus": self._slots, "at_once": at_once, "languages": languages}
+        )
 
     async def _asked(self) -> Capabilities:
         call = await self._spawned(CPU, Order(asked_at=time.time()))

@@ -16,7 +16,7 @@ from runners.contract.runner import (
     RunnerError,
     UnknownCallError,
 )
-from runners.slots.pool import RANKS_ON_CPU, SlotRunner, gpus_of
+from runners.slots.pool import RANKS_ON_CPU, SlotRunner, gpus_of, telling
 
 NAME = "ray_cluster"
 _OFFER_S = 90.0
@@ -48,7 +48,7 @@ class RayRunner(SlotRunner[RaySlot]):
         if not kinds:
             _require(there, next(iter(self._slots)), 1)
         try:
-            offered = await asyncio.wait_for(self._offered(kinds[0]), _OFFER_S)
+            offered = await asyncio.wait_for(self._offered(telling(kinds)), _OFFER_S)
         except TimeoutError as error:
             raise RunnerError(f"no slot on Ray was free within {_OFFER_S:.0f} s") from error
         return self._told(

@@ -6,13 +6,14 @@ from typing import Self
 import torch
 
 from runners.contract.verdict import Verdict
-from runners.harness.arena import Plan
+from runners.harness.arena import Layout, Plan
 from runners.harness.cuda.driver import DriverError
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.pool import GRAIN
 from runners.harness.cuda.vmm import DeviceBuffer
+from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
-from runners.harness.values import Node, TensorNode, tensors
+from runners.harness.values import DTYPES, Node, TensorNode, describe, restore, tensors
 
 SPARE = 64 << 20
 """Bytes of output room beyond twice the input, where no reference tells the output's size."""
@@ -43,12 +44,15 @@ class Buffers:
     """Bytes that were free on the GPU before the candidate worked."""
 
     @classmethod
-    def create(cls, room: Plan, expected: Node | None) -> Self:
-        """Buffers for inputs like `room`; the flush is twice as large as the L2 cache."""
+    def create(cls, room: Plan, expected: Node | None, *, pooled: bool = True) -> Self:
+        """Buffers for inputs like `room`; the flush is twice as large as the L2 cache.
+
+        Device code allocates nothing and needs no pool.
+        """
         wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
         output_at = aligned(max(1, room.device_size))
         pool_at = output_at + aligned(max(1, wanted))
-        (memory, words), pool = share(pool_at, pool_size(expected, wanted))
+        (memory, words), pool = share(pool_at, pool_size(expected if pooled else None, wanted))
         made = cls(
             memory=memory,
             words=words,
@@ -131,3 +135,16 @@ def device_bytes(node: Node) -> int:
 def on_device(node: Node) -> list[TensorNode]:
     """The tensors of a structure that lie on the GPU."""
     return [each for each in tensors(node) if each.device == "cuda"]
+
+
+def replan(node: Node) -> Node:
+    """Lay a described output out anew, contiguous, in a buffer of the judge's."""
+    layout = Layout()
+
+    def shape_of(place: TensorNode) -> torch.Tensor:
+        dtype = DTYPES.get(place.dtype)
+        if dtype is None or place.device != "cuda":
+            raise UnreadableError(f"the output is a {place.dtype} tensor on device {place.device}")
+        return torch.empty(place.shape, dtype=dtype, device="meta")
+
+    return describe(restore(node, shape_of), lambda tensor: layout.place(tensor, "cuda"))

@@ -9,7 +9,11 @@ from runners.harness.values import DTYPES, TensorNode
 
 
 class DriverError(Exception):
-    """A call of the CUDA driver failed."""
+    """A call of the CUDA driver failed; `reason` is CUDA's own name for it."""
+
+    def __init__(self, call: str, reason: str) -> None:
+        super().__init__(f"{call} failed: {reason}")
+        self.reason = reason
 
 
 @functools.cache
@@ -21,7 +25,22 @@ def driver() -> ctypes.CDLL:
 def check(status: int, call: str) -> None:
     """Raise DriverError when a call did not succeed."""
     if status != 0:
-        raise DriverError(f"{call} failed with CUDA error {status}")
+        raise DriverError(call, reason_of(status))
+
+
+def reason_of(status: int) -> str:
+    """CUDA's name for an error, and what it means, as in `CUDA_ERROR_INVALID_VALUE (...)`."""
+    name, words = ctypes.c_char_p(), ctypes.c_char_p()
+    known = driver().cuGetErrorName(status, ctypes.byref(name)) == 0
+    if not known or driver().cuGetErrorString(status, ctypes.byref(words)) != 0:
+        return f"CUDA error {status}"
+    return f"{(name.value or b'').decode()} ({(words.value or b'').decode()})"
+
+
+def broken_by() -> str | None:
+    """What the present context was broken by; None while it is whole. Waits for its work."""
+    status = driver().cuCtxSynchronize()
+    return None if status == 0 else reason_of(status)
 
 
 def await_word(address: int, value: int) -> None:

@@ -9,18 +9,29 @@ import torch
 
 from runners.harness.arena import reach, view
 from runners.harness.channel import DeviceFds, Order, Reply, Status, Transport
-from runners.harness.cuda.driver import await_word, typed_view, write_word
+from runners.harness.cuda.code import ReadyLaunch
+from runners.harness.cuda.driver import (
+    DriverError,
+    await_word,
+    broken_by,
+    typed_view,
+    write_word,
+)
 from runners.harness.cuda.gate import DONE, RELEASED
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.pool import OutputPool
 from runners.harness.cuda.vmm import DeviceBuffer
-from runners.harness.values import DTYPES, TensorNode, restore, tensors
+from runners.harness.values import DTYPES, TensorNode, leaves, restore, tensors
 
 BUFFERS: dict[Transport, type[DeviceBuffer] | type[HostBuffer]] = {
     "vmm": DeviceBuffer,
     "pinned-host": HostBuffer,
 }
 """How device memory may be shared, by transport."""
+
+
+class KernelError(Exception):
+    """Device code could not be launched, or failed while it ran."""
 
 
 class Guest:
@@ -59,13 +70,30 @@ class Guest:
     ) -> tuple[Any, tuple[float, float]]:
         """Run the kernel between two events; gives its output and the claimed nanoseconds.
 
+        Device code has no traceback of its own: KernelError has CUDA's name for what went wrong.
+        """
+        try:
+            return self._call(kernel, order, described, tell)
+        except (DriverError, RuntimeError) as error:
+            if order.launch is None:
+                raise
+            reason = error.reason if isinstance(error, DriverError) else broken_by()
+            raise KernelError(reason or str(error)) from None
+
+    def _call(
+        self,
+        kernel: Callable[[Any], Any],
+        order: Order,
+        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
+        tell: Callable[[Reply], None],
+    ) -> tuple[Any, tuple[float, float]]:
+        """The same, whatever it raises.
+
         A call that is queued ahead runs up to its last launch before the input is there, and tells
         where the output will lie; another one waits for its input first. What of the output does
         not lie in the shared memory is copied there, which counts.
         """
-        if order.value is None:
-            raise ValueError("an order without an input")
-        data = restore(order.value, self.fetch)
+        data = self._given(order)
         self.turn += 1
         await_word(self.words.address + RELEASED, self.turn)
         if not order.ahead:
@@ -89,6 +117,21 @@ class Guest:
             tell(queued)
         torch.cuda.synchronize()
         return output, (self.begin.elapsed_time(self.end) * 1e6, 0.0)
+
+    def _given(self, order: Order) -> Any:  # noqa: ANN401 - as the task's input is
+        """What the kernel is called with: the input, or for device code a launch on it."""
+        if order.value is None:
+            raise ValueError("an order without an input")
+        data = restore(order.value, self.fetch)
+        if order.launch is None:
+            return data
+        if not self.remote:
+            rooms = [typed_view(self.memory.bytes, room) for room in order.rooms]
+            return ReadyLaunch(order.launch, leaves(data), rooms)
+        own = tuple(
+            torch.empty(room.shape, dtype=DTYPES[room.dtype], device="cuda") for room in order.rooms
+        )
+        return ReadyLaunch(order.launch, leaves(data), own, own)
 
     def _allocating(self) -> AbstractContextManager[None]:
         return self.pool.used() if self.pool else nullcontext()

@@ -8,33 +8,33 @@ from typing import Any
 import torch
 from typing_extensions import override
 
+from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
-from runners.harness.arena import Arena, Layout, Plan, lay_out
-from runners.harness.channel import DeviceFds, Operation, Order, Reply, encode
-from runners.harness.cuda.buffers import Buffers, device_bytes, on_device
+from runners.harness.arena import Arena, Plan, lay_out
+from runners.harness.channel import DeviceFds, Operation, Order, Reply, Status, encode
+from runners.harness.cuda.buffers import Buffers, device_bytes, on_device, replan
 from runners.harness.cuda.driver import typed_view
 from runners.harness.cuda.gate import Crossing, Gate, Steps
+from runners.harness.cuda.guards import Guards
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.readings import first_gpu
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.handle import Handle
 from runners.harness.integrity import Changes, refuse_changed
+from runners.harness.launching import refuse_unfit
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat, enlisted, host_arena
 from runners.harness.session import Session
 from runners.harness.values import (
-    DTYPES,
     Node,
     ScalarNode,
     TensorNode,
     UndescribableError,
-    describe,
     difference,
     leaves,
     replaced,
-    restore,
     tensors,
 )
 
@@ -56,33 +56,56 @@ class DeviceSeat(Seat):
         size = buffers.pool_at - buffers.output_at
         self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
         self.room: Node | None = None
+        self.guards: Guards | None = None
+        """Round the inputs and outputs of the call that was ordered last, if it is device code."""
         self.captured.fill_(POISON)  # loads that kernel: nothing can be while a stream waits
 
     @override
     def call(
-        self, operation: Operation, value: object, expected: Node | None, deadline: Deadline
+        self,
+        operation: Operation,
+        value: object,
+        expected: Node | None,
+        deadline: Deadline,
+        *,
+        launch: LaunchNumbers | None = None,
     ) -> Exchange:
         plan = self._plan(value)
         if plan.device_size > self.buffers.output_at:
             raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         if operation is Operation.TOUCH:
             return self._cross(self._order(operation, plan, expected, ahead=True), value, deadline)
+        if launch is not None:
+            refuse_unfit(launch, tensors(plan.node), expected)
         if expected is None:
             expected = self._discover(plan, value, deadline)
         # A kernel may need what of its input lies on the host, so that it cannot be queued ahead.
         held_up = self.ahead and _partly_hosted(plan.node)
-        order = self._order(operation, plan, expected, ahead=self.ahead and not held_up)
+        ahead = self.ahead and not held_up
+        order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
         exchange = self._cross(order, value, deadline)
         self.buffers.refuse_hoard()
         return replace(exchange, late=exchange.late or held_up)
 
     def _order(
-        self, operation: Operation, plan: Plan, expected: Node | None, *, ahead: bool
+        self,
+        operation: Operation,
+        plan: Plan,
+        expected: Node | None,
+        *,
+        ahead: bool,
+        launch: LaunchNumbers | None = None,
     ) -> Order:
         """An order whose output has its room; from now on that is where it is looked for."""
         self.room = None if expected is None else self._room(expected)
         rooms = () if self.room is None else tensors(self.room)
-        return Order(operation=operation, value=plan.node, rooms=rooms, ahead=ahead)
+        if self.room is not None and device_bytes(self.room) > self.buffers.pool_at:
+            words = "the output of ref_kernel takes more than twice its input and 64 MiB"
+            raise Ruling(Verdict.TASK_ERROR, words)
+        self.guards = None
+        if launch is not None and not self.remote:
+            self.guards = Guards.round(tensors(plan.node), rooms, self.buffers)
+        return Order(operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch)
 
     def _cross(self, order: Order, value: object, deadline: Deadline) -> Exchange:
         """One order through the gate; its output is where the candidate says first, if it does."""
@@ -103,6 +126,8 @@ class DeviceSeat(Seat):
         except BaseException:
             self.gate.abort()
             raise
+        if order.launch is not None:  # it writes into its rooms, whatever is told of that
+            told = [Reply(status=Status.DONE, output=self.room)]
         if not told:
             return exchange
         return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
@@ -111,7 +136,8 @@ class DeviceSeat(Seat):
         """Where an output is to lie, by the candidate's first frame; None when that is unknown."""
         if first is None:
             return None
-        if order.ahead and order.operation is not Operation.TOUCH:
+        own = order.operation is Operation.TOUCH or order.launch is not None
+        if order.ahead and not own:
             return self._places(first.output)
         return self.room
 
@@ -199,6 +225,8 @@ class DeviceSeat(Seat):
         for place, tensor in zip(tensors(node), leaves(value), strict=True):
             if place.device == "cuda":
                 typed_view(self.buffers.staging, place).copy_(tensor)
+        if self.guards is not None:
+            self.guards.lay(self.buffers.staging, self.buffers.memory.bytes)
         torch.cuda.synchronize()
 
     @override
@@ -217,6 +245,11 @@ class DeviceSeat(Seat):
         return typed_view(next(self._captured), place.model_copy(update={"offset": 0}))
 
     @override
+    def refuse_overruns(self) -> None:
+        if self.guards is not None:
+            self.guards.refuse_changed(self.buffers.memory.bytes)
+
+    @override
     def refuse_changes(self, data: object, reply: Reply) -> None:
         if reply.output is None or self.remote:
             return  # from pinned memory the kernel got a copy of its own
@@ -231,26 +264,13 @@ def _partly_hosted(node: Node) -> bool:
     return any(each.device == "cpu" and each.span for each in tensors(node))
 
 
-def replan(node: Node) -> Node:
-    """Lay a described output out anew, contiguous, in a buffer of the judge's."""
-    layout = Layout()
-
-    def shape_of(place: TensorNode) -> torch.Tensor:
-        dtype = DTYPES.get(place.dtype)
-        if dtype is None or place.device != "cuda":
-            raise UnreadableError(f"the output is a {place.dtype} tensor on device {place.device}")
-        return torch.empty(place.shape, dtype=dtype, device="meta")
-
-    return describe(restore(node, shape_of), lambda tensor: layout.place(tensor, "cuda"))
-
-
 @contextmanager
 def device_start(
     session: Session, room: Plan, expected: Node | None
 ) -> Iterator[Callable[[], DeviceSeat]]:
     """A fresh candidate on the GPU, which starts; gives what waits for it and seats it."""
     with session.lasting("memory"):
-        buffers = Buffers.create(room, expected)
+        buffers = Buffers.create(room, expected, pooled=session.launching is None)
     fds = [buffers.memory.fd, buffers.words.fd]
     shared = DeviceFds(
         transport=buffers.memory.transport,

@@ -91,7 +91,8 @@ def _rehearse(session: Session, seat: Seat, timed: _Timed) -> None:
         try:
             data = session.code.generate(workload, public_seed(session.request.task, workload))
             expected = session.code.expected(data)
-            seat.call(Operation.RUN, data, expected, timed.deadline)
+            launch = session.launch_of(workload)
+            seat.call(Operation.RUN, data, expected, timed.deadline, launch=launch)
         except Ruling as ruling:
             timed.fallen[number] = ruling
             return
@@ -128,7 +129,8 @@ def _test(
             data = session.code.generate(workload, public_seed(session.request.task, workload))
             expected = session.code.expected(data)
         with session.lasting("run"):
-            exchange = seat.call(Operation.RUN, data, expected, deadline)
+            launch = session.launch_of(workload)
+            exchange = seat.call(Operation.RUN, data, expected, deadline, launch=launch)
         verify(seat, data, exchange.reply, expected, deadline=deadline)
 
     return step

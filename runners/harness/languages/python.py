@@ -5,16 +5,10 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from runners.contract.task import TaskFormat
+from runners.harness.building import Built, InvalidSubmissionError, Kernel, Recipe
 from runners.harness.model import ModelKernel
-
-Kernel = Callable[[Any], Any]
-
-
-class InvalidSubmissionError(Exception):
-    """The module imports, but offers no usable `custom_kernel` or `ModelNew`."""
 
 
 def toolchain() -> str | None:
@@ -22,26 +16,24 @@ def toolchain() -> str | None:
     return f"CPython {sys.version.split()[0]}"
 
 
-def build(
-    folder: Path, submission_file: str, task_format: TaskFormat = TaskFormat.KERNEL
-) -> Kernel:
+def build(folder: Path, recipe: Recipe) -> Built:
     """Import the submission from `folder` and give its `custom_kernel`, or what calls its model.
 
     Whatever the import raises passes through: it is the submission's own failure.
     """
     sys.path.insert(0, str(folder))
-    name = Path(submission_file).stem
-    spec = importlib.util.spec_from_file_location(name, folder / submission_file)
+    name = Path(recipe.submission_file).stem
+    spec = importlib.util.spec_from_file_location(name, folder / recipe.submission_file)
     if spec is None or spec.loader is None:
-        raise InvalidSubmissionError(f"{submission_file} is not a Python file")
+        raise InvalidSubmissionError(f"{recipe.submission_file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    match task_format:
+    match recipe.format:
         case TaskFormat.KERNEL:
-            return _kernel_of(module)
+            return Built(_kernel_of(module))
         case TaskFormat.KERNELBENCH:
-            return _model_of(module)
+            return Built(_model_of(module))
 
 
 def _model_of(module: object) -> Kernel:

@@ -31,6 +31,11 @@ def test_a_directive_below_the_first_line_of_code_is_no_heading() -> None:
     assert parse_heading("import torch\n#!PODIUM leaderboard sort\n") == Heading()
 
 
+def test_a_kernel_of_device_code_may_say_how_it_is_launched() -> None:
+    source = "//!PODIUM leaderboard sum\n//!PODIUM block 32, 8\n//!PODIUM grid min(size, 9), 2\n"
+    assert parse_heading(source + "#include <mma.h>\n").leaderboard == "sum"
+
+
 @pytest.mark.parametrize(
     ("source", "part"),
     [
@@ -41,6 +46,15 @@ def test_a_directive_below_the_first_line_of_code_is_no_heading() -> None:
         ("#!PODIUM leaderboard a b", "takes one value, not 2"),
         ("#!PODIUM expect applause", "no verdict 'applause'"),
         ("#!POPCORN expect passed", "unknown key 'expect'"),
+        ("//!PODIUM block 1, 2, 3, 4", "line 1 of the heading: block: give one to three sizes"),
+        ("//!PODIUM grid size +", "line 1 of the heading: grid: 'size +' is not a formula"),
+        ("//!PODIUM shared 1, 2", "line 1 of the heading: shared: give one number of bytes"),
+        ("//!PODIUM block", "'block' needs a value, as in //!PODIUM block 32, 8"),
+        (
+            "//!PODIUM block 1\n//!PODIUM block 2",
+            "line 2 of the heading: 'block' was set in line 1",
+        ),
+        ("#!PODIUM block 32", "unknown key 'block'; there are: leaderboard, gpus, gpu, expect"),
         ("#!PODIUM gpu A\n#!POPCORN gpus B", "line 2 of the heading: 'gpus' was set in line 1"),
     ],
 )

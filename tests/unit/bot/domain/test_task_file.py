@@ -133,11 +133,12 @@ def test_case_values_keep_their_types_and_their_order() -> None:
     assert case.spec == "m: [96, 128]; flag: True; x: 0.5; kind: wide; s: -3"
 
 
-def test_a_cuda_task_has_sources_and_a_launch() -> None:
+def test_a_cuda_program_has_sources() -> None:
     text = textwrap.dedent("""\
         files:
           - {name: submission.cu, source: "@SUBMISSION@"}
           - {name: eval.cu, source: eval.cu}
+          - {name: reference.py, source: reference.py}
         lang: cu
         description: d
         config:
@@ -145,7 +146,6 @@ def test_a_cuda_task_has_sources_and_a_launch() -> None:
           include_dirs: [include]
           defines: {N: 4, FAST: null}
           compile_flags: [-O3]
-        launch: {kernel: add, params: [size], grid: [size // 256 + 1], block: [256]}
         tests: [{size: 7}]
         benchmarks: [{size: 9}]
         """)
@@ -159,8 +159,37 @@ def test_a_cuda_task_has_sources_and_a_launch() -> None:
         defines={"N": 4, "FAST": None},
         compile_flags=("-O3",),
     )
+
+
+LAUNCHED = """\
+files:
+  - {name: submission.cu, source: "@SUBMISSION@"}
+  - {name: reference.py, source: reference.py}
+lang: cu
+description: d
+launch: {kernel: add, params: [in0, out0, size], grid: [size // 256 + 1], block: [256]}
+tests: [{size: 7, seed: 1}]
+benchmarks: [{size: 9, seed: 2}]
+"""
+
+
+def test_a_task_of_device_code_has_a_launch_and_is_graded_by_the_judge() -> None:
+    reference = REFERENCE + "def ref_kernel(data): ...\n"
+    task = parse_task(make_bundle(LAUNCHED, **{"add/reference.py": reference}))
+
+    assert (task.grader, task.device) == (Grader.NATIVE, Device.CUDA)
     assert task.launch is not None
     assert task.launch.grid == ("size // 256 + 1",)
+
+
+def test_device_code_needs_a_reference_that_tells_the_outputs_form() -> None:
+    with pytest.raises(UserError, match=r"reference\.py must define ref_kernel$"):
+        parse_task(make_bundle(LAUNCHED))
+
+
+def test_device_code_is_not_graded_by_an_evaluation_of_its_own() -> None:
+    with pytest.raises(UserError, match="a task with a launch is graded by 'native'"):
+        parse_task(make_bundle(LAUNCHED + "grader: popcorn\n"))
 
 
 def test_a_reference_without_our_functions_is_graded_by_its_own_evaluation() -> None:

@@ -14,6 +14,8 @@ description: words
 tests: [{size: 3}]
 benchmarks: [{size: 4}]
 """
+CODE = BASE.replace("config: {sources: [main.cu, kernel.cu]}\n", "")
+LAUNCH = "launch: {kernel: k, params: [in0, out0, size], grid: [size], block: [64]}\n"
 
 
 def read(text: str, *, strict: bool = True) -> tuple[TaskFile, tuple[str, ...]]:
@@ -66,13 +68,28 @@ def test_a_null_list_of_cases_is_an_empty_one() -> None:
     ],
 )
 def test_a_launch_that_some_case_cannot_compute_is_refused(part: str) -> None:
-    assert "task.yml:7: launch." in refusal(BASE + f"launch: {{kernel: k, {part}}}\n")
+    launch = f"launch: {{kernel: k, params: [out0], {part}}}\n"
+    assert "task.yml:6: launch." in refusal(CODE + launch)
 
 
 def test_a_launch_may_use_no_shared_memory() -> None:
-    launch = read(BASE + "launch: {kernel: k, grid: [size], block: [64], shared: 0}\n")[0].launch
+    text = "launch: {kernel: k, params: [out0], grid: [size], block: [64], shared: 0}\n"
+    launch = read(CODE + text)[0].launch
     assert launch is not None
     assert (launch.grid, launch.block, launch.shared) == (("size",), (64,), 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BASE + LAUNCH, "task.yml:3: a task with a 'launch' compiles the submission alone"),
+        (CODE + LAUNCH + "device: cpu\n", "device code runs on 'cuda'"),
+        (CODE + LAUNCH + "format: kernelbench\n", "a launch calls one kernel"),
+        (CODE + LAUNCH.replace("[in0, out0, size]", "[in0]"), "where the kernel writes its output"),
+    ],
+)
+def test_a_launch_beside_what_it_cannot_have_is_refused(text: str, words: str) -> None:
+    assert words in refusal(text)
 
 
 def test_a_launch_key_that_does_not_exist_is_refused_with_the_nearest() -> None:

@@ -3,8 +3,14 @@
 import pytest
 
 from bot.reports.blocks import Log, Report, Table, Text, Tone
-from bot.reports.evaluation import VERDICT_WORDS, evaluation_report, isolation_line, machine_line
-from runners.contract.evaluation import CaseKind, CaseStatus, Isolation, Timing
+from bot.reports.evaluation import (
+    VERDICT_WORDS,
+    compiled_line,
+    evaluation_report,
+    isolation_line,
+    machine_line,
+)
+from runners.contract.evaluation import CaseKind, CaseStatus, Compiled, Isolation, Timing
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_case, make_environment, make_evaluation, make_measurement
 
@@ -61,6 +67,19 @@ def test_times_that_nobody_confirmed_are_said_to_be_such() -> None:
     report = evaluation_report(make_evaluation(environment=environment))
     assert [text for text in _texts(report) if text.startswith("in-process timing")]
     assert "in-process" not in " ".join(_texts(evaluation_report(make_evaluation())))
+
+
+def test_what_a_compiler_told_is_one_line() -> None:
+    told = Compiled(registers=24, spill_stores=0, spill_loads=0, stack=0, shared=256, constant=376)
+    assert (
+        "kernel: 24 registers, no spills, 256 bytes of static shared memory, 0 of local, "
+        "376 of constant"
+    ) in _texts(evaluation_report(make_evaluation(compiled=told)))
+
+    untold = told.model_copy(update={"constant": None})
+    assert compiled_line(untold).endswith("static shared memory, 0 of local")
+    spilling = told.model_copy(update={"spill_stores": 8, "spill_loads": 16})
+    assert "8 bytes stored and 16 loaded in spills" in compiled_line(spilling)
 
 
 def test_what_the_candidate_printed_is_a_log() -> None:

@@ -14,6 +14,7 @@ import torch
 from runners.contract.evaluation import Limits
 from runners.harness import candidate as program
 from runners.harness.arena import Arena, lay_out
+from runners.harness.building import Recipe
 from runners.harness.builds import FOLDER, Builds
 from runners.harness.candidate import Candidate
 from runners.harness.channel import (
@@ -32,7 +33,10 @@ from runners.harness.template import pack_files
 from runners.harness.values import ScalarNode, TensorNode, tensors
 
 ENLISTMENT = Enlistment(
-    limits=Limits(), threads=1, language="python", submission_file="kernel.py", arena_size=1 << 20
+    limits=Limits(),
+    threads=1,
+    recipe=Recipe(language="python", submission_file="kernel.py"),
+    arena_size=1 << 20,
 )
 INPUT = (torch.arange(4.0), torch.zeros(2))
 

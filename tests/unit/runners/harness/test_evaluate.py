@@ -8,6 +8,7 @@ from runners.contract.task import (
     Device,
     Grader,
     Language,
+    Launch,
     Mode,
     RankingBy,
     TaskDefinition,
@@ -22,6 +23,7 @@ from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
 from tests.unit.runners.harness.judged import ACCEPTED, REFUSED
 
+LAUNCH = Launch(kernel="k", params=("out0",), grid=(1,), block=(1,))
 SMALL = Limits(memory=512 << 20, disk=8 << 20)
 LARGE = """
 import torch
@@ -204,7 +206,8 @@ def test_an_input_of_a_test_that_is_too_large_is_the_tasks_fault(judge: Judge) -
     [
         (make_sort_task(grader=Grader.POPCORN), "the task has no 'eval.py'"),
         (make_sort_task(multi_gpu=True), "grader 'native' judges on one GPU"),
-        (make_sort_task(lang=Language.CUDA), "no 'cuda'"),
+        (make_sort_task(lang=Language.CUDA), "judges 'cu' by its 'launch'"),
+        (make_sort_task(lang=Language.CUDA, launch=LAUNCH), "nothing here builds 'cu'"),
     ],
 )
 def test_a_task_that_this_harness_cannot_judge_is_no_ones_wrong_answer(

@@ -10,6 +10,7 @@ from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.harness import handle as handling
 from runners.harness.arena import Arena
+from runners.harness.building import Recipe
 from runners.harness.builds import Builds
 from runners.harness.channel import Enlistment, Operation, Order, Status, encode
 from runners.harness.deadline import Deadline
@@ -22,8 +23,7 @@ from runners.harness.values import ScalarNode
 ENLISTMENT = Enlistment(
     limits=Limits(memory=2 << 30),  # a candidate here is a fork of all of pytest
     threads=1,
-    language="python",
-    submission_file="submission.py",
+    recipe=Recipe(language="python", submission_file="submission.py"),
     arena_size=1 << 20,
 )
 RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))

@@ -15,6 +15,7 @@ from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.harness import handle as handling
 from runners.harness.arena import Arena
+from runners.harness.building import Recipe
 from runners.harness.channel import (
     FRAME_MAX,
     Announcement,
@@ -36,8 +37,7 @@ from runners.harness.values import ScalarNode
 ENLISTMENT = Enlistment(
     limits=Limits(memory=2 << 30),  # the guest is a fork of all of pytest
     threads=1,
-    language="python",
-    submission_file="submission.py",
+    recipe=Recipe(language="python", submission_file="submission.py"),
     arena_size=1 << 20,
 )
 RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))

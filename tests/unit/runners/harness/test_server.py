@@ -18,7 +18,7 @@ from runners.contract.task import Grader, Language
 from runners.contract.verdict import Verdict
 from runners.harness import nvcc, server
 from runners.harness.handle import StartError
-from runners.harness.languages import python
+from runners.harness.languages import cuda, python
 from runners.harness.process import adopt_orphans
 from runners.harness.ruling import MachineError, Ruling
 from runners.harness.template import Template, fork_template
@@ -421,6 +421,9 @@ def test_a_language_whose_toolchain_is_absent_is_not_offered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(nvcc, "toolchain", lambda: None)
+    monkeypatch.setattr(cuda, "toolchain", lambda: "NVRTC 13")
+    assert server.capabilities(OPEN).languages == (Language.PYTHON, Language.CUDA)
+    monkeypatch.setattr(cuda, "toolchain", lambda: None)
     assert server.capabilities(OPEN).languages == (Language.PYTHON,)
     monkeypatch.setattr(python, "toolchain", lambda: None)
     assert server.capabilities(OPEN).languages == ()

@@ -9,11 +9,15 @@ import pytest
 
 from runners.contract.evaluation import Limits
 from runners.harness import template as module
+from runners.harness.building import Recipe
 from runners.harness.channel import Enlistment
 from runners.harness.template import Template, pack_files, serve
 
 ENLISTED = Enlistment(
-    limits=Limits(), threads=1, language="python", submission_file="s.py", arena_size=4096
+    limits=Limits(),
+    threads=1,
+    recipe=Recipe(language="python", submission_file="s.py"),
+    arena_size=4096,
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from runners.contract.evaluation import RoundPolicy, StopReason
+from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness import timing, verification
@@ -265,8 +266,13 @@ class Rehearsing:
 
         monkeypatch.setattr(timing, "verify", verify)
 
-    def call(self, operation: Operation, *args: Any) -> Exchange:  # noqa: ANN401 - handed on
-        exchange = self.plain(operation, *args)
+    def call(
+        self,
+        operation: Operation,
+        *args: Any,  # noqa: ANN401 - handed on
+        launch: LaunchNumbers | None = None,
+    ) -> Exchange:
+        exchange = self.plain(operation, *args, launch=launch)
         self.made += operation is Operation.RUN
         if operation is not Operation.RUN or self.made <= WARM_UPS:
             assert not self.seat.ahead or operation is not Operation.RUN
@@ -411,8 +417,13 @@ class Standing:
         """By process: every order, and whether all threads stood still after it."""
         call, build = Seat.call, Seat.build
 
-        def calling(seat: Seat, operation: Operation, *args: Any) -> Exchange:  # noqa: ANN401
-            exchange = call(seat, operation, *args)
+        def calling(
+            seat: Seat,
+            operation: Operation,
+            *args: Any,  # noqa: ANN401 - handed on
+            launch: LaunchNumbers | None = None,
+        ) -> Exchange:
+            exchange = call(seat, operation, *args, launch=launch)
             self.note(seat, operation)
             return exchange
 

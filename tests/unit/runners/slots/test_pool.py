@@ -184,6 +184,22 @@ async def test_what_is_offered_is_known_while_a_slot_is_busy(runner: Runner) -> 
     waiting.cancel()
 
 
+async def test_a_harness_beside_a_gpu_is_asked_first_for_it_may_offer_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    imitate(monkeypatch)
+    monkeypatch.setattr(local_process, "find_gpus", lambda: GPUS)
+    runner = local_process.create(slots={CPU: 1, "H200": 1})
+    assert (await runner.capabilities()).gpus == {CPU: 1, "H200": 1}
+    assert [slot.offered is not None for slot in every_slot(runner)] == [False, True]
+    await runner.aclose()
+
+
+def every_slot(runner: Runner) -> list[pool.Slot]:
+    assert isinstance(runner, pool.SlotRunner)
+    return [slot for kind in (CPU, "H200") for slot in runner._slots[kind]]
+
+
 @pytest.mark.parametrize("count", [0, 2])
 def test_a_cpu_is_one_slot(count: int) -> None:
     with pytest.raises(RunnerError, match="runs one evaluation at a time"):

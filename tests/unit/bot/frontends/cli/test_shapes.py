@@ -24,7 +24,8 @@ from tests.doubles.factories import (
 )
 
 EVALUATION_KEYS = [
-    "verdict", "mode", "task", "score_ns", "cases", "environment", "isolation", "wall_s",
+    "verdict", "mode", "task", "score_ns", "cases", "compiled", "environment", "isolation",
+    "wall_s",
 ]  # fmt: skip
 CASE_KEYS = [
     "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns", "rounds",

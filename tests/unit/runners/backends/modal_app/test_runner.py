@@ -15,7 +15,7 @@ from runners.backends.modal_app.outputs import output
 from runners.backends.modal_app.recipe import APP, FUNCTION
 from runners.contract.evaluation import CPU, Progress
 from runners.contract.runner import CallId, RunnerError, RunnerLostError
-from runners.contract.task import Mode
+from runners.contract.task import Language, Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.evaluating import ENDLESS, make_request
 from tests.doubles.modal import sample
@@ -102,6 +102,17 @@ async def test_an_app_that_is_not_there_is_told_with_what_to_do(server: LocalMod
     await modal_app.deploy()
     assert (await made.capabilities()).gpus == {CPU: 1}
     await made.aclose()
+
+
+async def test_device_code_is_offered_beside_a_gpu_alone(server: LocalModal) -> None:
+    await modal_app.deploy()
+    for slots, languages in (
+        ({CPU: 1}, (Language.PYTHON,)),
+        ({CPU: 1, "H100": 2}, (Language.PYTHON, Language.CUDA)),
+    ):
+        made = modal_app.create(slots=slots)
+        assert (await made.capabilities()).languages == languages
+        await made.aclose()
 
 
 async def test_an_app_of_another_harness_version_is_told_with_what_to_do(

@@ -48,7 +48,7 @@ class Buffer:
     @classmethod
     def create(cls, size: int) -> "Buffer":
         if size > 100:
-            raise DriverError("out of memory")
+            raise DriverError("cuMemCreate", "out of memory")
         cls.open += 1
         return cls(size)
 

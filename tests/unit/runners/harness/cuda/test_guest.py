@@ -1,5 +1,6 @@
 """What of the guest needs no GPU: in which order a call goes, and where its output is delivered."""
 
+import ctypes
 import mmap
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -8,10 +9,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from runners.contract.launch import LaunchNumbers
+from runners.contract.parameters import BufferArgument, ScalarArgument
 from runners.harness.channel import DeviceFds, Operation, Order, Reply, Status
 from runners.harness.cuda import guest as guests
+from runners.harness.cuda.code import ReadyLaunch
+from runners.harness.cuda.driver import DriverError
 from runners.harness.cuda.gate import DONE, RELEASED
-from runners.harness.cuda.guest import Guest
+from runners.harness.cuda.guest import Guest, KernelError
 from runners.harness.values import ScalarNode, TensorNode
 
 WORDS = 1 << 40
@@ -288,3 +293,115 @@ def test_the_stand_in_is_made_once_for_each_output(guest: Guest) -> None:
 
     assert guest.stand_in(order(OUTPUT_AT)) is first
     assert guest.stand_in(order(OUTPUT_AT + 64)) is not first
+
+
+SIZES = {"grid": (4, 1, 1), "block": (32, 8, 1), "shared": 64}
+LAUNCH = LaunchNumbers.model_validate(
+    SIZES
+    | {
+        "arguments": (
+            BufferArgument(kind="in", index=0),
+            BufferArgument(kind="out", index=0),
+            ScalarArgument(data="07000000"),
+        )
+    }
+)
+
+
+def launched(
+    guest: Guest, steps: list[object], kernel: Callable[[ReadyLaunch], object]
+) -> list[ReadyLaunch]:
+    given: list[ReadyLaunch] = []
+
+    def called(launch: ReadyLaunch) -> object:
+        given.append(launch)
+        return kernel(launch)
+
+    def described(output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> Reply:
+        steps.append([placed(each).data_ptr() for each in output])  # type: ignore[attr-defined]
+        return Reply(status=Status.DONE)
+
+    order = Order(operation=Operation.RUN, value=room(64), rooms=(ROOM,), ahead=True, launch=LAUNCH)
+    guest.call(called, order, described, lambda _: None)
+    return given
+
+
+def addresses(launch: ReadyLaunch) -> list[bytes]:
+    return [ctypes.string_at(pointer, len(data)) for pointer, data in zip(
+        launch.pointers, launch.kept, strict=True
+    )]  # fmt: skip
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors that would lie on a GPU lie on the host."""
+    empty = torch.empty
+    monkeypatch.setattr(
+        torch, "empty", lambda *size, device=None, **how: on_gpu(empty(*size, **how))
+    )
+
+
+def test_device_code_is_called_with_its_launch_on_the_input_and_into_the_rooms(
+    guest: Guest, steps: list[object]
+) -> None:
+    (launch,) = launched(guest, steps, lambda _: ())
+
+    assert (launch.grid, launch.block, launch.shared) == tuple(SIZES.values())
+    base = guest.memory.address
+    assert addresses(launch) == [
+        (base + 64).to_bytes(8, "little"), (base + OUTPUT_AT).to_bytes(8, "little"), b"\7\0\0\0",
+    ]  # fmt: skip
+    assert [] in steps  # nothing has to be copied
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_through_host_memory_device_code_writes_beside_the_rooms_and_is_copied(
+    guest: Guest, steps: list[object]
+) -> None:
+    guest.remote = True
+    guest.local = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
+
+    def fill(launch: ReadyLaunch) -> object:
+        launch.returned[0].copy_(VALUES)
+        return launch.returned
+
+    (launch,) = launched(guest, steps, fill)
+
+    own, rooms = launch.returned[0].data_ptr(), [guest.memory.address + OUTPUT_AT]
+    assert addresses(launch)[1] == own.to_bytes(8, "little")
+    assert rooms in steps
+    assert torch.equal(lying(guest, OUTPUT_AT), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("error", "broken", "words"),
+    [
+        (DriverError("cuLaunchKernel", "CUDA_ERROR_X (too much)"), None, r"^CUDA_ERROR_X \(too"),
+        (RuntimeError("CUDA error: long text"), "CUDA_ERROR_Y (bad)", r"^CUDA_ERROR_Y \(bad\)$"),
+        (RuntimeError("no CUDA error"), None, "^no CUDA error$"),
+    ],
+)
+def test_what_breaks_device_code_is_told_by_cudas_own_name(
+    guest: Guest,
+    steps: list[object],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    broken: str | None,
+    words: str,
+) -> None:
+    monkeypatch.setattr(guests, "broken_by", lambda: broken)
+
+    def fail(_: ReadyLaunch) -> object:
+        raise error
+
+    with pytest.raises(KernelError, match=words):
+        launched(guest, steps, fail)
+
+
+def test_what_another_kernel_raises_is_its_own(guest: Guest, steps: list[object]) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("mine")
+
+    order = Order(operation=Operation.RUN, value=ScalarNode(value=5), ahead=True)
+    with pytest.raises(RuntimeError, match="mine"):
+        guest.call(fail, order, None, None)  # type: ignore[arg-type]

@@ -7,10 +7,13 @@ import pytest
 import torch
 
 from runners.contract.evaluation import Limits
+from runners.contract.launch import LaunchNumbers
+from runners.contract.parameters import BufferArgument
 from runners.contract.verdict import Verdict
 from runners.harness.channel import Operation, Order, Reply, Status, encode
-from runners.harness.cuda import seat
+from runners.harness.cuda import buffers, seat
 from runners.harness.cuda.gate import Crossing
+from runners.harness.cuda.guards import GUARD
 from runners.harness.cuda.seat import PATIENCE_S, POISON, DeviceSeat
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
@@ -37,7 +40,7 @@ def described(**changes: object) -> TensorNode:
 
 
 def test_a_described_output_is_laid_out_anew() -> None:
-    node = seat.replan(described())
+    node = buffers.replan(described())
 
     assert isinstance(node, TensorNode)
     assert (node.shape, node.stride, node.offset, node.device) == ((2, 3), (3, 1), 0, "cuda")
@@ -49,7 +52,7 @@ def test_a_described_output_is_laid_out_anew() -> None:
 )
 def test_an_output_that_cannot_be_laid_out_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises((UnreadableError, UndescribableError, RuntimeError)):
-        seat.replan(described(**changes))
+        buffers.replan(described(**changes))
 
 
 def landed(offset: int, **changes: object) -> TensorNode:
@@ -99,7 +102,8 @@ class Candidate:
         self.orders.append(Order.model_validate_json(order))
         self.patience.append(turn.patience_s)
         turn.queued(None if self.late else Reply(status=Status.DONE, output=self.first))
-        self.poisoned = set((self.memory != OLD).nonzero().flatten().tolist())
+        changed = (self.memory != OLD) & (self.memory != GUARD)
+        self.poisoned = set(changed.nonzero().flatten().tolist())
         assert all(self.memory[each] == POISON for each in self.poisoned)
         self.steps.append("open")
         turn.steps.reveal()
@@ -143,7 +147,7 @@ def device_seat(
     made: DeviceSeat = object.__new__(DeviceSeat)
     steps = candidate.steps
     for name, value in {
-        "session": SimpleNamespace(request=SimpleNamespace(limits=Limits())),
+        "session": SimpleNamespace(request=SimpleNamespace(limits=Limits()), launching=None),
         "handle": candidate,
         "arena": SimpleNamespace(size=1 << 20, write=lambda *_: steps.append("reveal host")),
         "gate": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),
@@ -153,6 +157,7 @@ def device_seat(
             pool_at=POOL_AT,
             refuse_hoard=lambda: None,
             reveal=lambda: steps.append("reveal"),
+            staging=torch.full((OUTPUT_AT,), OLD, dtype=torch.uint8),
         ),
         "captured": torch.zeros(POOL_AT - OUTPUT_AT, dtype=torch.uint8),
         "device_base": BASE,
@@ -177,9 +182,11 @@ def play(device_seat: DeviceSeat, candidate: Candidate) -> Play:
         value: object = 5,
         last: Node | None = None,
         late: bool = False,
+        launch: LaunchNumbers | None = None,
     ) -> Exchange:
         candidate.first, candidate.last, candidate.late = first, last, late
-        return device_seat.call(operation, value, expected, Deadline.after(10))
+        deadline = Deadline.after(10)
+        return device_seat.call(operation, value, expected, deadline, launch=launch)
 
     return call
 
@@ -604,3 +611,77 @@ def test_what_slows_the_gpu_is_asked_of_the_one_that_is_seen(
     monkeypatch.setattr(seat, "first_gpu", lambda: SimpleNamespace(slowed_by=lambda: told))
 
     assert device_seat.slowed_by() == told
+
+
+INTO_OUTPUT = LaunchNumbers(
+    grid=(1, 1, 1), block=(1, 1, 1), arguments=(BufferArgument(kind="out", index=0),)
+)
+ROW = place(0, stride=(3, 1))
+
+
+@pytest.fixture
+def revealing(device_seat: DeviceSeat) -> None:
+    """The next input comes with what lies beside it."""
+    buffers = device_seat.buffers
+
+    def reveal() -> None:
+        buffers.memory.bytes[:OUTPUT_AT].copy_(buffers.staging)
+
+    buffers.reveal = reveal  # type: ignore[method-assign]
+
+
+@pytest.mark.usefixtures("revealing")
+@pytest.mark.parametrize("first", [None, SequenceNode(kind="tuple", items=()), landed(2)])
+def test_device_code_has_written_into_its_room_whatever_is_told_of_it(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate, first: Node | None
+) -> None:
+    candidate.writes(OUTPUT_AT, VALUES)
+
+    exchange = play(first, expected=ROW, launch=INTO_OUTPUT)
+    device_seat.refuse_overruns()
+
+    assert candidate.orders[-1].launch == INTO_OUTPUT
+    assert candidate.poisoned == spread(OUTPUT_AT)
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("revealing")
+def test_device_code_that_writes_beside_its_output_is_refused(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(OUTPUT_AT, torch.arange(8.0))
+
+    play(None, expected=ROW, launch=INTO_OUTPUT)
+    with pytest.raises(Ruling, match="8 bytes near them changed") as ruling:
+        device_seat.refuse_overruns()
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+    assert "the first 0 bytes after the end of out0" in ruling.value.message
+
+
+def test_other_submissions_have_no_guards(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    play(None, expected=ROW, launch=INTO_OUTPUT)
+    candidate.writes(POOL_AT, VALUES)
+    candidate.writes(OUTPUT_AT, VALUES + 1)
+    play(flat(landed(POOL_AT)))
+
+    device_seat.refuse_overruns()
+
+
+def test_a_launch_that_does_not_fit_blames_the_task_before_the_window_opens(
+    play: Play, candidate: Candidate
+) -> None:
+    with pytest.raises(Ruling, match="needs a `ref_kernel`") as ruling:
+        play(None, expected=None, launch=INTO_OUTPUT)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+    assert candidate.orders == []
+
+
+def test_an_output_that_finds_no_room_blames_the_task(play: Play) -> None:
+    with pytest.raises(Ruling, match="more than twice its input and 64 MiB") as ruling:
+        play(None, expected=place(0, shape=(4000, 3), stride=(3, 1)), launch=INTO_OUTPUT)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR

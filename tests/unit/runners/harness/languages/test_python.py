@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from runners.contract.task import TaskFormat
+from runners.harness.building import InvalidSubmissionError, Kernel, Recipe
 from runners.harness.languages import python
 
 
@@ -13,9 +14,15 @@ def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "submission", raising=False)
 
 
-def build(folder: Path, source: str) -> python.Kernel:
+def recipe(
+    submission_file: str = "submission.py", task_format: TaskFormat = TaskFormat.KERNEL
+) -> Recipe:
+    return Recipe(language="python", submission_file=submission_file, format=task_format)
+
+
+def build(folder: Path, source: str) -> Kernel:
     (folder / "submission.py").write_text(source)
-    return python.build(folder, "submission.py")
+    return python.build(folder, recipe()).kernel
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def test_a_callable_without_a_signature_is_believed(tmp_path: Path) -> None:
     ],
 )
 def test_an_unusable_kernel_is_invalid(tmp_path: Path, source: str, words: str) -> None:
-    with pytest.raises(python.InvalidSubmissionError, match=words):
+    with pytest.raises(InvalidSubmissionError, match=words):
         build(tmp_path, source)
 
 
@@ -58,8 +65,8 @@ def test_a_failing_import_passes_through(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_language_is_invalid(tmp_path: Path) -> None:
-    with pytest.raises(python.InvalidSubmissionError, match="not a Python file"):
-        python.build(tmp_path, "submission.cu")
+    with pytest.raises(InvalidSubmissionError, match="not a Python file"):
+        python.build(tmp_path, recipe("submission.cu"))
 
 
 def test_a_submission_may_import_its_neighbours(tmp_path: Path) -> None:
@@ -89,11 +96,12 @@ def test_a_submission_is_found_by_its_modules_name(tmp_path: Path) -> None:
 
 def test_a_model_is_a_kernel_where_the_task_wants_one(tmp_path: Path) -> None:
     (tmp_path / "submission.py").write_text("class ModelNew: ...\ndef custom_kernel(data): ...\n")
-    kernel = python.build(tmp_path, "submission.py", TaskFormat.KERNELBENCH)
-    assert type(kernel).__name__ == "ModelKernel"
+    built = python.build(tmp_path, recipe(task_format=TaskFormat.KERNELBENCH))
+    assert built.compiled is None
+    assert type(built.kernel).__name__ == "ModelKernel"
 
 
 def test_a_kernel_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "submission.py").write_text("def custom_kernel(data): ...\n")
-    with pytest.raises(python.InvalidSubmissionError, match="there is no `ModelNew`"):
-        python.build(tmp_path, "submission.py", TaskFormat.KERNELBENCH)
+    with pytest.raises(InvalidSubmissionError, match="there is no `ModelNew`"):
+        python.build(tmp_path, recipe(task_format=TaskFormat.KERNELBENCH))

@@ -1,0 +1,263 @@
+"""The numbers of a kernel's launch: a task's formulas, changed by a heading, for one workload.
+
+Pure arithmetic over the arguments of a case, done where the submission is not. Limits: CUDA C++
+programming guide, "Technical Specifications per Compute Capability".
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from runners.contract.formula import Formula, FormulaError, parse_formula
+from runners.contract.heading import comment_lines
+from runners.contract.parameters import (
+    POINTER,
+    Argument,
+    BufferArgument,
+    Parameter,
+    ScalarArgument,
+    bytes_of,
+    parse_parameter,
+    whole,
+)
+from runners.contract.task import ArgValue, Launch, Workload
+from runners.contract.wire import Wire
+
+MARKER = "//!PODIUM"
+"""Begins a line of the heading that overrides a launch."""
+OVERRIDES = ("block", "grid", "shared")
+"""What such a line may say, in the order in which they are worked out."""
+MAX_THREADS = 1024
+MAX_SHARED = 227 << 10
+"""Bytes that a block may ask for at its launch; older cards give less."""
+MAX_PARAMETERS = 64
+MAX_NAME = 200
+_MOST = {"block": (1024, 1024, 64), "grid": ((1 << 31) - 1, 65535, 65535), "shared": (MAX_SHARED,)}
+_BLOCK_NAMES = ("block_x", "block_y", "block_z")
+_SEED = "seed"
+_KERNEL = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*", re.ASCII)
+
+
+class LaunchError(ValueError):
+    """A launch that has no numbers; `key` is the one of `launch` in which the fault lies."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+Axis = Annotated[int, Field(ge=1, lt=1 << 31)]
+
+
+class LaunchNumbers(Wire):
+    """One launch, ready: sizes as x, y, z, dynamic shared memory in bytes, arguments in order."""
+
+    grid: tuple[Axis, Axis, Axis]
+    block: tuple[Axis, Axis, Axis]
+    shared: Annotated[int, Field(ge=0, le=MAX_SHARED)] = 0
+    arguments: tuple[Argument, ...] = ()
+
+
+class Signature(Wire):
+    """What a submission must define: the kernel's name, and its parameters with their bytes."""
+
+    kernel: str
+    parameters: tuple[str, ...]
+    """As the task writes them."""
+    sizes: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """In one line, for messages."""
+        return f"{self.kernel}({', '.join(self.parameters)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """The formulas of one override, and where they stand, for messages."""
+
+    key: str
+    where: str
+    formulas: tuple[Formula, ...]
+
+    def numbers(self, args: Mapping[str, ArgValue]) -> tuple[int, ...]:
+        """The sizes for one case, each within what CUDA allows."""
+        least = 0 if self.key == "shared" else 1
+        found = []
+        for formula, most in zip(self.formulas, _MOST[self.key], strict=False):
+            try:
+                size = whole(formula.number(args), formula.text)
+            except FormulaError as error:
+                raise LaunchError(self.key, f"{self.where}: {error}") from error
+            if not least <= size <= most:
+                words = f"{formula.text!r} is {size}, which must be from {least} to {most}"
+                raise LaunchError(self.key, f"{self.where}: {words}")
+            found.append(size)
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """A task's `launch`, parsed, with the overrides of a submission where there are any."""
+
+    kernel: str
+    written: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    block: _Sizes
+    grid: _Sizes
+    shared: _Sizes
+
+    @classmethod
+    def of(cls, launch: Launch) -> Self:
+        """What task.yml says; LaunchError where it cannot be read."""
+        if len(launch.kernel) > MAX_NAME or not _KERNEL.fullmatch(launch.kernel):
+            raise LaunchError("kernel", f"launch.kernel: {launch.kernel!r} is no kernel's name")
+        if len(launch.params) > MAX_PARAMETERS:
+            raise LaunchError("params", f"launch.params: at most {MAX_PARAMETERS} are taken")
+        return cls(
+            kernel=launch.kernel,
+            written=launch.params,
+            parameters=tuple(map(_parameter, launch.params)),
+            block=_sizes("block", "launch.block", [str(part) for part in launch.block]),
+            grid=_sizes("grid", "launch.grid", [str(part) for part in launch.grid]),
+            shared=_sizes("shared", "launch.shared", [str(launch.shared)]),
+        )
+
+    def overridden(self, source: str) -> Self:
+        """With what a submission's heading says; LaunchError names the line that is wrong."""
+        said = {sizes.key: sizes for sizes in _overrides(source)}
+        return replace(
+            self,
+            block=said.get("block", self.block),
+            grid=said.get("grid", self.grid),
+            shared=said.get("shared", self.shared),
+        )
+
+    def numbers(self, workload: Workload) -> LaunchNumbers:
+        """The launch for one case; LaunchError tells which formula gives none."""
+        args = names_of(workload)
+        try:
+            block = self._block(args)
+            known = args | dict(zip(_BLOCK_NAMES, block, strict=True))
+            return LaunchNumbers(
+                grid=_filled(self.grid.numbers(known)),
+                block=block,
+                shared=self.shared.numbers(known)[0],
+                arguments=tuple(argument for argument, _ in self._arguments(args)),
+            )
+        except LaunchError as error:
+            case = f" (for the case {workload.spec!r})"
+            raise LaunchError(error.key, f"{error}{case}") from error
+
+    def _block(self, args: Mapping[str, ArgValue]) -> tuple[int, int, int]:
+        block = _filled(self.block.numbers(args))
+        if block[0] * block[1] * block[2] > MAX_THREADS:
+            words = f"{self.block.where}: {' x '.join(map(str, block))} threads"
+            raise LaunchError("block", f"{words}; a block has at most {MAX_THREADS}")
+        return block
+
+    def _arguments(
+        self, args: Mapping[str, ArgValue]
+    ) -> Iterable[tuple[BufferArgument | ScalarArgument, str]]:
+        """Every argument with its C type."""
+        for parameter in self.parameters:
+            if isinstance(parameter, BufferArgument):
+                yield parameter, POINTER
+                continue
+            try:
+                kind, data = parameter.packed(args)
+            except FormulaError as error:
+                raise LaunchError("params", f"launch.params: {error}") from error
+            yield ScalarArgument(data=data.hex()), kind.value
+
+    def signature(self, workloads: Iterable[Workload]) -> Signature:
+        """What the kernel must look like; LaunchError when the cases do not agree on that."""
+        kinds: dict[tuple[str, ...], str] = {}
+        for workload in workloads:
+            types = tuple(kind for _, kind in self._arguments(names_of(workload)))
+            kinds.setdefault(types, workload.spec)
+        if len(kinds) > 1:
+            one, other = list(kinds)[:2]
+            pairs = zip(self.written, one, other, strict=True)
+            text, left, right = next(each for each in pairs if each[1] != each[2])
+            raise LaunchError(
+                "params",
+                f"launch.params: {text!r} is of type {left} in some cases and {right} in others; "
+                f"name its type, as in '{right} {text}'",
+            )
+        sizes = (bytes_of(kind) for kind in next(iter(kinds), ()))
+        return Signature(kernel=self.kernel, parameters=self.written, sizes=tuple(sizes))
+
+
+def names_of(workload: Workload) -> dict[str, ArgValue]:
+    """What formulas of a launch may name: a case's arguments, save for the seed, which is secret.
+
+    LaunchError when one is called as a block's size is.
+    """
+    taken = next((name for name in _BLOCK_NAMES if name in workload.args), None)
+    if taken is not None:
+        words = f"{taken!r} is the block's own size; call the case's argument otherwise"
+        raise LaunchError("grid", f"launch: {words}")
+    return {name: value for name, value in workload.args.items() if name != _SEED}
+
+
+def parse_sizes(key: str, text: str) -> tuple[Formula, ...]:
+    """The formulas behind `block`, `grid` or `shared` in a heading, parted by commas.
+
+    FormulaError when there are too many of them, or one is no formula.
+    """
+    return _parsed(key, _parted(text))
+
+
+def _parsed(key: str, parts: list[str]) -> tuple[Formula, ...]:
+    most = len(_MOST[key])
+    if not 1 <= len(parts) <= most:
+        raise FormulaError("give one number of bytes" if most == 1 else "give one to three sizes")
+    return tuple(parse_formula(part.strip()) for part in parts)
+
+
+def _sizes(key: str, where: str, parts: list[str]) -> _Sizes:
+    try:
+        return _Sizes(key, where, _parsed(key, parts))
+    except FormulaError as error:
+        raise LaunchError(key, f"{where}: {error}") from error
+
+
+def _overrides(source: str) -> Iterable[_Sizes]:
+    seen: dict[str, int] = {}
+    for number, words in comment_lines(source):
+        key = words[1].lower() if words[0] == MARKER and words[1:] else ""
+        if key not in OVERRIDES:
+            continue
+        where = f"line {number} of the heading: {key}"
+        if key in seen:
+            raise LaunchError(key, f"{where} was set in line {seen[key]} already")
+        seen[key] = number
+        yield _sizes(key, where, _parted(" ".join(words[2:])))
+
+
+def _parted(text: str) -> list[str]:
+    """The text at those commas that lie in no brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _parameter(text: str) -> Parameter:
+    try:
+        return parse_parameter(text)
+    except FormulaError as error:
+        raise LaunchError("params", f"launch.params: {error}") from error
+
+
+def _filled(sizes: tuple[int, ...]) -> tuple[int, int, int]:
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,130 @@
+"""A kernel's parameters: pointers to tensors, and numbers from formulas, with their C types."""
+
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runners.contract.formula import Formula, FormulaError, Number, parse_formula
+from runners.contract.task import ArgValue
+from runners.contract.wire import Wire
+
+POINTER = "pointer"
+"""The type of a parameter that is a tensor."""
+_POINTER_BYTES = 8
+_BUFFER = re.compile(r"(in|out)(0|[1-9]\d?)", re.ASCII)
+_TYPED = re.compile(r"([a-z]+\d*)\s+(.+)", re.ASCII)
+
+
+class ScalarType(StrEnum):
+    """The C type of a parameter that is a number."""
+
+    BOOL = "bool"
+    """One byte."""
+    INT = "int"
+    """32 bits with a sign: the type of whole numbers, where none is named."""
+    UINT = "uint"
+    """32 bits without one."""
+    INT64 = "int64"
+    """64 bits with a sign."""
+    UINT64 = "uint64"
+    """64 bits without one."""
+    FLOAT = "float"
+    """Single precision: the type of other numbers, where none is named."""
+    DOUBLE = "double"
+    """Double precision."""
+
+
+_LAYOUT = {
+    ScalarType.BOOL: "<?",
+    ScalarType.INT: "<i",
+    ScalarType.UINT: "<I",
+    ScalarType.INT64: "<q",
+    ScalarType.UINT64: "<Q",
+    ScalarType.FLOAT: "<f",
+    ScalarType.DOUBLE: "<d",
+}
+_FRACTIONS = (ScalarType.FLOAT, ScalarType.DOUBLE)
+
+
+class BufferArgument(Wire):
+    """A pointer to a tensor: the input's or the output's, by its place among them."""
+
+    kind: Literal["in", "out"]
+    index: Annotated[int, Field(ge=0, le=99)]
+
+
+class ScalarArgument(Wire):
+    """A number as it lies in memory, in hexadecimal."""
+
+    kind: Literal["scalar"] = "scalar"
+    data: Annotated[str, Field(pattern=r"^([0-9a-f]{2}){1,8}$")]
+
+
+Argument = Annotated[BufferArgument | ScalarArgument, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A parameter that is a number; of the type that fits where the task names none."""
+
+    formula: Formula
+    type: ScalarType | None
+
+    def packed(self, args: Mapping[str, ArgValue]) -> tuple[ScalarType, bytes]:
+        """Its type and bytes for one case; FormulaError when the type cannot hold the value."""
+        number = self.formula.number(args)
+        kind = self.type or _natural(number)
+        fits = float(number) if kind in _FRACTIONS else whole(number, self.formula.text)
+        try:
+            return kind, struct.pack(_LAYOUT[kind], fits)
+        except (struct.error, OverflowError) as error:
+            wider = ", ".join(ScalarType)
+            raise FormulaError(
+                f"{self.formula.text!r} is {number}, too large for {kind}; name another type"
+                f" before it: {wider}"
+            ) from error
+
+
+Parameter = BufferArgument | Scalar
+
+
+def parse_parameter(text: str) -> Parameter:
+    """A parameter as task.yml writes it; FormulaError when it is none."""
+    found = _BUFFER.fullmatch(text.strip())
+    if found:
+        kind: Literal["in", "out"] = "in" if found[1] == "in" else "out"
+        return BufferArgument(kind=kind, index=int(found[2]))
+    typed = _TYPED.fullmatch(text.strip())
+    try:
+        if typed and typed[1] in set(ScalarType):
+            return Scalar(parse_formula(typed[2]), ScalarType(typed[1]))
+        return Scalar(parse_formula(text), None)
+    except FormulaError as error:
+        known = ", ".join(ScalarType)
+        raise FormulaError(
+            f"{text!r} is neither in0, in1, ..., nor out0, out1, ..., nor a formula "
+            f"with a type before it or none ({known}): {error}"
+        ) from error
+
+
+def _natural(number: Number) -> ScalarType:
+    if isinstance(number, bool):
+        return ScalarType.BOOL
+    return ScalarType.INT if isinstance(number, int) else ScalarType.FLOAT
+
+
+def whole(number: Number, text: str) -> int:
+    """A formula's value as an integer; FormulaError when it has a fraction."""
+    if number != int(number):
+        raise FormulaError(f"{text!r} is {number:g}, not a whole number; // divides without a rest")
+    return int(number)
+
+
+def bytes_of(kind: str) -> int:
+    """How many bytes a parameter of a type takes."""
+    return _POINTER_BYTES if kind == POINTER else struct.calcsize(_LAYOUT[ScalarType(kind)])

@@ -1,0 +1,121 @@
+"""CUDA C++ device code: one kernel, compiled by NVRTC in the candidate; it has no host part."""
+
+from pathlib import Path
+
+import torch
+from pydantic import ValidationError
+
+from runners.contract.evaluation import Compiled
+from runners.contract.launch import Signature
+from runners.contract.task import BuildConfig, Scalar
+from runners.contract.wire import Wire
+from runners.harness import builds
+from runners.harness.building import (
+    BuildFailedError,
+    Built,
+    InvalidSubmissionError,
+    Recipe,
+)
+from runners.harness.cuda import nvrtc
+from runners.harness.cuda.code import DeviceCode
+from runners.harness.cuda.listing import parameter_sizes, remarks, resources
+
+FOLDER = f"{builds.FOLDER}/device"
+"""Beneath the candidate's home: where later candidates find what the first one compiled."""
+GPU = Path("/dev/nvidiactl")
+GPU_OF_WSL = Path("/dev/dxg")
+_CUBIN, _LISTING = "kernel.cubin", "kernel.json"
+_ALWAYS = ("-lineinfo", "-default-device")
+_STANDARD = "--std=c++20"
+
+
+class Listing(Wire):
+    """What is kept beside the machine code."""
+
+    entry: str
+    compiled: Compiled | None
+    """None where the log tells nothing of the kernel."""
+
+
+def toolchain() -> str | None:
+    """The library which compiles device code here; None where there is none, or no GPU."""
+    found = nvrtc.find() if GPU.exists() or GPU_OF_WSL.exists() else None
+    return None if found is None or not found.includes else f"NVRTC {found.version}"
+
+
+def build(folder: Path, recipe: Recipe) -> Built:
+    """The kernel of the submission in `folder`, compiled unless an earlier candidate did it."""
+    kept = folder / FOLDER
+    try:
+        listing = Listing.model_validate_json((kept / _LISTING).read_bytes())
+        cubin = (kept / _CUBIN).read_bytes()
+    except (OSError, ValidationError):
+        target = nvrtc.architecture(torch.cuda.get_device_capability())
+        listing, cubin = compiled(folder, recipe, target)
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / _CUBIN).write_bytes(cubin)
+        (kept / _LISTING).write_text(listing.model_dump_json())
+    return Built(DeviceCode(cubin, listing.entry), listing.compiled)
+
+
+def compiled(folder: Path, recipe: Recipe, target: str) -> tuple[Listing, bytes]:
+    """Compile for a GPU that NVRTC calls `target`; prints the compiler's warnings.
+
+    BuildFailedError with the first complaint, InvalidSubmissionError when the kernel is not as the
+    task calls it.
+    """
+    found, signature = nvrtc.find(), recipe.signature
+    if found is None or signature is None:
+        raise BuildFailedError("this machine cannot compile device code", "")
+    try:
+        code = nvrtc.compile_source(
+            found.library,
+            (folder / recipe.submission_file).read_text(encoding="utf-8"),
+            recipe.submission_file,
+            kernel=signature.kernel,
+            options=options(recipe.config, target, (folder, *found.includes)),
+        )
+    except BuildFailedError as error:
+        home = f"{folder}/"
+        raise BuildFailedError(str(error).replace(home, ""), error.log.replace(home, "")) from error
+    except InvalidSubmissionError as error:
+        raise InvalidSubmissionError(f"{error}, called as {signature.text}") from error
+    _check_parameters(signature, parameter_sizes(code.ptx, code.entry))
+    if said := remarks(code.log):
+        print(said)  # noqa: T201 - the log
+    return Listing(entry=code.entry, compiled=resources(code.log, code.entry)), code.cubin
+
+
+def options(config: BuildConfig, target: str, includes: tuple[Path, ...]) -> list[str]:
+    """NVRTC's command line."""
+    own = any(flag.lstrip("-").startswith("std=") for flag in config.compile_flags)
+    return [
+        f"--gpu-architecture={target}",
+        *_ALWAYS,
+        *(() if own else (_STANDARD,)),
+        *(f"-D{name}{_defined(value)}" for name, value in config.defines.items()),
+        *(f"-I{folder}" for folder in (*config.include_dirs, *includes)),
+        *config.compile_flags,
+    ]
+
+
+def _defined(value: Scalar | None) -> str:
+    if value is None:
+        return ""
+    return f"={int(value)}" if isinstance(value, bool) else f"={value}"
+
+
+def _check_parameters(wanted: Signature, sizes: tuple[int, ...]) -> None:
+    if sizes == wanted.sizes:
+        return
+    called = _listed(wanted.sizes)
+    raise InvalidSubmissionError(
+        f"`{wanted.kernel}` takes {_listed(sizes)}; the task calls it with {called}: {wanted.text}"
+    )
+
+
+def _listed(sizes: tuple[int, ...]) -> str:
+    if not sizes:
+        return "no parameters"
+    count = "1 parameter" if len(sizes) == 1 else f"{len(sizes)} parameters"
+    return f"{count} of {', '.join(map(str, sizes))} bytes"

@@ -1,0 +1,15 @@
+//!PODIUM expect wrong_answer
+#include <cuda_fp16.h>
+
+__global__ void matmul(const __half* a, const __half* b, __half* c, int m, int n, int k) {
+    const int column = blockIdx.x * blockDim.x + threadIdx.x;
+    const int row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (row >= m || column >= n) {
+        return;
+    }
+    __half sum = __float2half(0.0f);
+    for (int i = 0; i < k; i++) {
+        sum = __hfma(a[row * k + i], b[i * n + column], sum);
+    }
+    c[row * n + column] = sum;
+}

@@ -1,0 +1,35 @@
+"""What the tasks of this set share: where tensors live, and how answers are compared."""
+
+import torch
+
+
+def device() -> torch.device:
+    """The device of the inputs: the GPU where there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def normal(seed: int, *shapes: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    """Tensors of normally distributed numbers, as the seed determines them."""
+    random = torch.Generator(device=device()).manual_seed(seed)
+    return tuple(
+        torch.randn(shape, generator=random, device=device()).to(dtype) for shape in shapes
+    )
+
+
+def compared(
+    output: torch.Tensor, exact: torch.Tensor, rtol: float, atol: "float | torch.Tensor"
+) -> tuple[bool, str]:
+    """The answer of `check_implementation`: each element may be off by `atol + rtol * abs(exact)`.
+
+    `exact` is in double precision; NaN is never right.
+    """
+    off = (output.to(torch.float64) - exact).abs()
+    wrong = ~(off <= atol + rtol * exact.abs())
+    count = int(wrong.sum())
+    if count == 0:
+        return True, ""
+    first = tuple(int(i) for i in wrong.nonzero()[0])
+    return False, (
+        f"{count} of {wrong.numel()} elements differ; the first at {list(first)}: "
+        f"{output[first].item()}, {exact[first].item()} is expected"
+    )

@@ -1,0 +1,9 @@
+//!PODIUM leaderboard vectoradd-cu
+#include <cuda_fp16.h>
+
+__global__ void vectoradd(const __half* a, const __half* b, __half* out, int size) {
+    const int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < size) {
+        out[at] = __hadd(a[at], b[at]);
+    }
+}
