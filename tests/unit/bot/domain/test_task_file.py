@@ -149,8 +149,10 @@ def test_a_cuda_program_has_sources() -> None:
         tests: [{size: 7}]
         benchmarks: [{size: 9}]
         """)
-    task = parse_task(make_bundle(text, **{"add/eval.cu": "int main() {}\n"}))
+    own = {"add/eval.cu": '#include "task.h"\n', "add/include/task.h": "int main();\n"}
+    task = parse_task(make_bundle(text, **own))
     assert task.lang is Language.CUDA
+    assert {"eval.cu", "task.h"} <= task.files.keys()
     assert task.device is Device.CUDA
     assert task.grader is Grader.POPCORN
     assert task.config == BuildConfig(
