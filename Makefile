@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
-# Most tests wait for processes, so two cores carry four files at once.
-TESTS_AT_ONCE ?= 4
+# Most tests wait for processes, so two cores carry three files at once.
+TESTS_AT_ONCE ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up test lint format bench clean

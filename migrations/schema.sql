@@ -209,8 +209,11 @@ create table evaluations (
     wall_s       double precision not null,
     evaluation   text not null,
     at           timestamptz not null,
+    used_s       double precision not null,
     unique (submission, gpu)
 );
+comment on column evaluations.used_s is 'Seconds for which it had its GPUs, times their number';
+create index evaluations_recent on evaluations (at);
 comment on column evaluations.evaluation is
     'Evaluation as JSON text, with every raw sample and the environment; verdict, stage, message and wall_s repeat it for queries';
 create index evaluations_newest on evaluations (task_version, gpu, at desc, job desc);

@@ -20,7 +20,7 @@ from bot.ports.records import (
 )
 from bot.ports.references import References
 from bot.ports.releases import Releases
-from bot.ports.statistics import DayCount, Statistics
+from bot.ports.statistics import DayCount, Statistics, Usage
 from bot.ports.tokens import Tokens
 from bot.ports.worker_queue import WorkerQueue
 
@@ -52,6 +52,7 @@ __all__ = [
     "Tokens",
     "Topic",
     "Untold",
+    "Usage",
     "Worker",
     "WorkerQueue",
     "Workers",

@@ -18,6 +18,18 @@ class DayCount:
     people: int
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one person's evaluations for one board needed of one GPU type; the house is a person."""
+
+    board: str
+    person: str
+    gpu: str
+    evaluations: int
+    seconds: float
+    """For which they had a GPU, or so many GPUs as many times."""
+
+
 class Statistics(Protocol):
     """Counts, made by the store so that nothing has to be read for them."""
 
@@ -32,3 +44,6 @@ class Statistics(Protocol):
 
     async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
         """How often each verdict was given since then; those never given are absent."""
+
+    async def usage(self, since: datetime) -> tuple[Usage, ...]:
+        """What evaluations that ended since then needed of the GPUs, by board, person and type."""

@@ -1,9 +1,11 @@
 """The report of what goes on in an installation."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from bot.ports import DayCount
+from bot.domain.durations import show_span
+from bot.ports import DayCount, Usage
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS
 from runners.contract.verdict import Verdict
@@ -22,11 +24,16 @@ class Stats(Protocol):
     def verdicts(self) -> Mapping[Verdict, int]: ...
     @property
     def backlog(self) -> Mapping[str, Mapping[str, int]]: ...
+    @property
+    def usage(self) -> Sequence[Usage]: ...
 
 
 _QUEUE = (Column("GPU"), Column("queued", numeric=True), Column("running", numeric=True))
 _DAYS = (Column("day (UTC)"), Column("submissions", numeric=True), Column("people", numeric=True))
 _VERDICTS = (Column("verdict"), Column("evaluations", numeric=True))
+_TIMES = (Column("GPU"), Column("evaluations", numeric=True), Column("time", numeric=True))
+_MOST = 10
+"""Lines of a table of who used the GPUs."""
 
 
 def stats_report(stats: Stats) -> Report:
@@ -59,6 +66,20 @@ def _season(stats: Stats) -> Iterator[Block]:
         _VERDICTS,
         tuple((VERDICT_WORDS[verdict], _part(count, total)) for verdict, count in most_first),
     )
+    yield _used("board", [(each.board, each) for each in stats.usage])
+    yield _used("person", [(each.person, each) for each in stats.usage])
+
+
+def _used(kind: str, usage: Sequence[tuple[str, Usage]]) -> Table:
+    """For how long whose evaluations had a GPU; who had it longest stands first."""
+    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+    evaluations: Counter[tuple[str, str]] = Counter()
+    for name, each in usage:
+        seconds[name, each.gpu] += each.seconds
+        evaluations[name, each.gpu] += each.evaluations
+    longest = sorted(seconds, key=lambda key: -seconds[key])[:_MOST]
+    rows = tuple((*key, str(evaluations[key]), show_span(seconds[key])) for key in longest)
+    return Table(f"time on GPUs by {kind}", (Column(kind), *_TIMES), rows)
 
 
 def _part(count: int, total: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.ports import Clock, DayCount, Store
+from bot.ports import Clock, DayCount, Store, Usage
 from runners.contract.verdict import Verdict
 
 DAYS = 14
@@ -12,7 +12,7 @@ DAYS = 14
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts as they are now; days and verdicts are of the last two weeks."""
+    """Counts as they are now; days, verdicts and usage are of the last two weeks."""
 
     people: int
     boards: int
@@ -20,6 +20,8 @@ class Stats:
     verdicts: Mapping[Verdict, int]
     backlog: Mapping[str, Mapping[str, int]]
     """Jobs that have not ended, by GPU type and state."""
+    usage: tuple[Usage, ...] = ()
+    """What the evaluations of the two weeks needed of the GPUs."""
 
 
 async def stats(store: Store, clock: Clock) -> Stats:
@@ -32,4 +34,5 @@ async def stats(store: Store, clock: Clock) -> Stats:
         days=await store.statistics.days(since),
         verdicts=await store.statistics.verdicts(since),
         backlog=await store.jobs.backlog(),
+        usage=await store.statistics.usage(since),
     )

@@ -236,6 +236,16 @@ class Evaluation(Wire):
     wall_s: Annotated[float, Field(ge=0)]
     durations_s: dict[str, float] = Field(default_factory=dict)
     """Seconds by step of the evaluation."""
+    gpus: Annotated[int, Field(ge=1, le=1024)] = 1
+    """How many GPUs it had; on the CPU one slot."""
+    used_s: Annotated[float, Field(ge=0)] | None = None
+    """Seconds for which it had them, where that is more than `wall_s`: a container that it alone
+    starts and ends."""
+
+    @property
+    def gpu_s(self) -> float:
+        """What it cost: the seconds for which it had its GPUs, times their number."""
+        return self.gpus * (self.wall_s if self.used_s is None else self.used_s)
 
     @model_validator(mode="after")
     def _verdict_decides(self) -> Self:

@@ -132,6 +132,7 @@ def _answer(
         isolation=known.isolation if isinstance(known, Session) else known,
         wall_s=wall_s,
         durations_s=session.durations_s if session else {},
+        gpus=1 if request.gpu == CPU else request.task.world_size,
     )
 
 

@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import psutil
 import pytest
+import pytest_asyncio
 
 from runners.backends import fake, local_process, modal_app, ray_cluster
 from runners.contract.evaluation import CPU, Progress
@@ -20,7 +21,10 @@ from tests.doubles.modal.server import LocalModal
 from tests.doubles.modal.visible import local_modal
 from tests.doubles.ray.local import CPU_NODE, LocalRay, local_ray
 
-pytestmark = pytest.mark.timeout(300)  # at Modal every call begins a container
+pytestmark = [
+    pytest.mark.timeout(300),  # at Modal every call begins a container
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,11 @@ def ray_server() -> Iterator[LocalRay]:
         yield server
 
 
-@pytest.fixture(params=[_fake, _local_process, _modal_app, _ray_cluster])
+@pytest_asyncio.fixture(
+    loop_scope="module", scope="module", params=[_fake, _local_process, _modal_app, _ray_cluster]
+)
 async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    """One runner for all tests, the last of which closes it."""
     servers = [request.getfixturevalue("ray_server")] if request.param is _ray_cluster else []
     async with request.param(*servers) as made:
         yield made

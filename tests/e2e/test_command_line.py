@@ -17,7 +17,10 @@ from tests.e2e.command import served as running
 
 RIGHT = "# fake: time_us=30\ndef custom_kernel(data): ...\n"
 WRONG = "# fake: verdict=wrong_answer\ndef custom_kernel(data): ...\n"
-JUDGE_KEYS = ["verdict", "mode", "task", "score_ns", "cases", "environment", "isolation", "wall_s"]
+JUDGE_KEYS = [
+    "verdict", "mode", "task", "score_ns", "cases", "compiled", "environment", "isolation",
+    "wall_s",
+]  # fmt: skip
 CASE_KEYS = [
     "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns", "rounds",
     "samples",

@@ -27,7 +27,7 @@ ENDED = "select count(*) from jobs where state = 'succeeded'"
 BILLED = """
 select count(distinct submissions.person)
 from evaluations join submissions on submissions.id = evaluations.submission
-where (evaluation::json -> 'durations_s' ->> 'modal_used')::float > 0
+where used_s > 0
 """
 UNTIMED = "insert into reference_times (task_version, gpu) select id, 'CPU' from task_versions"
 """So that the house has no job of its own."""

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 from bot.domain.ids import BoardId, PersonId, is_the_houses
 from bot.domain.person import HOUSE
-from bot.ports import DayCount
+from bot.ports import DayCount, Usage
 from bot.store.memory.tables import Tables
 from runners.contract.verdict import Verdict
 
@@ -38,3 +38,16 @@ class MemoryStatistics:
         everything = self._tables.evaluations.values()
         stored = [each for each in everything if not jobs[each.job].of_the_house]
         return dict(Counter(each.evaluation.verdict for each in stored if each.at >= since))
+
+    async def usage(self, since: datetime) -> tuple[Usage, ...]:
+        tables = self._tables
+        found: dict[tuple[str, PersonId, str], list[float]] = defaultdict(list)
+        for each in tables.evaluations.values():
+            if each.at >= since:
+                made = tables.submissions[tables.jobs[each.job].submission]
+                key = (tables.boards[made.board].name, made.person, each.gpu)
+                found[key].append(each.evaluation.gpu_s)
+        return tuple(
+            Usage(board, tables.people[person].name, gpu, len(spent), sum(spent))
+            for (board, person, gpu), spent in sorted(found.items())
+        )

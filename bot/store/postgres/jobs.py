@@ -92,6 +92,7 @@ class PostgresJobs:
             None if score is None else score.half_width_ns,
             self._clock.now(),
             machine_of(evaluation.environment),
+            evaluation.gpu_s,
         )
         return row is not None
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from bot.domain.ids import BoardId
 from bot.domain.person import HOUSE
-from bot.ports import DayCount
+from bot.ports import DayCount, Usage
 from bot.store.postgres.database import Database
 from runners.contract.verdict import Verdict
 
@@ -30,3 +30,10 @@ class PostgresStatistics:
     async def verdicts(self, since: datetime) -> dict[Verdict, int]:
         found = await self._database.rows("statistics.verdicts", since)
         return {Verdict(row["verdict"]): row["count"] for row in found}
+
+    async def usage(self, since: datetime) -> tuple[Usage, ...]:
+        found = await self._database.rows("statistics.usage", since)
+        return tuple(
+            Usage(row["board"], row["person"], row["gpu"], row["evaluations"], row["seconds"])
+            for row in found
+        )

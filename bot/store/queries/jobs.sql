@@ -55,9 +55,9 @@ with ended as (
 ),
 evaluated as (
     insert into evaluations (
-        job, submission, task_version, gpu, verdict, stage, message, wall_s, evaluation, at
+        job, submission, task_version, gpu, verdict, stage, message, wall_s, used_s, evaluation, at
     )
-    select ended.id, submission, task_version, gpu, $3, $4, $5, $6, $7, $10
+    select ended.id, submission, task_version, gpu, $3, $4, $5, $6, $12, $7, $10
     from ended join submissions on submissions.id = submission
 ),
 timed as (

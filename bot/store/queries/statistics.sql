@@ -13,3 +13,14 @@ group by day order by day
 
 -- name: verdicts
 select verdict, count(*) as count from evaluations where at >= $1 and submission > 0 group by verdict
+
+-- name: usage
+select boards.name as board, people.name as person, evaluations.gpu, count(*) as evaluations,
+    sum(evaluations.used_s) as seconds
+from evaluations
+    join submissions on submissions.id = evaluations.submission
+    join boards on boards.id = submissions.board
+    join people on people.id = submissions.person
+where evaluations.at >= $1
+group by boards.name, people.id, evaluations.gpu
+order by boards.name, people.id, evaluations.gpu

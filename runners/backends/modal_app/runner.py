@@ -110,8 +110,10 @@ class ModalRunner:
         answer = await self._answer(call)
         if answer.evaluation is None:
             raise RunnerError(answer.error or "the container gave no evaluation")
-        spent = answer.evaluation.durations_s | _spent(answer)
-        return answer.evaluation.model_copy(update={"durations_s": spent})
+        durations = answer.evaluation.durations_s | _starts(answer)
+        return answer.evaluation.model_copy(
+            update={"durations_s": durations, "used_s": answer.used_s}
+        )
 
     async def _answer(self, call: CallId) -> Answer:
         """What a call gave; while Modal is out of reach it is asked again for some minutes."""
@@ -184,7 +186,7 @@ def _read(text: str) -> Answer:
         raise RunnerError(f"the container broke the contract: {error}") from error
 
 
-def _spent(answer: Answer) -> dict[str, float]:
-    """What an evaluation cost at Modal, in seconds, beside the steps of the harness."""
+def _starts(answer: Answer) -> dict[str, float]:
+    """What came before the steps of the harness, in seconds."""
     start = "modal_cold_start" if answer.cold else "modal_warm_start"
-    return {start: answer.waited_s, "modal_ready": answer.ready_s, "modal_used": answer.used_s}
+    return {start: answer.waited_s, "modal_ready": answer.ready_s}

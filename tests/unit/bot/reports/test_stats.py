@@ -1,6 +1,6 @@
 from datetime import date
 
-from bot.ports import DayCount
+from bot.ports import DayCount, Usage
 from bot.reports.blocks import Table, Text
 from bot.reports.stats import stats_report
 from bot.services.stats import Stats
@@ -14,6 +14,11 @@ def test_counts_queue_days_and_verdicts_are_shown() -> None:
         days=(DayCount(date(2026, 11, 1), 8, 3),),
         verdicts={Verdict.CRASHED: 2, Verdict.PASSED: 6},
         backlog={"H100": {"queued": 4, "running": 1}, "CPU": {}},
+        usage=(
+            Usage("add", "Ada", "H100", 2, 90.0),
+            Usage("add", "Bob", "H100", 1, 30.0),
+            Usage("sort", "Bob", "CPU", 3, 7200.0),
+        ),
     )
     report = stats_report(stats)
     assert report.blocks[0] == Text("3 accounts, 2 boards")
@@ -22,6 +27,12 @@ def test_counts_queue_days_and_verdicts_are_shown() -> None:
         "queue": (("CPU", "0", "0"), ("H100", "4", "1")),
         "the last two weeks": (("2026-11-01", "8", "3"),),
         "verdicts": (("passed", "6 (75%)"), ("crashed", "2 (25%)")),
+        "time on GPUs by board": (("sort", "CPU", "3", "2 h"), ("add", "H100", "3", "2 min")),
+        "time on GPUs by person": (
+            ("Bob", "CPU", "3", "2 h"),
+            ("Ada", "H100", "2", "2 min"),
+            ("Bob", "H100", "1", "30 s"),
+        ),
     }
 
 

@@ -14,3 +14,5 @@ async def test_two_weeks_are_counted_and_older_days_are_not(place: Place) -> Non
     assert (day.day, day.submissions, day.people) == (place.clock.now().date(), 2, 2)
     assert found.verdicts == {Verdict.PASSED: 1}
     assert found.backlog == {"CPU": {"queued": 1}}
+    (usage,) = found.usage
+    assert (usage.gpu, usage.evaluations) == ("CPU", 1)

@@ -5,7 +5,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -276,8 +277,14 @@ async def test_closing_while_harnesses_run_leaves_no_process(
     await runner.aclose()
     results = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(result, RunnerError) for result in results)
-    lines = [" ".join(p.cmdline()) for p in psutil.Process().children(recursive=True)]
-    assert not [line for line in lines if IMITATION in line]
+    assert not [line for line in command_lines() if IMITATION in line]
+
+
+def command_lines() -> Iterator[str]:
+    """Those of all processes beneath this one that have not ended."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            yield " ".join(process.cmdline())
 
 
 @pytest.mark.parametrize(

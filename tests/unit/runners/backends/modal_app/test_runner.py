@@ -17,13 +17,14 @@ from runners.contract.evaluation import CPU, Progress
 from runners.contract.runner import CallId, RunnerError, RunnerLostError
 from runners.contract.task import Language, Mode
 from runners.contract.verdict import Verdict
+from runners.harness import nvcc
 from tests.doubles.evaluating import ENDLESS, make_request
 from tests.doubles.modal import sample
 from tests.doubles.modal.model import Function
 from tests.doubles.modal.server import LocalModal
 from tests.doubles.modal.visible import local_modal
 
-SPENT = {"modal_cold_start", "modal_ready", "modal_used"}
+SPENT = {"modal_cold_start", "modal_ready"}
 
 
 @pytest.fixture
@@ -80,6 +81,7 @@ async def test_what_a_call_cost_is_told_with_its_evaluation(server: LocalModal) 
     assert answer.verdict is Verdict.PASSED
     assert answer.durations_s.keys() >= SPENT
     assert all(answer.durations_s[name] > 0 for name in SPENT)
+    assert answer.gpu_s > answer.wall_s > 0
     await made.aclose()
 
 
@@ -104,10 +106,11 @@ async def test_an_app_that_is_not_there_is_told_with_what_to_do(server: LocalMod
     await made.aclose()
 
 
-async def test_device_code_is_offered_beside_a_gpu_alone(server: LocalModal) -> None:
+async def test_device_code_is_offered_beside_a_gpu(server: LocalModal) -> None:
     await modal_app.deploy()
+    programs = (Language.CUDA,) if nvcc.toolchain() else ()
     for slots, languages in (
-        ({CPU: 1}, (Language.PYTHON,)),
+        ({CPU: 1}, (Language.PYTHON, *programs)),
         ({CPU: 1, "H100": 2}, (Language.PYTHON, Language.CUDA)),
     ):
         made = modal_app.create(slots=slots)

@@ -11,13 +11,16 @@ import psutil
 import pytest
 
 from runners.backends import ray_cluster
+from runners.backends.ray_cluster import runner as ray_runner
 from runners.backends.ray_cluster.bridge import Bridge, environment
 from runners.backends.ray_cluster.runner import RayRunner
+from runners.backends.ray_cluster.slot import RaySlot
 from runners.contract.evaluation import CPU, EvaluationRequest, Progress
 from runners.contract.runner import RunnerError, UnknownCallError
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from tests.doubles.evaluating import ENDLESS, RIGHT, make_request
+from tests.doubles.factories import make_capabilities
 from tests.doubles.ray.local import LocalRay, local_ray
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -25,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 NODE: dict[str, object] = {"num_cpus": 1, "num_gpus": 2, "resources": {"PODIUM_CPU": 1, "H9000": 2}}
 SLOTS = {CPU: 1, "H9000": 3}
-DRIVER, HARNESS = "runners.backends.ray_cluster.driver", "runners.harness"
+DRIVER = "runners.backends.ray_cluster.driver"
 SLOW = "import time\ntime.sleep(3)\n" + RIGHT
 
 
@@ -77,7 +80,10 @@ async def test_more_gpus_than_a_node_has_are_refused_at_once(runner: RayRunner) 
         await runner.start(ranks(3))
 
 
-async def test_only_types_that_nodes_have_are_offered(cluster: LocalRay) -> None:
+async def test_only_types_that_nodes_have_are_offered(
+    cluster: LocalRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_runner, "telling", lambda _: CPU)  # there is no H9000 to be fit
     with patch.dict(os.environ, cluster.environment):
         made = RayRunner(Bridge(), {"B200": 1, CPU: 1, "H9000": 3}, None, strict=False)
         offered = await made.capabilities()
@@ -88,14 +94,6 @@ async def test_only_types_that_nodes_have_are_offered(cluster: LocalRay) -> None
         with pytest.raises(RunnerError, match="no node on Ray has GPU type B200"):
             await nothing.capabilities()
         await nothing.aclose()
-
-
-async def test_another_version_of_the_harness_is_refused(cluster: LocalRay) -> None:
-    with patch.dict(os.environ, cluster.environment):
-        made = RayRunner(Bridge(), {CPU: 1}, "0.0.1", strict=False)
-        with pytest.raises(RunnerError, match=r"this is 0\.0\.1"):
-            await made.capabilities()
-        await made.aclose()
 
 
 async def test_a_call_goes_on_without_its_driver_and_another_one_follows_it(
@@ -130,18 +128,15 @@ async def test_a_call_of_another_process_is_taken_up_or_cancelled(runner: RayRun
     await other.aclose()
 
 
-async def test_closing_leaves_neither_harness_nor_driver_nor_slot(runner: RayRunner) -> None:
-    told = asyncio.Event()
-    call = await runner.start(make_request(ENDLESS, timeout_s=60))
-    waiting = asyncio.create_task(runner.wait(call, lambda _: told.set()))
-    await told.wait()
-    left = ours(HARNESS)
-    assert left
-    await runner.aclose()
-    assert psutil.wait_procs(left, timeout=5)[1] == []
-    assert ours(DRIVER) == []
-    with pytest.raises(RunnerError):
-        await waiting
+@pytest.mark.parametrize(("ours", "fits"), [(None, True), ("0.0.1", True), ("0.0.2", False)])
+async def test_another_version_of_the_harness_is_refused(ours: str | None, *, fits: bool) -> None:
+    slot = RaySlot(Bridge(), CPU, ours, strict=False)
+    offered = make_capabilities(harness_version="0.0.1")
+    if fits:
+        assert slot._fitting(offered) == offered
+        return
+    with pytest.raises(RunnerError, match=r"harness 0\.0\.1, this is 0\.0\.2"):
+        slot._fitting(offered)
 
 
 async def test_who_has_not_the_token_is_told_what_to_set(cluster: LocalRay) -> None:
