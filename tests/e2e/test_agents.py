@@ -253,10 +253,13 @@ async def test_a_server_that_is_killed_and_comes_back_over_https_loses_nothing(
         (row,) = await site.rows("select attempt, fence, worker from jobs")
         assert (row["attempt"], row["fence"]) == (1, 1)
 
+        async with asyncio.timeout(30):
+            while '"agent-log"' not in site.log_of("data"):  # noqa: ASYNC110 - it is a file
+                await asyncio.sleep(0.1)
+
         assert (await site.ran("token", "revoke", "box")).returncode == 0
         status, said = await ended(agent, None)
         assert status == 2, said
         assert "refuses the token" in said
         assert "Traceback" not in said
-        assert '"agent-log"' in site.log_of("data")
         assert token not in site.log_of("box") + site.log_of("data")

@@ -9,10 +9,12 @@ from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
 from bot.domain.task_report import Level, TaskReport
 from bot.services.check_task import check_task
-from bot.store.folders import read_folder, task_folders
+from bot.store.folders import read_folder
 from runners.backends.local_process import create
 
-FOLDERS = task_folders(Path(__file__).parents[2] / "tasks" / "examples")
+EXAMPLES = Path(__file__).parents[2] / "tasks" / "examples"
+JUDGED = ("histogram", "identity", "matmul")
+"""Of the others `make demo` says whether each kernel gets its verdict, which takes two minutes."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -26,9 +28,9 @@ async def check(bundle: TaskBundle) -> TaskReport:
         await runner.aclose()
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-async def test_an_example_passes_its_own_check(folder: Path) -> None:
-    report = await check(read_folder(folder))
+@pytest.mark.parametrize("name", JUDGED)
+async def test_an_example_passes_its_own_check(name: str) -> None:
+    report = await check(read_folder(EXAMPLES / name))
     assert report.dry_run
     assert [each for each in report.findings if each.level is not Level.INFO] == []
     skipped = [each.message for each in report.findings if "skipped" in each.message]
