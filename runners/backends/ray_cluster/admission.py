@@ -8,15 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from ray._raylet import (  # type: ignore[attr-defined]  # private, and without types
-    AuthenticationTokenLoader,
-    GcsClient,
-)
 from ray.exceptions import AuthenticationError, RaySystemError
 
 from runners.contract.runner import RunnerError
+
+_raylet: Any = import_module("ray._raylet")  # private, compiled, and without types
 
 LET_IN, REFUSED, NO_TOKEN, NO_ANSWER = 0, 3, 4, 5
 """What came of asking; also how this program ends."""
@@ -50,10 +50,10 @@ def refuse(address: str, ours: int, theirs: int) -> None:
 
 def ask(address: str) -> int:
     """Ask for the nodes with the token of this process: Ray itself would try for 20 s."""
-    if not AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
+    if not _raylet.AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
         return NO_TOKEN
     try:
-        GcsClient(address=address).get_all_node_info(timeout=_ASK_S)
+        _raylet.GcsClient(address=address).get_all_node_info(timeout=_ASK_S)
     except AuthenticationError:
         return REFUSED
     except (RaySystemError, OSError):
