@@ -47,10 +47,10 @@ async def test_a_killed_bot_shows_on_where_it_was_and_tells_nothing_twice() -> N
         await stage.alice.sees("passed, ranked on CPU", thread, within=90)
         await stage.bob.sees("1st of 1 on CPU", stage.submissions, within=30)
         await stage.server.wait_for(
-            lambda: "Run again" in [each.label for each in live.buttons], 10
+            lambda: "Run again" in [each.label for each in live.buttons], 60
         )
         # The private thread, and the public one of the line.
-        await stage.server.wait_for(lambda: len(stage.submissions.threads) == 2, 10)
+        await stage.server.wait_for(lambda: len(stage.submissions.threads) == 2, 60)
         assert sum("Submission #1" in each.text for each in stage.alice.messages(thread)) == 1
         again = await stage.alice.click(live, "Run again")
         assert "Submission #2 is stored" in (await again.final()).text

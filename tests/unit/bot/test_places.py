@@ -47,7 +47,10 @@ def test_an_unknown_runner_is_refused_with_those_there_are(settings: Settings) -
         create_runner(RunnerChoice("nowhere", {}), settings)
 
 
-def test_ray_has_the_slots_that_it_is_told(settings: Settings) -> None:
+def test_ray_has_the_slots_that_it_is_told(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: "Ray is here")
     assert create_runner(RunnerChoice("ray", {"H100": 4}), settings).name == "ray_cluster"
     with pytest.raises(RunnerError, match="ray:H100=4"):
         create_runner(RunnerChoice("ray", {}), settings)
@@ -74,7 +77,10 @@ async def test_a_missing_client_is_told_with_what_to_install(settings: Settings)
         await deploy_to_modal()
 
 
-def test_whoever_waits_for_a_free_machine_elsewhere_waits_longer(settings: Settings) -> None:
+def test_whoever_waits_for_a_free_machine_elsewhere_waits_longer(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: "Ray is here")
     modal = create_runner(RunnerChoice("modal", {}), settings)
     ray = create_runner(RunnerChoice("ray", {"H100": 1}), settings)
     assert grace_s([fake.create()]) == 120
