@@ -11,6 +11,7 @@ from bot.domain.solutions import Solution, solutions
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
 from bot.domain.task_lint import lint
+from bot.frontends.cli.commands import demo
 from bot.store.folders import read_folder, task_folders
 from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict
@@ -29,6 +30,10 @@ def load(folder: Path) -> tuple[TaskBundle, TaskDefinition, tuple[Solution, ...]
 
 def test_there_are_the_eight_examples() -> None:
     assert {folder.name for folder in FOLDERS} == NAMES
+
+
+def test_the_demo_publishes_the_examples_which_need_no_gpu() -> None:
+    assert task_folders(TASKS.parent / demo.EXAMPLES) == FOLDERS
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

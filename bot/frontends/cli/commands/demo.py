@@ -34,6 +34,8 @@ from bot.services.submit import submit
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
+EXAMPLES = Path("tasks/examples")
+"""Tasks that any machine can judge."""
 Tasks = Annotated[Path, typer.Option("--tasks", help="The folder of the tasks", metavar="DIR")]
 Rounds = Annotated[int, typer.Option(min=2, max=15, help="Time at most so many rounds")]
 
@@ -54,7 +56,7 @@ def register(app: typer.Typer) -> None:
 def demo(
     ctx: typer.Context,
     *,
-    tasks: Tasks = Path("tasks"),
+    tasks: Tasks = EXAMPLES,
     rounds: Rounds = 5,
     data: DataFolder = None,
     as_json: AsJson = False,
