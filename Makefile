@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
-# Most tests wait for processes, so two cores carry three files at once.
+# Many tests wait for processes, so two cores carry three files at once (tests/conftest.py mixes them).
 TESTS_AT_ONCE ?= 3
 
 .DEFAULT_GOAL := help
@@ -15,8 +15,8 @@ help: ## List the targets
 demo: $(VENV)/.installed-local ## Publish every task, judge real kernels, print the standings
 	@$(BIN)/podium demo $(ARGS)
 
-up: $(VENV)/.installed-local ## Run Podium here until Ctrl-C
-	@$(BIN)/podium up $(ARGS)
+up: $(VENV)/.installed-local ## Run Podium here until Ctrl-C, with its pages at port 8000
+	@PODIUM_HTTP_PORT=$${PODIUM_HTTP_PORT-8000} $(BIN)/podium up $(ARGS)
 
 test: $(VENV)/.installed-dev ## Run every test (ARGS="tests/unit -k rank" for some)
 	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder $(ARGS)

@@ -41,7 +41,8 @@ async def working_for(
 
     async with _greeted(elsewhere, settings) as (connection, greeting):
         upload = LogUpload(connection)
-        log_to(settings.data_dir / "podium.log", upload.put)
+        hidden = (*settings.secrets, *([elsewhere.token] if elsewhere.token else ()))
+        log_to(settings.data_dir / "podium.log", upload.put, hidden)
         config = _config(greeting, runners)
         dispatcher = Dispatcher(
             RemoteQueue(connection, config.lease), runners, SystemClock(), config

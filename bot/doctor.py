@@ -66,6 +66,8 @@ def examine_web(settings: Settings) -> tuple[Requirement, ...]:
         return (Requirement(_WEB, found=False, detail=detail, remedy=remedy, optional=True),)
     scheme = "http" if settings.http_certificate is None else "https"
     detail = f"{scheme}, at {settings.http_host} port {settings.http_port or 'of its choice'}"
+    if settings.discord_client_id is not None:
+        detail += f"; people sign in by Discord at {settings.public_url}"
     return (Requirement(_WEB, found=True, detail=detail),)
 
 

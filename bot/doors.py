@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from bot import places
 from bot.domain.errors import SetupError, UserError
 from bot.frontends.cli.installation import OpenPodium
+from bot.ports.lines import Line
 from bot.settings import Settings
 from runners.contract.runner import Runner
 
 if TYPE_CHECKING:
     from bot.frontends.discord.door import DoorSettings
+    from bot.ports import Identities
 
 _PACKAGE = "kernel-podium"
 
@@ -30,41 +32,75 @@ async def open_doors(
     """Every door that the settings name, open until left; gives their names."""
     async with AsyncExitStack() as stack:
         opened: list[str] = []
+        discord, line = discord_settings(settings), Line("discord")
         if settings.http_port is not None:
-            opened.append(await stack.enter_async_context(_web(settings, podium)))
-        discord = discord_settings(settings)
+            lines = () if discord is None else (line,)
+            web = _web(settings, podium, runners, lines)
+            opened.append(await stack.enter_async_context(web))
         if discord is not None:
-            opened.append(await stack.enter_async_context(_discord(discord, podium, runners)))
+            opened.append(await stack.enter_async_context(_discord(discord, podium, runners, line)))
         yield tuple(opened)
 
 
 @asynccontextmanager
-async def _web(settings: Settings, podium: OpenPodium) -> AsyncIterator[str]:
+async def _web(
+    settings: Settings, podium: OpenPodium, runners: Sequence[Runner], lines: tuple[Line, ...]
+) -> AsyncIterator[str]:
+    from bot.frontends.web.checks import checking  # noqa: PLC0415 - see the top
     from bot.frontends.web.door import Door, DoorSettings  # noqa: PLC0415 - see the top
     from bot.frontends.web.serving import serving  # noqa: PLC0415 - see the top
 
     lease = timedelta(seconds=podium.lease_s)
-    door = Door(podium.store, podium.clock, lease, places.harness_version(), _version())
+    door = Door(
+        podium.store,
+        podium.clock,
+        lease,
+        places.harness_version(),
+        version(),
+        settings.http_requests_per_minute,
+        judges=bool(runners),
+        lines=lines,
+        runners=runners,
+        identities=_identities(settings),
+        public_url=settings.public_url,
+    )
     address = DoorSettings(
         settings.http_host,
         settings.http_port or 0,
         settings.http_certificate,
         settings.http_key,
+        tuple(map(str, settings.http_proxies)),
     )
-    async with serving(door, address) as url:
+    async with checking(door), serving(door, address) as url:
         yield f"web at {url}"
+
+
+def _identities(settings: Settings) -> "Identities | None":
+    """Discord, where the settings name an application of it."""
+    secret = settings.discord_client_secret
+    if settings.discord_client_id is None or secret is None:
+        return None
+    from bot.remote import discord_identities as discord  # noqa: PLC0415 - see the top
+
+    return discord.DiscordIdentities(
+        settings.discord_client_id,
+        secret.get_secret_value(),
+        settings.discord_api_base or discord.API,
+        settings.discord_authorize_url or discord.PAGE,
+    )
 
 
 @asynccontextmanager
 async def _discord(
-    settings: "DoorSettings", podium: OpenPodium, runners: Sequence[Runner]
+    settings: "DoorSettings", podium: OpenPodium, runners: Sequence[Runner], line: Line
 ) -> AsyncIterator[str]:
     from bot.frontends.discord.door import DOOR, Door  # noqa: PLC0415 - see the top
     from bot.frontends.discord.serving import serve  # noqa: PLC0415 - see the top
 
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        door = Door(podium.store, podium.clock, runners, timedelta(seconds=podium.lease_s))
+        lease = timedelta(seconds=podium.lease_s)
+        door = Door(podium.store, podium.clock, runners, lease, line)
         group.create_task(serve(door, settings, stop), name=DOOR)
         try:
             yield DOOR
@@ -103,7 +139,8 @@ async def discord_invite(settings: Settings, application: int | None) -> str:
         raise SetupError(f"{error}; name the application with --application") from error
 
 
-def _version() -> str:
+def version() -> str:
+    """Of Podium, as pip knows it; empty in a checkout."""
     try:
         return importlib.metadata.version(_PACKAGE)
     except importlib.metadata.PackageNotFoundError:

@@ -1,18 +1,36 @@
 """The only reader of the environment: what an installation may be told, as frozen values."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import (
+    Field,
+    IPvAnyNetwork,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+from typing_extensions import override
 
 from bot.domain.errors import SetupError
 from runners.contract.task import GPU_NAME
 
 _SLOT = re.compile(rf":({GPU_NAME.pattern.strip('^$')})=([1-9]\d{{0,3}})")
+_ADDRESS = re.compile(r"(https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)/?")
 _NO_RUNNER = "none"
+_LONGEST_SECRET = 4096
 _RUNNER = re.compile(rf"[A-Za-z_]\w*(?:{_SLOT.pattern})*")
 
 
@@ -29,8 +47,50 @@ def _choice(text: str) -> RunnerChoice:
     return RunnerChoice(name, {gpu: int(count) for gpu, count in _SLOT.findall(text)})
 
 
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part for each in text.split(",") if (part := each.strip()))
+
+
+class _SecretFiles(PydanticBaseSettingsSource):
+    """Reads a secret from the file that `NAME_FILE` names, as Docker hands secrets over."""
+
+    @override
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        name = str(field.validation_alias)
+        path = os.environ.get(f"{name}_FILE", "")
+        if not path or SecretStr not in (field.annotation, *get_args(field.annotation)):
+            return None, field_name, False
+        if os.environ.get(name):
+            raise SetupError(f"{name} and {name}_FILE are both set; keep one of them")
+        return _read_secret(name, Path(path)), field_name, False
+
+    @override
+    def __call__(self) -> dict[str, Any]:
+        fields = self.settings_cls.model_fields.items()
+        found = {
+            str(field.validation_alias): self.get_field_value(field, name)[0]
+            for name, field in fields
+        }
+        return {alias: value for alias, value in found.items() if value is not None}
+
+
+def _read_secret(name: str, path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_LONGEST_SECRET + 1).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise SetupError(f"{name}_FILE: {path} cannot be read: {reason}") from None
+    if not 1 <= len(text) <= _LONGEST_SECRET:
+        raise SetupError(f"{name}_FILE: {path} must hold the secret and nothing else")
+    return text
+
+
 class Settings(BaseSettings):
-    """Everything that the environment can set; the defaults need none of it."""
+    """Everything that the environment can set; the defaults need none of it.
+
+    A secret may stand in a file instead, which the variable's name with `_FILE` names.
+    """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -59,11 +119,29 @@ class Settings(BaseSettings):
     """A certificate's file, with which the door speaks HTTPS itself."""
     http_key: Path | None = Field(default=None, validation_alias="PODIUM_HTTP_KEY")
     """The file of the certificate's key."""
+    http_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode] = Field(
+        default=(), validation_alias="PODIUM_HTTP_PROXIES"
+    )
+    """Addresses or networks of the proxies before the door: who asks, and how, is what they say."""
+    http_requests_per_minute: int = Field(
+        default=600, ge=0, le=1_000_000, validation_alias="PODIUM_HTTP_REQUESTS_PER_MINUTE"
+    )
+    """What `/api/v1` and `/popcorn` take of one token, or of one address without one; 0: all."""
+
+    public_url: str | None = Field(default=None, validation_alias="PODIUM_PUBLIC_URL")
+    """The door's address as browsers know it, such as https://podium.example.org."""
 
     worker_server: str | None = Field(default=None, validation_alias="PODIUM_SERVER")
     """The Podium for which `podium worker` judges, in place of a database."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="PODIUM_WORKER_TOKEN")
     """The token with which it does."""
+
+    cli_server: str | None = Field(default=None, validation_alias="PODIUM_CLI_SERVER")
+    """The Podium that commands ask, in place of the one of `podium login`."""
+    cli_token: SecretStr | None = Field(default=None, validation_alias="PODIUM_CLI_TOKEN")
+    """A person's token there, in place of the one of `podium login`."""
+    config_home: Path | None = Field(default=None, validation_alias="XDG_CONFIG_HOME")
+    """The user's folder of settings, as the desktops have it; else `.config` at home."""
 
     discord_token: SecretStr | None = Field(default=None, validation_alias="DISCORD_TOKEN")
     """The bot's token; without one there is no Discord door."""
@@ -76,12 +154,35 @@ class Settings(BaseSettings):
     discord_gateway_url: str | None = Field(default=None, validation_alias="DISCORD_GATEWAY_URL")
     """Another address of Discord's gateway."""
 
-    @field_validator("discord_trusted_guilds", mode="before")
+    discord_client_id: str | None = Field(
+        default=None, pattern=r"^[0-9]{1,20}$", validation_alias="DISCORD_CLIENT_ID"
+    )
+    """The application's id, with which people sign in at the pages by their Discord account."""
+    discord_client_secret: SecretStr | None = Field(
+        default=None, validation_alias="DISCORD_CLIENT_SECRET"
+    )
+    """The secret of that application, from its OAuth2 page."""
+    discord_authorize_url: str | None = Field(
+        default=None, validation_alias="DISCORD_AUTHORIZE_URL"
+    )
+    """Another address of the page on which people agree."""
+
     @classmethod
-    def _numbers(cls, value: object) -> object:
-        if isinstance(value, str):
-            return frozenset(part.strip() for part in value.split(",") if part.strip())
-        return value
+    @override
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, _SecretFiles(settings_cls), env_settings
+
+    @field_validator("discord_trusted_guilds", "http_proxies", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return _parts(value) if isinstance(value, str) else value
 
     @field_validator("runners", mode="before")
     @classmethod
@@ -89,7 +190,7 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             if value.strip() == _NO_RUNNER:
                 return ()
-            names = tuple(name.strip() for name in value.split(",") if name.strip())
+            names = _parts(value)
             if not names:
                 raise ValueError(f"names no runner; {_NO_RUNNER!r} says that none is wanted")
             return names
@@ -105,11 +206,34 @@ class Settings(BaseSettings):
 
     @field_validator(
         "database_url", "discord_token", "http_port", "http_certificate", "http_key",
-        "worker_server", "worker_token", mode="before",
+        "worker_server", "worker_token", "cli_server", "cli_token", "config_home", "public_url",
+        "discord_client_id", "discord_client_secret", "discord_authorize_url", mode="before",
     )  # fmt: skip
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value
+
+    @field_validator("public_url")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        found = _ADDRESS.fullmatch(value.strip().lower())
+        if found is None:
+            raise ValueError(
+                f"{value!r} is no address; write one such as https://podium.example.org"
+            )
+        return found[1]
+
+    @model_validator(mode="after")
+    def _sign_in_is_whole(self) -> Self:
+        if (self.discord_client_id is None) != (self.discord_client_secret is None):
+            raise ValueError("DISCORD_CLIENT_ID and DISCORD_CLIENT_SECRET belong together")
+        if self.discord_client_id is not None and self.public_url is None:
+            raise ValueError(
+                "DISCORD_CLIENT_ID needs PODIUM_PUBLIC_URL, to which Discord sends people back"
+            )
+        return self
 
     @model_validator(mode="after")
     def _certified(self) -> Self:
@@ -122,14 +246,46 @@ class Settings(BaseSettings):
         return self if data_dir is None else self.model_copy(update={"data_dir": data_dir})
 
     @property
+    def credentials(self) -> Path | None:
+        """The file of the logins; None for a user who has no home to keep it in."""
+        folder = self.config_home
+        if folder is None or not folder.is_absolute():  # as XDG has it, a relative one is none
+            try:
+                folder = Path.home() / ".config"
+            except RuntimeError:
+                return None
+        return folder / "podium" / "credentials.json"
+
+    @property
+    def names_this_machine(self) -> bool:
+        """Whether a data folder or a database was chosen, so that commands are for it."""
+        return "data_dir" in self.model_fields_set or self.database_url is not None
+
+    @property
     def runner_choices(self) -> tuple[RunnerChoice, ...]:
         """The runners with their slots."""
         return tuple(_choice(text) for text in self.runners)
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be shown nowhere: every secret, and the password within a URL as well."""
+        values = (value for _, value in self if isinstance(value, SecretStr))
+        found = [value.get_secret_value() for value in values]
+        return tuple(part for secret in found for part in (secret, *_password(secret)))
+
+    @property
     def strict_sandbox(self) -> bool:
         """Whether every layer of the sandbox must be there."""
         return self.require_sandbox == "strict"
+
+
+def _password(secret: str) -> tuple[str, ...]:
+    """The password of a URL, as it is written there and as it is meant."""
+    try:
+        written = urlsplit(secret).password
+    except ValueError:
+        return ()
+    return (written, unquote(written)) if written else ()
 
 
 def read_settings() -> Settings:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from bot import agent, doctor, doors, places
+from bot import agent, client, doctor, doors, places
 from bot.domain.archive import read_zip
+from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
 from bot.frontends.cli.installation import Elsewhere, OpenPodium, Requirement
@@ -19,6 +20,7 @@ from bot.services.recover import recover
 from bot.services.time_references import time_references
 from bot.settings import Settings
 from bot.store import folders
+from bot.store.backup import dump, load
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
 from bot.store.event_log import log_to
@@ -64,7 +66,7 @@ class Installation:
             served = self.is_served()
             if exclusive:
                 await stack.enter_async_context(serving(self.data_dir))
-            log_to(self.data_dir / "podium.log")
+            log_to(self.data_dir / "podium.log", secrets=self.settings.secrets)
             dsn, ready = await stack.enter_async_context(self._database(exclusive=exclusive))
             # Who joins a running Podium must not change the tables under it.
             if not ready:
@@ -163,6 +165,11 @@ class Installation:
         """Opens every door that the settings name; gives their names."""
         return doors.open_doors(self.settings, podium, runners)
 
+    @property
+    def servers(self) -> client.Servers:
+        """The servers elsewhere that commands can go to."""
+        return client.Servers(self.settings)
+
     def judges_elsewhere(self, url: str | None) -> bool:
         """Whether a worker here is to judge for a server: this one, or that of the settings."""
         return url is not None or self.settings.worker_server is not None
@@ -224,6 +231,25 @@ class Installation:
                 await prepare(dsn)
         return tuple(applied)
 
+    async def backup(self, file: Path) -> BackupContents:
+        """Write the whole database, as it is and not migrated, into a new file."""
+        async with self._database(exclusive=False, prepare=_leave) as (dsn, _):
+            return await dump(dsn, file, doors.version())
+
+    async def restore(self, file: Path, *, force: bool) -> BackupContents:
+        """Make the database what a file has; nobody can join an embedded one meanwhile."""
+        if self.is_served():
+            raise SetupError(f"a `podium up` serves {self.data_dir}; stop it first")
+        restored: list[BackupContents] = []
+
+        async def prepare(dsn: str) -> None:
+            restored.append(await load(dsn, file, force=force))
+
+        async with self._database(exclusive=False, prepare=prepare) as (dsn, prepared):
+            if not prepared:
+                await prepare(dsn)
+        return restored[0]
+
     async def requirements(self) -> tuple[Requirement, ...]:
         """What is here and what is missing."""
         return (
@@ -249,6 +275,10 @@ class Installation:
     async def discord_invite(self, application: int | None) -> str:
         """The link that lets the bot of an application into a guild; the token's without one."""
         return await doors.discord_invite(self.settings, application)
+
+
+async def _leave(_: str) -> None:
+    """The database stays as it is."""
 
 
 def _say_that_others_remain() -> None:

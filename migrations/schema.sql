@@ -68,6 +68,8 @@ create table submissions (
 );
 comment on column submissions.judged_again is 'An admin asked for it, so no quota of its person counts it';
 create index submissions_of_person on submissions (person, id desc);
+create index submissions_of_version on submissions (board, task_version);
+create index submissions_of_source on submissions (source);
 
 create table pools (
     gpu         text primary key,
@@ -218,6 +220,15 @@ comment on column evaluations.evaluation is
     'Evaluation as JSON text, with every raw sample and the environment; verdict, stage, message and wall_s repeat it for queries';
 create index evaluations_newest on evaluations (task_version, gpu, at desc, job desc);
 
+create table evaluation_files (
+    job    bigint not null references evaluations (job),
+    name   text not null,
+    zipped bytea not null,
+    primary key (job, name)
+);
+alter table evaluation_files alter zipped set storage external;
+comment on column evaluation_files.zipped is 'Its bytes, compressed by zlib';
+
 create table scores (
     job           bigint primary key references evaluations (job),
     submission    bigint not null references submissions (id),
@@ -247,6 +258,63 @@ end $$;
 
 create trigger audit_stays before update or delete or truncate on audit
     for each statement execute function refuse_change();
+
+-- What an operator watches: counts that only grow, kept by the statements that they count.
+
+create function bucket_of(seconds double precision) returns int language sql immutable as $$
+    select width_bucket(
+        seconds, array[0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600]::double precision[])
+$$;
+
+create table tallies (
+    gpu         text not null,
+    mode        text not null,
+    verdict     text not null,
+    evaluations bigint not null,
+    judged_s    double precision not null,
+    waited_s    double precision not null,
+    judged      bigint[] not null,
+    waited      bigint[] not null,
+    primary key (gpu, mode, verdict)
+);
+comment on table tallies is 'Evaluations since the first, those of deleted boards as well';
+comment on column tallies.judged is 'How many took how long, by bucket_of, from 0';
+comment on column tallies.waited is 'How many were queued for how long before their first attempt';
+
+create table lost_leases (
+    gpu  text primary key,
+    jobs bigint not null
+);
+comment on table lost_leases is 'How many leases ran out so far';
+
+-- Locks a row of tallies last of all, and only until its statement is committed.
+create function tally_evaluation() returns trigger language plpgsql as $$
+declare
+    its_mode text;
+    queued_s double precision;
+    judged_in int := 1 + bucket_of(new.wall_s);
+    waited_in int;
+begin
+    select case when submission < 0 then 'reference' else mode end,
+        greatest(0, extract(epoch from started_at - created_at))
+    into its_mode, queued_s from jobs where id = new.job;
+    waited_in := 1 + bucket_of(queued_s);
+    insert into tallies values (
+        new.gpu, its_mode, new.verdict, 0, 0, 0,
+        array_fill(0::bigint, array[13]), array_fill(0::bigint, array[13]))
+    on conflict do nothing;
+    update tallies set
+        evaluations = evaluations + 1,
+        judged_s = judged_s + new.wall_s,
+        waited_s = waited_s + queued_s,
+        judged[judged_in] = judged[judged_in] + 1,
+        waited[waited_in] = waited[waited_in] + 1
+    where gpu = new.gpu and mode = its_mode and verdict = new.verdict;
+    return null;
+end $$;
+
+create trigger tally_each after insert on evaluations
+    for each row execute function tally_evaluation();
 
 -- Which workers live, and room for forgetting old events.
 
@@ -336,11 +404,13 @@ create table tokens (
     label      text not null,
     created_at timestamptz not null,
     revoked_at timestamptz,
-    scope      text not null check (scope in ('person', 'worker')),
-    expires_at timestamptz
+    scope      text not null check (scope in ('read', 'person', 'admin', 'worker', 'session', 'admin-session')),
+    expires_at timestamptz,
+    begun_by   bigint references tokens (id)
 );
 comment on column tokens.digest is 'SHA-256 of the token, which is shown once and never kept';
-comment on column tokens.scope is 'What it is good for: to act for its person, or to judge as a worker';
+comment on column tokens.scope is 'What it is good for: to read, to act or to administer for its person, to judge as a worker; or a browser that is signed in';
+comment on column tokens.begun_by is 'The token by which a browser was signed in: the session ends with it';
 create index tokens_of_person on tokens (person) where revoked_at is null;
 create unique index tokens_of_workers on tokens (label) where scope = 'worker' and revoked_at is null;
 
@@ -387,12 +457,15 @@ create table releases (
     tries       int not null default 0,
     owner       text,
     lease_until timestamptz,
+    ended_at    timestamptz,
     check ((owner is null) = (lease_until is null))
 );
 comment on table releases is 'Kept while a task''s own solutions run, so that a restart goes on with it';
 comment on column releases.wish is 'The door''s own words for the board that is wanted';
 comment on column releases.place is 'The door''s own words for where it tells of it and what is told already';
 comment on column releases.tries is 'How often a process has begun; one that takes its process with it is given up';
+comment on column releases.ended_at is 'Since when only its outcome is kept, in place, for who comes to read it';
+create index releases_of_person on releases (person, id);
 
 create sequence house_submissions increment by -1;
 comment on sequence house_submissions is 'Numbers of the house''s own submissions: all below zero, so that people''s have no gaps';
@@ -414,3 +487,267 @@ create table reference_times (
 comment on table reference_times is 'Once per task version and GPU type; written by the statement that accepts the evaluation';
 comment on column reference_times.submission is 'The house''s own, whose job times it; null where the task has no reference';
 comment on column reference_times.noted is 'Whether the audit has it that the reference could not be timed';
+
+-- Who is in the standings of which leaderboard, kept by the statements that change it: of a board
+-- with many submissions only so many rows are read as it has people.
+
+create table leaderboards (
+    task_version bigint not null references task_versions (id) on delete cascade,
+    gpu          text not null,
+    moves        bigint not null,
+    primary key (task_version, gpu)
+);
+comment on column leaderboards.moves is 'Grows with every change of what its standings show; whoever changes an entrant locks the row first';
+
+create table entrants (
+    task_version bigint not null references task_versions (id) on delete cascade,
+    gpu          text not null,
+    person       bigint not null references people (id),
+    attempts     int not null default 0,
+    best         bigint,
+    refused      bigint,
+    primary key (task_version, gpu, person)
+);
+comment on column entrants.attempts is 'How many scores count: those of submissions that are not excluded';
+comment on column entrants.best is 'Whose score is the fastest of them, of equal ones the earlier; the rule is bot.domain.ranking';
+comment on column entrants.refused is 'The newest submission''s of those whose ranked evaluation did not pass';
+create index entrants_of_person on entrants (person);
+
+create function move_leaderboard(of_version bigint, at_gpu text) returns void language sql as $$
+    insert into leaderboards values (of_version, at_gpu, 1)
+    on conflict (task_version, gpu) do update set moves = leaderboards.moves + 1
+$$;
+
+create function enter_refusal() returns trigger language plpgsql as $$
+declare
+    whose bigint;
+begin
+    select person into whose from submissions where id = new.submission and mode = 'ranked';
+    if whose is null then
+        return null;
+    end if;
+    perform move_leaderboard(new.task_version, new.gpu);
+    insert into entrants (task_version, gpu, person, refused)
+    values (new.task_version, new.gpu, whose, new.job)
+    on conflict (task_version, gpu, person) do update set refused = excluded.refused
+    where entrants.refused is null
+        or (select submission from evaluations where job = entrants.refused) < new.submission;
+    return null;
+end $$;
+
+create function enter_score() returns trigger language plpgsql as $$
+declare
+    whose bigint;
+    since timestamptz;
+    counts boolean;
+begin
+    perform move_leaderboard(new.task_version, new.gpu);
+    select person, created_at, not exists (select from exclusions where submission = submissions.id)
+    into whose, since, counts from submissions where id = new.submission;
+    insert into entrants (task_version, gpu, person) values (new.task_version, new.gpu, whose)
+    on conflict do nothing;
+    if counts then
+        update entrants set attempts = attempts + 1, best = case when exists (
+            select from scores join submissions on submissions.id = submission
+            where job = entrants.best
+                and (time_ns, created_at, submission) < (new.time_ns, since, new.submission)
+        ) then best else new.job end
+        where task_version = new.task_version and gpu = new.gpu and person = whose;
+    end if;
+    return null;
+end $$;
+
+create function recount(of_version bigint, at_gpu text, whose bigint) returns void
+language sql as $$
+    update leaderboards set moves = moves + 1 where task_version = of_version and gpu = at_gpu;
+    update entrants set (attempts, best) = (
+        select count(*), (array_agg(job order by time_ns, created_at, submission))[1]
+        from submissions join scores on submission = submissions.id and scores.gpu = at_gpu
+        where submissions.person = whose and submissions.task_version = of_version
+            and not exists (select from exclusions where exclusions.submission = submissions.id)
+    )
+    where task_version = of_version and gpu = at_gpu and person = whose;
+$$;
+
+create function enter_anew() returns trigger language plpgsql as $$
+declare
+    made record;
+    at_gpu text;
+begin
+    select id, person, task_version, gpus into made from submissions
+    where id = case tg_op when 'DELETE' then old.submission else new.submission end;
+    for at_gpu in select gpu from unnest(made.gpus) as gpu order by gpu collate "C" loop
+        if tg_op = 'INSERT' then
+            perform move_leaderboard(made.task_version, at_gpu);
+        end if;
+        perform recount(made.task_version, at_gpu, made.person);
+    end loop;
+    return null;
+end $$;
+
+create function leave_score() returns trigger language plpgsql as $$
+begin
+    perform recount(old.task_version, old.gpu, person) from submissions where id = old.submission;
+    return null;
+end $$;
+
+create function leave_refusal() returns trigger language plpgsql as $$
+begin
+    update leaderboards set moves = moves + 1
+    where task_version = old.task_version and gpu = old.gpu;
+    update entrants set refused = null from submissions
+    where entrants.task_version = old.task_version and entrants.gpu = old.gpu
+        and entrants.person = submissions.person and submissions.id = old.submission
+        and refused = old.job;
+    return null;
+end $$;
+
+create function move_reference() returns trigger language plpgsql as $$
+begin
+    perform move_leaderboard(new.task_version, new.gpu);
+    return null;
+end $$;
+
+create function move_renamed() returns trigger language plpgsql as $$
+begin
+    perform from leaderboards join entrants using (task_version, gpu) where person = new.id
+    order by task_version, gpu collate "C" for update of leaderboards;
+    update leaderboards set moves = moves + 1 from entrants
+    where person = new.id and entrants.task_version = leaderboards.task_version
+        and entrants.gpu = leaderboards.gpu;
+    return null;
+end $$;
+
+create trigger enter_refused after insert on evaluations
+    for each row when (new.verdict <> 'passed' and new.submission > 0)
+    execute function enter_refusal();
+create trigger enter_scored after insert on scores for each row execute function enter_score();
+create trigger leave_refused after delete on evaluations
+    for each row when (old.verdict <> 'passed' and old.submission > 0)
+    execute function leave_refusal();
+create trigger leave_scored after delete on scores for each row execute function leave_score();
+create trigger enter_counted after insert or delete on exclusions
+    for each row execute function enter_anew();
+create trigger move_renamed after update on people
+    for each row when (old.name <> new.name) execute function move_renamed();
+create trigger move_timed after insert or update on reference_times
+    for each row execute function move_reference();
+
+-- How each leaderboard came about, so that its season is drawn without reading every score of it.
+
+create table records (
+    task_version bigint not null references task_versions (id) on delete cascade,
+    gpu          text not null,
+    submission   bigint not null,
+    submitted_at timestamptz not null,
+    time_ns      double precision not null,
+    primary key (task_version, gpu, submission)
+);
+comment on table records is 'The scores that were the fastest of all when they were submitted; the rule is bot.domain.ranking.records';
+
+create function keep_record(of_version bigint, at_gpu text, which bigint) returns void
+language plpgsql as $$
+declare
+    since timestamptz;
+    took double precision;
+begin
+    select created_at, scores.time_ns into since, took
+    from scores join submissions on submissions.id = submission
+    where submission = which and gpu = at_gpu;
+    if since is null or exists (
+        select from records where task_version = of_version and gpu = at_gpu
+            and (submitted_at, submission) < (since, which) and time_ns <= took
+    ) then
+        return;
+    end if;
+    delete from records where task_version = of_version and gpu = at_gpu
+        and (submitted_at, submission) > (since, which) and time_ns >= took;
+    insert into records values (of_version, at_gpu, which, since, took) on conflict do nothing;
+end $$;
+
+create function find_records(of_version bigint, at_gpu text, without bigint) returns void
+language plpgsql as $$
+begin
+    delete from records where task_version = of_version and gpu = at_gpu and exists (
+        select from records as gone
+        where gone.task_version = of_version and gone.gpu = at_gpu and gone.submission = without);
+    if not found then
+        return;
+    end if;
+    insert into records
+    select of_version, at_gpu, submission, created_at, time_ns from (
+        select submission, created_at, time_ns, min(time_ns) over (
+            order by created_at, submission rows between unbounded preceding and 1 preceding) as best
+        from scores join submissions on submissions.id = submission
+        where scores.task_version = of_version and gpu = at_gpu
+            and not exists (select from exclusions where exclusions.submission = submissions.id)
+    ) as season where best is null or time_ns < best;
+end $$;
+
+-- These come after the triggers that keep the entrants, whose row of leaderboards is locked by then.
+create function record_score() returns trigger language plpgsql as $$
+begin
+    if not exists (select from exclusions where submission = new.submission) then
+        perform keep_record(new.task_version, new.gpu, new.submission);
+    end if;
+    return null;
+end $$;
+
+create function record_without() returns trigger language plpgsql as $$
+begin
+    perform find_records(old.task_version, old.gpu, old.submission);
+    return null;
+end $$;
+
+create function record_anew() returns trigger language plpgsql as $$
+declare
+    which bigint := case tg_op when 'DELETE' then old.submission else new.submission end;
+begin
+    if tg_op = 'DELETE' then
+        perform keep_record(task_version, gpu, which) from scores where submission = which
+        order by gpu collate "C";
+    else
+        perform find_records(task_version, gpu, which) from scores where submission = which
+        order by gpu collate "C";
+    end if;
+    return null;
+end $$;
+
+create trigger record_scored after insert on scores for each row execute function record_score();
+create trigger record_unscored after delete on scores
+    for each row execute function record_without();
+create trigger record_counted after insert or delete on exclusions
+    for each row execute function record_anew();
+
+-- A range of it is a part of a leaderboard's scores, whichever and whoever's they are.
+create index scores_at_random on scores (task_version, gpu, hashint8(job));
+
+-- What people may, as each source saw it last.
+
+create table rights (
+    person      bigint not null references people (id),
+    source      text not null,
+    credentials text[] not null,
+    is_admin    boolean not null,
+    is_creator  boolean not null,
+    seen_at     timestamptz not null,
+    primary key (person, source)
+);
+comment on table rights is 'What a person may; a door notes it where it meets the person, the rest is taken over';
+comment on column rights.source is 'Who vouches for it, such as discord-guild:123, or machine for whoever sits at it';
+comment on column rights.credentials is 'Doors'' own words by which boards are seen, such as discord-role:5';
+
+-- Whoever repeats a submission with its key does not make a second one.
+
+create table submission_keys (
+    person     bigint not null references people (id),
+    key        text not null check (length(key) between 1 and 200),
+    digest     text not null,
+    submission bigint not null references submissions (id),
+    made_at    timestamptz not null,
+    primary key (person, key)
+);
+comment on table submission_keys is 'What a person submitted with a key: who sends it again gets that submission, for a day';
+comment on column submission_keys.digest is 'Of all that was asked for with the key: anything else with it is refused';
+create index submission_keys_of_submission on submission_keys (submission);
+create index submission_keys_made_at on submission_keys (made_at);

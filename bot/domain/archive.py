@@ -15,6 +15,7 @@ MAX_UNPACKED = 32 << 20
 MAX_ENTRIES = 1_000
 MAX_RATIO = 200
 """Unpacked bytes per packed byte of one entry, above 64 KiB."""
+_ALWAYS_SMALL = 64 << 10
 MAX_NAME = 240
 METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """The compressions that Python unpacks no further than asked; bz2 and LZMA have no such bound."""
@@ -44,6 +45,22 @@ def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
         raise _refusal("", f"this is not a readable zip ({error}); {_FORM}") from error
     root = _root(files)
     return TaskBundle(files, root, root or name)
+
+
+def write_zip(bundle: TaskBundle) -> bytes:
+    """A zip that `read_zip` takes, as far as the bundle's own files allow it."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in bundle.files.items():
+            archive.writestr(name, content, _compression(content))
+    return made.getvalue()
+
+
+def _compression(content: bytes) -> int:
+    """Deflate, but for what would unpack to more times its size than is taken."""
+    small = len(content) <= _ALWAYS_SMALL
+    dense = small or len(content) <= MAX_RATIO * len(zlib.compress(content)) // 2
+    return zipfile.ZIP_DEFLATED if dense else zipfile.ZIP_STORED
 
 
 def _read_entries(archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -88,7 +105,7 @@ def _name_fault(name: str) -> str:
 
 def _kind_fault(entry: zipfile.ZipInfo) -> str:
     kind = stat.S_IFMT(entry.external_attr >> 16)
-    inflated = entry.file_size > max(64 << 10, MAX_RATIO * entry.compress_size)
+    inflated = entry.file_size > max(_ALWAYS_SMALL, MAX_RATIO * entry.compress_size)
     nested = _NESTED.search(entry.filename) is not None
     faults = (
         (

@@ -7,6 +7,9 @@ from bot.domain.access import Access, Viewer
 from bot.domain.ids import BoardId, PersonId, TaskVersionId
 from runners.contract.task import TaskDefinition
 
+HIDDEN = "/"
+"""What the name of a board of the house begins with: nobody can give, write or list such a name."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewBoard:
@@ -31,6 +34,11 @@ class Board:
     task_version: TaskVersionId
     created_at: datetime
     access: Access = field(default_factory=Access)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is the house's own, which is in no list and found under no name."""
+        return self.name.startswith(HIDDEN)
 
     def visible_to(self, viewer: Viewer) -> bool:
         """Whether the board exists for this viewer; for its creator it always does."""

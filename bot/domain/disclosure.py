@@ -18,6 +18,7 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
     return evaluation.model_copy(
         update={
             "log": "",
+            "files": (),
             "message": _message(evaluation),
             "cases": tuple(_case(index, case) for index, case in _numbered(evaluation)),
         }

@@ -4,6 +4,9 @@ import difflib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+_LONGEST_NAME = 100
+"""Letters of a wrong name that are said again."""
+
 
 class UserError(Exception):
     """The person's doing; the message says what was wrong and what to do next.
@@ -32,6 +35,8 @@ class SetupError(StoreError):
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
     """A refusal of a name that does not exist, with the nearest names or all of them."""
     known = sorted(valid)
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}..."
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if near:
         hint = f"did you mean {' or '.join(near)}?"

@@ -11,6 +11,7 @@ EventId = NewType("EventId", int)
 TokenId = NewType("TokenId", int)
 NewsId = NewType("NewsId", int)
 ReleaseId = NewType("ReleaseId", int)
+AuditId = NewType("AuditId", int)
 
 
 def is_the_houses(submission: SubmissionId) -> bool:
@@ -19,3 +20,8 @@ def is_the_houses(submission: SubmissionId) -> bool:
     Such a one times a task's reference; nobody waits for it, and nobody is ranked by it.
     """
     return submission < 0
+
+
+def is_storable(number: int) -> bool:
+    """Whether a database has room for it; what has none was never given to anything."""
+    return -(1 << 63) <= number < 1 << 63

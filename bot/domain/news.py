@@ -9,7 +9,7 @@ from bot.domain.board import Board
 from bot.domain.deadline import show_deadline
 from bot.domain.durations import show_time
 from bot.domain.ids import BoardId, NewsId, SubmissionId
-from bot.domain.ranking import indistinguishable, rank
+from bot.domain.ranking import Entrant, entrants, indistinguishable, rank_entrants
 from bot.domain.score import Score, Standing
 
 WORTH_TELLING = 10
@@ -91,14 +91,21 @@ class Change:
         )
 
 
-def change_by(submission: SubmissionId, scores: Iterable[Score]) -> Change | None:
-    """What the score of a submission has changed; None when it is not among the scores."""
-    everything = tuple(scores)
+def change_by(
+    submission: SubmissionId, scores: Iterable[Score], others: Iterable[Entrant] = ()
+) -> Change | None:
+    """What the score of a submission has changed; None when it is not among the scores.
+
+    `scores` are all those of some people, and `others` is everybody else.
+    """
+    everything, rest = tuple(scores), tuple(others)
     new = next((each for each in everything if each.submission == submission), None)
     if new is None:
         return None
-    others = tuple(each for each in everything if each.submission != submission)
-    return Change(new, rank(others), rank(everything))
+    earlier = entrants(each for each in everything if each.submission != submission)
+    return Change(
+        new, rank_entrants([*rest, *earlier]), rank_entrants([*rest, *entrants(everything)])
+    )
 
 
 def closes_soon(board: Board, now: datetime) -> bool:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 
 from bot.domain.ids import PersonId
 from bot.domain.score import Score, ScoreValue, Standing
@@ -10,30 +12,52 @@ TIE = 0.005
 """Two times that differ by less than this fraction share a rank, whatever their intervals say."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """One person on a leaderboard: the best score, and of how many it is the best."""
+
+    best: Score
+    attempts: int
+
+
 def rank(scores: Iterable[Score]) -> tuple[Standing, ...]:
-    """The standings of one task version on one GPU type; ValueError for a mixture.
+    """The standings of one task version on one GPU type; ValueError for a mixture."""
+    return rank_entrants(entrants(scores))
+
+
+def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
+    """Each person's fastest score; of equal ones the earlier submission."""
+    everything = sorted(scores, key=_order)
+    attempts = Counter(each.person for each in everything)
+    best: dict[PersonId, Score] = {}
+    for each in everything:
+        best.setdefault(each.person, each)
+    return tuple(Entrant(each, attempts[each.person]) for each in best.values())
+
+
+def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
+    """The standings of people who are each there once; ValueError for a mixture of leaderboards.
 
     Ranks go 1, 1, 3: an entry belongs to a group while it cannot be told from the group's first.
     """
-    everything = tuple(scores)
-    if len({(each.board, each.task_version, each.gpu) for each in everything}) > 1:
+    ordered = sorted(entered, key=lambda each: _order(each.best))
+    if len({(each.best.board, each.best.task_version, each.best.gpu) for each in ordered}) > 1:
         raise ValueError("scores of several boards, task versions or GPU types are not comparable")
-    attempts = Counter(each.person for each in everything)
     standings: list[Standing] = []
     first: Standing | None = None
-    for place, entry in enumerate(_best_of_each(everything), start=1):
-        if first is None or not indistinguishable(first.score.value, entry.value):
-            first = Standing(place, entry, attempts[entry.person])
+    for place, each in enumerate(ordered, start=1):
+        if first is None or not indistinguishable(first.score.value, each.best.value):
+            first = Standing(place, each.best, each.attempts)
             standings.append(first)
         else:
-            standings.append(Standing(first.rank, entry, attempts[entry.person]))
+            standings.append(Standing(first.rank, each.best, each.attempts))
     return tuple(standings)
 
 
 def records(scores: Iterable[Score]) -> tuple[Score, ...]:
     """The scores that were the fastest of all when they were submitted, oldest first."""
     found: list[Score] = []
-    for each in sorted(scores, key=lambda score: (score.submitted_at, score.submission)):
+    for each in sorted(scores, key=in_time):
         if not found or each.value.time_ns < found[-1].value.time_ns:
             found.append(each)
     return tuple(found)
@@ -46,12 +70,9 @@ def indistinguishable(one: ScoreValue, other: ScoreValue) -> bool:
     return abs(one.time_ns - other.time_ns) <= resolution
 
 
-def _best_of_each(scores: Iterable[Score]) -> list[Score]:
-    """Each person's fastest score, fastest first; of equal ones the earlier submission."""
-    best: dict[PersonId, Score] = {}
-    for each in sorted(scores, key=_order):
-        best.setdefault(each.person, each)
-    return list(best.values())
+def in_time(score: Score) -> tuple[datetime, int]:
+    """Sorts scores as they were submitted."""
+    return score.submitted_at, score.submission
 
 
 def _order(score: Score) -> tuple[float, float, int]:

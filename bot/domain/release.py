@@ -1,6 +1,7 @@
 """A task that waits to be proven and published: kept, so that a restart goes on with it."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from bot.domain.ids import PersonId, ReleaseId
 
@@ -26,3 +27,15 @@ class Release:
     wish: str
     place: str
     tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseNote:
+    """What is told of a release, without its zip; since `ended_at` nothing moves any more."""
+
+    id: ReleaseId
+    person: PersonId
+    wish: str
+    place: str
+    tries: int
+    ended_at: datetime | None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from bot.domain.score import ScoreValue
 from runners.contract.evaluation import CaseKind, Evaluation, EvaluationRequest
 from runners.contract.peaks import floors
-from runners.contract.task import Mode, RankingBy, TaskDefinition
+from runners.contract.task import Mode, RankingBy, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 
 
@@ -33,6 +33,8 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
     the cases are taken as independent: they come from separate rounds.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
+        return None
+    if task.format is TaskFormat.IO_CONTRACT:  # times a reference too, and ranks nobody
         return None
     times = _times(evaluation, floors(task, evaluation.gpu))
     if not times:

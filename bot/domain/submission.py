@@ -1,5 +1,7 @@
 """A submission on its way from a door into the store."""
 
+import hashlib
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -7,6 +9,7 @@ from enum import StrEnum
 from bot.domain.access import Viewer
 from bot.domain.display import NewDisplay
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.once import Once
 from runners.contract.task import Mode
 
 
@@ -22,6 +25,17 @@ class SubmissionRequest:
     board: str | None = None
     gpus: tuple[str, ...] = ()
     display: NewDisplay | None = None
+    key: str | None = None
+    """Whatever comes again with this key is the same submission."""
+
+    @property
+    def once(self) -> Once | None:
+        """The key with a digest of everything that is asked for."""
+        if self.key is None:
+            return None
+        content = hashlib.sha256(self.content).hexdigest()
+        asked = self.file_name, content, self.mode.value, self.board, self.gpus
+        return Once(self.key, hashlib.sha256(json.dumps(asked).encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,7 @@ class NewSubmission:
     display: NewDisplay | None = None
     judged_again: bool = False
     """An admin asked for it: neither bans nor limits hold for it, and no limit counts it."""
+    once: Once | None = None
 
 
 class SubmissionState(StrEnum):

@@ -190,10 +190,8 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
     """Why a grader cannot grade the task; empty when it can."""
     written = source.written
     match grader:
-        case Grader.NATIVE if written.multi_gpu:
-            return "a task with multi_gpu brings its own evaluation"
-        case Grader.NATIVE if _is_program(written):
-            return "a 'cu' task of sources brings its own evaluation"
+        case Grader.NATIVE if _own(written):
+            return _own(written)
         case Grader.NATIVE:
             wanted = _NATIVE[written.format] | _wanted_by_launch(written)
             missing = sorted(wanted - _reference_names(source, files))
@@ -203,6 +201,17 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
         case Grader.POPCORN:
             brought = bool(written.config.sources) or written.config.main in files
             return "" if brought else f"{written.config.main!r} is not among the files"
+
+
+def _own(written: TaskFile) -> str:
+    """Why it is not for our own judge, whatever its files define; empty when it is."""
+    if written.multi_gpu:
+        return "a task with multi_gpu brings its own evaluation"
+    if _is_program(written):
+        return "a 'cu' task of sources brings its own evaluation"
+    if written.format not in _NATIVE:
+        return f"format: {written.format} is for kernels that are handed in without a task"
+    return ""
 
 
 def _wanted_by_launch(written: TaskFile) -> frozenset[str]:

@@ -4,12 +4,13 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from bot.domain.document import refusal
+from runners.contract.syntax import module_tree
 
 
 def parse_python(text: str, file: str) -> ast.Module:
     """The syntax tree; UserError with the line when it does not parse."""
     try:
-        return ast.parse(text)
+        return module_tree(text)
     except SyntaxError as error:
         raise refusal(file, error.lineno or 1, f"Python cannot parse this: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:

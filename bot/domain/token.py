@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from bot.domain.ids import PersonId, TokenId
 
@@ -14,10 +15,27 @@ PREFIX = "podium_"
 class TokenScope(StrEnum):
     """What a token is good for; it is refused everywhere else."""
 
+    READ = "read"
+    """To read what the person may read."""
     PERSON = "person"
-    """To act for the person whose it is."""
+    """To act for the person whose it is: to submit, for example."""
+    ADMIN = "admin"
+    """To act for the person as an admin too, as long as the person is one."""
     WORKER = "worker"
     """To judge as the worker that its label names."""
+    SESSION = "session"
+    """A browser in which the person is signed in, to act as the person."""
+    ADMIN_SESSION = "admin-session"
+    """One in which the person acts as an admin too, as long as the person is one."""
+
+    @property
+    def word(self) -> str:
+        """What people choose it by."""
+        return "submit" if self is TokenScope.PERSON else self.value
+
+
+_PERSONAL = frozenset({TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN})
+_OF_BROWSERS = frozenset({TokenScope.SESSION, TokenScope.ADMIN_SESSION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +52,37 @@ class Token:
     revoked_at: datetime | None
     scope: TokenScope = TokenScope.PERSON
     expires_at: datetime | None = None
+    begun_by: TokenId | None = None
+    """Of a browser that was signed in by a token: that token, with which it ends."""
 
-    def serves(self, scope: TokenScope, now: datetime) -> bool:
-        """Whether it is good for that at this time."""
-        live = self.expires_at is None or now < self.expires_at
-        return self.scope is scope and self.revoked_at is None and live
+    @property
+    def may(self) -> str:
+        """Its scope in the word that people choose it by."""
+        return self.scope.word
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it is one to call with for its person; a browser's cookie is none."""
+        return self.scope in _PERSONAL
+
+    @property
+    def of_browser(self) -> bool:
+        """Whether it is the session of a browser."""
+        return self.scope in _OF_BROWSERS
+
+    @property
+    def of_worker(self) -> bool:
+        """Whether it is a worker's, and nobody's to call with."""
+        return self.scope is TokenScope.WORKER
+
+    def is_live(self, now: datetime) -> bool:
+        """Whether it is neither revoked nor expired at this time."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+def scope_of(word: Literal["read", "submit", "admin"]) -> TokenScope:
+    """The scope that people name by this word."""
+    return TokenScope.PERSON if word == "submit" else TokenScope(word)
 
 
 def digest_of(secret: str) -> str:

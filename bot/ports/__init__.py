@@ -4,22 +4,28 @@ from typing import Protocol
 
 from bot.ports.displays import Displays
 from bot.ports.events import Clock, Events, Notice, Topic
+from bot.ports.identities import Identities, KnownPerson
 from bot.ports.moderation import Moderation
 from bot.ports.news import Listeners, Outbox, Untold
+from bot.ports.operations import Operations, Schema
 from bot.ports.queue import Beat, Claim, Jobs, Worker, Workers
 from bot.ports.records import (
     Audit,
     AuditRow,
     Boards,
+    Course,
     Outcome,
     People,
     Refusal,
     Results,
     StoredEvaluation,
+    StoredFile,
     Submissions,
 )
 from bot.ports.references import References
 from bot.ports.releases import Releases
+from bot.ports.requests import Requests
+from bot.ports.rights import PeoplesRights, Vouched
 from bot.ports.statistics import DayCount, Statistics, Usage
 from bot.ports.tokens import Tokens
 from bot.ports.worker_queue import WorkerQueue
@@ -31,28 +37,37 @@ __all__ = [
     "Boards",
     "Claim",
     "Clock",
+    "Course",
     "DayCount",
     "Displays",
     "Events",
+    "Identities",
     "Jobs",
+    "KnownPerson",
     "Listeners",
     "Moderation",
     "Notice",
+    "Operations",
     "Outbox",
     "Outcome",
     "People",
+    "PeoplesRights",
     "References",
     "Refusal",
     "Releases",
+    "Requests",
     "Results",
+    "Schema",
     "Statistics",
     "Store",
     "StoredEvaluation",
+    "StoredFile",
     "Submissions",
     "Tokens",
     "Topic",
     "Untold",
     "Usage",
+    "Vouched",
     "Worker",
     "WorkerQueue",
     "Workers",
@@ -77,6 +92,8 @@ class Store(Protocol):
     @property
     def references(self) -> References: ...
     @property
+    def requests(self) -> Requests: ...
+    @property
     def moderation(self) -> Moderation: ...
     @property
     def displays(self) -> Displays: ...
@@ -85,7 +102,11 @@ class Store(Protocol):
     @property
     def tokens(self) -> Tokens: ...
     @property
+    def rights(self) -> PeoplesRights: ...
+    @property
     def statistics(self) -> Statistics: ...
+    @property
+    def operations(self) -> Operations: ...
     @property
     def listeners(self) -> Listeners: ...
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from bot.domain.ids import BoardId, JobId, NewsId, SubmissionId, TaskVersionId
+from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.news import Letter, News, NewsKind
 
 
@@ -15,6 +15,7 @@ class Untold:
 
     job: JobId
     submission: SubmissionId
+    person: PersonId
     board: BoardId
     task_version: TaskVersionId
     gpu: str

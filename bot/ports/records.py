@@ -7,11 +7,14 @@ from typing import Protocol
 
 from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
-from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.once import Once
 from bot.domain.person import Person
+from bot.domain.ranking import Entrant
 from bot.domain.score import Score, ScoreValue
 from bot.domain.submission import NewSubmission, Submission
 from runners.contract.evaluation import Evaluation
+from runners.contract.files import EvaluationFile
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 
@@ -70,7 +73,7 @@ class Boards(Protocol):
     async def get(self, board: BoardId) -> Board | None: ...
 
     async def all(self) -> tuple[Board, ...]:
-        """Every board, by name."""
+        """Every board, by name; none of the house's own."""
 
     async def version(self, version: TaskVersionId) -> TaskVersion | None: ...
 
@@ -86,7 +89,18 @@ class Submissions(Protocol):
 
         UserError `banned` or `rate-limit`: one person's submissions wait for each other here, so
         that of many at one moment no more are taken than the limits allow.
+
+        With `once` nothing is stored where `first` has a submission: that one is given.
         """
+
+    async def first(self, person: PersonId, once: Once) -> Submission | None:
+        """What the person submitted with this key less than `bot.domain.once.KEPT` ago.
+
+        UserError `key-reused` when its digest is another one.
+        """
+
+    async def forget_keys(self) -> int:
+        """Forget the keys that are older; gives how many."""
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
 
@@ -103,7 +117,7 @@ class Submissions(Protocol):
         before: SubmissionId | None = None,
         limit: int = 50,
     ) -> tuple[Submission, ...]:
-        """A person's submissions, newest first, with ids below `before`."""
+        """A person's submissions to boards that lists have, newest first, below `before`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +141,22 @@ class StoredEvaluation:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of an accepted evaluation, and the GPU type that it tells of."""
+
+    gpu: str
+    file: EvaluationFile
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a leaderboard came about: of `total` scores enough to draw it, oldest first."""
+
+    scores: tuple[Score, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """A ranked evaluation that did not pass, so that a board can say who is absent and why."""
 
@@ -144,13 +174,39 @@ class Results(Protocol):
     """Accepted evaluations and scores."""
 
     async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
-        """The accepted evaluations, by GPU."""
+        """The accepted evaluations, by GPU, without their files."""
+
+    async def files(self, submission: SubmissionId) -> tuple[StoredFile, ...]:
+        """The files of the accepted evaluations, by GPU and name: megabytes of them."""
 
     async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
         """How each of many submissions ended, by submission and GPU, without the evaluations."""
 
     async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
-        """Every score of one task version on one GPU type."""
+        """Every score of one task version on one GPU type: on a big board that takes a while."""
+
+    async def scores_of(
+        self, person: PersonId, version: TaskVersionId, gpu: str
+    ) -> tuple[Score, ...]:
+        """Those of one person, oldest first."""
+
+    async def course(self, version: TaskVersionId, gpu: str, most: int) -> Course:
+        """Every record, and about so many of all the scores, whichever; all where there are fewer.
+
+        What a record is `bot.domain.ranking.records` says. Reading it takes as long on a big board.
+        """
+
+    async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
+        """The best score of each of many leaderboards that has one, in no order."""
+
+    async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
+        """Of each person with such scores the best one and their number, the fastest first.
+
+        The same as `bot.domain.ranking.entrants` of all the scores, without reading them.
+        """
+
+    async def moves(self, version: TaskVersionId, gpu: str) -> int:
+        """Grows with whatever changes `entrants`, `refusals`, or the reference's time."""
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
         """Of each person the newest ranked evaluation that did not pass, newest first."""
@@ -164,8 +220,9 @@ class Results(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """Who did what to what, when and why."""
+    """Who did what to what, when and why; later rows have greater numbers."""
 
+    id: AuditId
     actor: PersonId | None
     action: str
     subject: str
@@ -180,5 +237,7 @@ class Audit(Protocol):
         self, actor: PersonId | None, action: str, subject: str, reason: str
     ) -> None: ...
 
-    async def rows(self, limit: int = 100, skip: int = 0) -> tuple[AuditRow, ...]:
-        """The newest rows first, without as many of them as are skipped."""
+    async def rows(
+        self, limit: int = 100, skip: int = 0, before: AuditId | None = None
+    ) -> tuple[AuditRow, ...]:
+        """The newest rows first, of those with numbers below `before`, without the skipped ones."""

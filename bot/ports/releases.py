@@ -1,10 +1,10 @@
 """Task zips which are being proven: at most one process of a door at a time, by leases."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.domain.ids import ReleaseId
-from bot.domain.release import NewRelease, Release
+from bot.domain.ids import PersonId, ReleaseId
+from bot.domain.release import NewRelease, Release, ReleaseNote
 
 
 class Releases(Protocol):
@@ -26,6 +26,21 @@ class Releases(Protocol):
 
     async def finish(self, release: ReleaseId, owner: str) -> bool:
         """Forget it: everything is told. False when another owner has taken over."""
+
+    async def end(self, release: ReleaseId, owner: str, place: str) -> bool:
+        """Nothing is left but what is told of it, in `place`, for who asks; the zip is dropped.
+
+        False when another owner has taken over.
+        """
+
+    async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
+        """What is told of a release that is not finished."""
+
+    async def told_to(self, door: str, person: PersonId) -> tuple[ReleaseNote, ...]:
+        """What is told of a person's releases, the newest first, at most a hundred."""
+
+    async def forget(self, ended_before: datetime) -> int:
+        """Forget what ended before this time; gives how many."""
 
     async def let_go(self, owner: str) -> int:
         """Give back what the owner holds, as if it had not tried; gives how many."""

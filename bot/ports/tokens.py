@@ -18,14 +18,21 @@ class Tokens(Protocol):
         scope: TokenScope = TokenScope.PERSON,
         *,
         expires_at: datetime | None = None,
+        begun_by: TokenId | None = None,
     ) -> Token:
-        """Keep the digest of a new token; StoreError when a worker of that label has one."""
+        """Keep the digest of a new token; StoreError when a worker of that label has one.
+
+        It is revoked with the token `begun_by`.
+        """
 
     async def find(self, digest: str) -> Token | None:
         """The token of this digest, unless it is revoked; it may have expired."""
 
     async def of(self, person: PersonId) -> tuple[Token, ...]:
-        """The tokens that act for a person and are not revoked, oldest first."""
+        """The tokens by which a person calls, neither revoked nor expired, oldest first."""
+
+    async def sessions_of(self, person: PersonId) -> tuple[Token, ...]:
+        """The browsers in which a person is signed in and not out again, the newest first."""
 
     async def of_workers(self) -> tuple[Token, ...]:
         """The tokens of workers that are not revoked, by label."""

@@ -17,7 +17,19 @@ class Server:
 
 
 def server(url: str, token: str, *, insecure: bool = False) -> Server:
-    """The server of an address that a person gave; UserError when nothing should be sent there.
+    """The server for which a worker judges; UserError when nothing should be sent there."""
+    there = address(url, insecure=insecure)
+    if not token.strip():
+        raise UserError(
+            "no-token",
+            "a worker needs a token: --token T or PODIUM_WORKER_TOKEN; an admin makes one: "
+            "podium token create --worker NAME",
+        )
+    return Server(there, checked(token))
+
+
+def address(url: str, *, insecure: bool = False) -> str:
+    """An address that a person gave, as it is used; UserError when no token should be sent there.
 
     `insecure` allows plain HTTP to another machine, where everybody on the way can read the token.
     """
@@ -36,7 +48,7 @@ def server(url: str, token: str, *, insecure: bool = False) -> Server:
             f"the token would travel to {host} for everybody to read; use https://, or "
             "--plain-http where the network is yours alone",
         )
-    return Server(url.strip().rstrip("/"), _checked(token))
+    return url.strip().rstrip("/")
 
 
 def _bad(url: str) -> UserError:
@@ -55,14 +67,9 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _checked(token: str) -> str:
+def checked(token: str) -> str:
+    """A token as it is sent; UserError for what is none."""
     words = token.strip()
-    if not words:
-        raise UserError(
-            "no-token",
-            "a worker needs a token: --token T or PODIUM_WORKER_TOKEN; an admin makes one: "
-            "podium token create --worker NAME",
-        )
     if not words.isascii() or not words.isprintable() or " " in words:
         raise UserError("bad-token", "this is no token: it has characters that none has")
     return words

@@ -1,6 +1,6 @@
 """The report of two submissions side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from rich.cells import cell_len
@@ -10,7 +10,9 @@ from bot.domain.ranking import indistinguishable
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
+from bot.reports.evaluation import VERDICT_WORDS
 from bot.reports.lines import clean
+from runners.contract.verdict import Verdict
 
 _WIDEST = 90
 """Letters of the first column."""
@@ -21,6 +23,8 @@ class Side(Protocol):
 
     @property
     def submission(self) -> Submission: ...
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]: ...
     @property
     def scores(self) -> Mapping[str, ScoreValue]: ...
 
@@ -42,29 +46,50 @@ class Comparison(Protocol):
 
 def comparison_report(comparison: Comparison) -> Report:
     """A row for each GPU type, then the difference of the sources."""
-    first, second = comparison.first, comparison.second
-    names = f"#{first.submission.id}", f"#{second.submission.id}"
-    blocks: list[Block] = []
-    gpus = sorted({*first.scores, *second.scores})
-    if gpus:
-        columns = (
-            Column("GPU"),
-            Column(names[0], numeric=True),
-            Column(names[1], numeric=True),
-            Column("second is"),
-        )
-        rows = tuple(_row(gpu, first.scores.get(gpu), second.scores.get(gpu)) for gpu in gpus)
-        blocks.append(Table("times", columns, rows))
+    blocks = [*times(comparison)]
+    words = likeness(comparison)
+    if words is not None:
+        blocks.append(words)
     else:
-        blocks.append(Text("neither has a ranked time", Tone.QUIET))
-    if comparison.too_long:
-        blocks.append(Text("the sources are too long to be compared line by line", Tone.QUIET))
-    elif comparison.difference:
         blocks.append(Log("difference", comparison.difference, "diff"))
         blocks.append(Attachment("side-by-side.txt", _beside(comparison.beside).encode()))
-    else:
-        blocks.append(Text("the sources are the same", Tone.QUIET))
-    return Report(f"{names[0]} and {names[1]}", tuple(blocks))
+    return Report(" and ".join(names(comparison)), tuple(blocks))
+
+
+def times(comparison: Comparison) -> Iterator[Block]:
+    """How both ended on each GPU type, and which is faster where that can be said."""
+    first, second = comparison.first, comparison.second
+    sides = names(comparison)
+    gpus = sorted({*first.verdicts, *second.verdicts})
+    comparable = first.submission.task_version == second.submission.task_version
+    rows = [(gpu, _ended(first, gpu), _ended(second, gpu)) for gpu in gpus]
+    columns = (Column("GPU"), Column(sides[0], numeric=True), Column(sides[1], numeric=True))
+    if comparable and first.scores.keys() & second.scores.keys():
+        related = tuple((*row, _relation(first, second, row[0])) for row in rows)
+        yield Table("times", (*columns, Column("second is")), related)
+    elif rows:
+        yield Table("times", columns, tuple(rows))
+    if not (first.scores or second.scores):
+        yield Text("neither has a ranked time", Tone.QUIET)
+    elif not comparable:
+        words = "they were judged by different versions of the task, so no time is compared"
+        yield Text(words, Tone.QUIET)
+
+
+def likeness(comparison: Comparison) -> Text | None:
+    """Why no difference of the sources is shown; None where there is one."""
+    if comparison.too_long:
+        return Text("the sources are too long to be compared line by line", Tone.QUIET)
+    if comparison.difference:
+        return None
+    if comparison.beside:
+        return Text("the sources differ in nothing but how their lines end", Tone.QUIET)
+    return Text("the sources are the same", Tone.QUIET)
+
+
+def names(comparison: Comparison) -> tuple[str, str]:
+    """What both are called."""
+    return f"#{comparison.first.submission.id}", f"#{comparison.second.submission.id}"
 
 
 def _beside(rows: Sequence[tuple[str, str, str]]) -> str:
@@ -79,17 +104,17 @@ def _beside(rows: Sequence[tuple[str, str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(
-    gpu: str, first: ScoreValue | None, second: ScoreValue | None
-) -> tuple[str, str, str, str]:
-    return gpu, _time(first), _time(second), _relation(first, second)
+def _ended(side: Side, gpu: str) -> str:
+    """The ranked time, else the verdict; nothing where it was not judged."""
+    value = side.scores.get(gpu)
+    if value is not None:
+        return show_time(value.time_ns, value.half_width_ns)
+    verdict = side.verdicts.get(gpu)
+    return "" if verdict is None else VERDICT_WORDS[verdict]
 
 
-def _time(value: ScoreValue | None) -> str:
-    return "" if value is None else show_time(value.time_ns, value.half_width_ns)
-
-
-def _relation(first: ScoreValue | None, second: ScoreValue | None) -> str:
+def _relation(first_side: Side, second_side: Side, gpu: str) -> str:
+    first, second = first_side.scores.get(gpu), second_side.scores.get(gpu)
     if first is None or second is None:
         return ""
     if indistinguishable(first, second):

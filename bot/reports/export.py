@@ -14,7 +14,8 @@ from bot.ports import Outcome
 from bot.reports.blocks import Report, Text
 from bot.reports.spreadsheet import as_file, inert
 
-_Row = dict[str, str | int | float | bool | None]
+Row = dict[str, str | int | float | bool | None]
+"""A line of a table by its columns."""
 
 
 class ExportedSubmission(Protocol):
@@ -46,8 +47,8 @@ class Export(Protocol):
 def export_report(export: Export) -> Report:
     """`submissions.csv`, `results.csv`, and both in one JSON file."""
     board = export.board
-    submissions = [_submission(each) for each in export.submissions]
-    results = [row for each in export.submissions for row in _results(each)]
+    submissions = [submission_row(each) for each in export.submissions]
+    results = [row for each in export.submissions for row in result_rows(each)]
     whole = {
         "board": board.name,
         "gpus": list(board.gpus),
@@ -74,7 +75,8 @@ _RESULT = (
 )  # fmt: skip
 
 
-def _submission(each: ExportedSubmission) -> _Row:
+def submission_row(each: ExportedSubmission) -> Row:
+    """One line of the submissions."""
     submission = each.submission
     return {
         "submission": submission.id,
@@ -90,7 +92,8 @@ def _submission(each: ExportedSubmission) -> _Row:
     }
 
 
-def _results(each: ExportedSubmission) -> Iterator[_Row]:
+def result_rows(each: ExportedSubmission) -> Iterator[Row]:
+    """One line of the results for each GPU type on which it was judged."""
     for outcome in each.outcomes:
         score, reference = outcome.score, each.references.get(outcome.gpu)
         yield {
@@ -107,7 +110,7 @@ def _results(each: ExportedSubmission) -> Iterator[_Row]:
         }
 
 
-def _csv(columns: Sequence[str], rows: Iterable[_Row]) -> str:
+def _csv(columns: Sequence[str], rows: Iterable[Row]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns)
     writer.writeheader()

@@ -59,6 +59,13 @@ def history_table(past: Sequence[PastSubmission]) -> Table:
     return Table("submissions", _COLUMNS, tuple(_row(each) for each in past))
 
 
+def history_line(past: PastSubmission) -> str:
+    """One submission in a line, such as `#17, 2026-11-22 09:15, ranked; H100: passed`."""
+    given = past.submission
+    when = f"{given.created_at:%Y-%m-%d %H:%M}"
+    return f"#{given.id}, {when}, {given.mode.value}; {', '.join(_outcomes(past))}"
+
+
 def _row(past: PastSubmission) -> tuple[str, ...]:
     submission = past.submission
     return (

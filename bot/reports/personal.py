@@ -53,7 +53,8 @@ def personal_report(personal: PersonalBoard) -> Report:
     """Where the person stands on each GPU type, how that came, and what was submitted."""
     blocks: list[Block] = []
     if personal.standings:
-        blocks += [_best(personal.standings), _trend(personal)]
+        title = f"{personal.board.name}: your ranked times"
+        blocks += [_best(personal.standings), trend(title, personal.standings)]
     else:
         blocks.append(Text("you are not ranked yet", Tone.QUIET))
     if personal.past:
@@ -88,8 +89,9 @@ def _row(own: OwnStanding) -> tuple[str, ...]:
     )
 
 
-def _trend(personal: PersonalBoard) -> Chart:
-    times = [score.value.time_ns for own in personal.standings for score in own.scores]
+def trend(title: str, standings: Sequence[OwnStanding]) -> Chart:
+    """How a person's ranked times on a board went, a series for each GPU type."""
+    times = [score.value.time_ns for own in standings for score in own.scores]
     scale, unit = common_unit(times)
-    series = tuple(Series(own.gpu, points(own.scores, scale)) for own in personal.standings)
-    return Chart(f"{personal.board.name}: your ranked times", DAY, f"time ({unit})", series)
+    series = tuple(Series(own.gpu, points(own.scores, scale)) for own in standings)
+    return Chart(title, DAY, f"time ({unit})", series)

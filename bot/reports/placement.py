@@ -4,8 +4,9 @@ from typing import Protocol
 
 from bot.domain.durations import show_factor, show_time
 from bot.domain.reference import speed_up
-from bot.domain.score import ScoreValue
+from bot.domain.score import ScoreValue, Standing
 from bot.reports.blocks import Text, Tone
+from bot.reports.lines import one_line
 
 _MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
@@ -43,6 +44,13 @@ def placement_line(place: Place) -> Text:
     medal = f"{_MEDALS[place.rank]} " if place.rank in _MEDALS else ""
     best = ", a personal best" if place.improved else ""
     return Text(f"{medal}{rank} on {place.gpu}: {time}{best}", Tone.PLAIN)
+
+
+def standing_line(standing: Standing) -> str:
+    """A place on a board in a line, such as `1st: Ada, 29.14 us ± 0.06 (#17)`."""
+    score = standing.score
+    time = show_time(score.value.time_ns, score.value.half_width_ns)
+    return f"{ordinal(standing.rank)}: {one_line(score.person_name)}, {time} (#{score.submission})"
 
 
 def ordinal(number: int) -> str:

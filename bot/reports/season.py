@@ -1,4 +1,4 @@
-"""The chart of a season: every ranked time, and the best one so far as it fell."""
+"""The chart of a season: the ranked times, and the best one so far as it fell."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,6 +23,8 @@ class Season(Protocol):
     def records(self) -> Sequence[Score]: ...
     @property
     def until(self) -> datetime: ...
+    @property
+    def total(self) -> int: ...
 
 
 def season_chart(season: Season) -> Chart | None:
@@ -36,9 +38,14 @@ def season_chart(season: Season) -> Chart | None:
     title = f"{leaderboard.board.name} on {leaderboard.gpu}: the season's best time"
     series = (
         Series("best so far", tuple(best), Stroke.STEPS),
-        Series("each ranked run", points(season.scores, scale), Stroke.DOTS),
+        Series(_runs(season), points(season.scores, scale), Stroke.DOTS),
     )
     return Chart(title, DAY, f"time ({unit})", series)
+
+
+def _runs(season: Season) -> str:
+    shown, total = len(season.scores), season.total
+    return "each ranked run" if shown == total else f"ranked runs ({shown:,} of {total:,})"
 
 
 def points(scores: Sequence[Score], scale: float) -> tuple[Point, ...]:

@@ -60,21 +60,21 @@ _ABSENT_COLUMNS = (
 
 def standings_report(leaderboard: Leaderboard) -> Report:
     """The ranked table, then the people whose ranked runs did not pass."""
-    blocks: list[Block] = [*_on_board(leaderboard)]
+    blocks: list[Block] = [*standings_notes(leaderboard)]
     if leaderboard.entries:
-        blocks.append(_standings_table(leaderboard))
+        blocks.append(standings_table(leaderboard, leaderboard.entries))
     else:
         blocks.append(Text("nobody is ranked yet", Tone.QUIET))
     if leaderboard.refused:
-        blocks.append(_absent_table(leaderboard))
+        blocks.append(absent_table(leaderboard.refused))
     return Report(_title(leaderboard), tuple(blocks))
 
 
 def standings_pages(leaderboard: Leaderboard) -> tuple[Report, ...]:
     """The same in pages that each fit into a short message: ranks, then who is not ranked."""
     tables = [
-        *_chunks(_standings_table(leaderboard), 15, 24),
-        *_chunks(_absent_table(leaderboard), 8, 60),
+        *_chunks(standings_table(leaderboard, leaderboard.entries), 15, 24),
+        *_chunks(absent_table(leaderboard.refused), 8, 60),
     ]
     blocks: list[Block] = [*tables] or [Text("nobody is ranked yet", Tone.QUIET)]
     head = tuple(_shortened(leaderboard))
@@ -99,7 +99,7 @@ def _turned(number: int, pages: int) -> Iterator[Text]:
 
 def _shortened(leaderboard: Leaderboard) -> Iterator[Text]:
     """What stands above the ranks, a line each."""
-    for text in _on_board(leaderboard):
+    for text in standings_notes(leaderboard):
         yield Text(_first_line(text.text, 150), text.tone)
 
 
@@ -110,7 +110,7 @@ def _title(leaderboard: Leaderboard) -> str:
     return title
 
 
-def _on_board(leaderboard: Leaderboard) -> Iterator[Text]:
+def standings_notes(leaderboard: Leaderboard) -> Iterator[Text]:
     """What stands above the ranks: the deadline, and what is said of this task version."""
     deadline = leaderboard.board.deadline
     if deadline is not None:
@@ -130,9 +130,9 @@ def _on_board(leaderboard: Leaderboard) -> Iterator[Text]:
         yield Text(f"reference: no time, {why}; only you are told, as the creator", Tone.QUIET)
 
 
-def _standings_table(leaderboard: Leaderboard) -> Table:
-    entries = leaderboard.entries
-    shared = Counter(entry.rank for entry in entries)
+def standings_table(leaderboard: Leaderboard, entries: Sequence[Standing]) -> Table:
+    """A row for each of these entries of the leaderboard."""
+    shared = Counter(entry.rank for entry in leaderboard.entries)
     light_ns = leaderboard.speed_of_light_ns
     rows = tuple(
         (
@@ -158,8 +158,9 @@ def _compared(leaderboard: Leaderboard, value: ScoreValue) -> str:
     return f"{value.time_ns / leaderboard.entries[0].score.value.time_ns:.2f}x"
 
 
-def _absent_table(leaderboard: Leaderboard) -> Table:
-    rows = tuple(_absent(refusal) for refusal in leaderboard.refused)
+def absent_table(refused: Sequence[Refusal]) -> Table:
+    """A row for each of these people who are not ranked."""
+    rows = tuple(_absent(refusal) for refusal in refused)
     return Table("not ranked", _ABSENT_COLUMNS, rows)
 
 

@@ -10,6 +10,7 @@ from bot.domain.moderation import Exclusion
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.blocks import Block, Report, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS, evaluation_report
+from bot.reports.profile import FileOfGpu, archives
 from runners.contract.evaluation import Evaluation
 from runners.contract.verdict import Verdict
 
@@ -59,8 +60,8 @@ class SubmissionProgress(Protocol):
     def exclusion(self) -> Exclusion | None: ...
 
 
-def status_report(progress: SubmissionProgress) -> Report:
-    """One line per job while it moves, the whole evaluation once there is one."""
+def status_report(progress: SubmissionProgress, files: Sequence[FileOfGpu] = ()) -> Report:
+    """One line per job while it moves, the whole evaluation once there is one, and its files."""
     submission = progress.submission
     title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
     blocks: list[Block] = []
@@ -72,6 +73,7 @@ def status_report(progress: SubmissionProgress) -> Report:
             blocks.append(job_line(job))
         else:
             blocks += evaluation_report(job.evaluation).blocks
+    blocks += archives(submission.id, files)
     return Report(title, tuple(blocks))
 
 

@@ -1,4 +1,4 @@
-"""The report of the machines that may judge from elsewhere."""
+"""The reports of the machines that may judge from elsewhere, and of a person's tokens."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,6 +16,19 @@ def worker_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
         return Report("Tokens of workers", (Text(words, Tone.QUIET),))
     rows = tuple((each.label, f"{each.created_at:%Y-%m-%d}", _ends(each, now)) for each in tokens)
     return Report("Tokens of workers", (Table("not revoked", _COLUMNS, rows),))
+
+
+def personal_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
+    """A line for each token of one person, those that have expired marked so."""
+    if not tokens:
+        words = "this person has none; make one: podium token create --person NAME"
+        return Report("Tokens", (Text(words, Tone.QUIET),))
+    columns = (Column("id", numeric=True), Column("for"), Column("may"), *_COLUMNS[1:])
+    rows = tuple(
+        (str(each.id), each.label, each.may, f"{each.created_at:%Y-%m-%d}", _ends(each, now))
+        for each in tokens
+    )
+    return Report("Tokens", (Table("not revoked", columns, rows),))
 
 
 def _ends(token: Token, now: datetime) -> str:

@@ -42,7 +42,7 @@ class Agent:
         """Give it due jobs."""
         jobs = await self._queue.claim(slots)
         for job in jobs:
-            _log.info("claimed", action="job-claimed", job=job.id, gpu=job.gpu, worker=self.worker)
+            _log.info("claimed", action="job-claimed", gpu=job.gpu, **self._ids(job))
         return jobs
 
     async def beat(self, held: Mapping[JobId, int]) -> tuple[Beat, ...]:
@@ -75,14 +75,25 @@ class Agent:
             raise UserError("no-answer", f"job {job}: {wrong}")
         stored = await self._queue.accept(own.leased, request, evaluation)
         action = "job-accepted" if stored else "result-dropped"
-        _log.info("evaluation", action=action, job=job, worker=self.worker)
+        verdict = evaluation.verdict
+        _log.info("evaluation", action=action, verdict=verdict, **self._ids(own.leased))
         if not stored and await self._running(job, fence):
             raise _lost(job)
 
     async def give_up(self, job: JobId, fence: int, why: Ending, error: str) -> None:
         """End an attempt without an evaluation."""
         own = (await self._own(job, fence)).leased
+        _log.info("attempt ended", action=f"job-{why}", error=error, **self._ids(own))
         _must_hold(job, held=await self._queue.give_up(own, why, error))
+
+    def _ids(self, job: LeasedJob) -> dict[str, object]:
+        """What each event of a job names, so that one submission can be followed."""
+        return {
+            "submission": job.submission,
+            "job": job.id,
+            "fence": job.fence,
+            "worker": self.worker,
+        }
 
     async def _running(self, job: JobId, fence: int) -> bool:
         """False when its evaluation was stored meanwhile, by the same request sent twice."""

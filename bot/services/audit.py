@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.domain.ids import PersonId
+from bot.domain.ids import AuditId, PersonId
 from bot.ports import AuditRow, Store
 
 MOST_ROWS = 100_000
@@ -31,6 +31,11 @@ async def audit_page(store: Store, number: int, size: int) -> AuditPage:
     """One page of so many rows; a page behind the last one is empty."""
     rows = await store.audit.rows(size + 1, number * size)
     return AuditPage(number, await _named(store, rows[:size]), more=len(rows) > size)
+
+
+async def audit_rows(store: Store, limit: int, before: AuditId | None) -> tuple[Decision, ...]:
+    """The newest decisions first, of those made before one."""
+    return await _named(store, await store.audit.rows(limit, before=before))
 
 
 async def whole_audit(store: Store) -> tuple[Decision, ...]:

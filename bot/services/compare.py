@@ -1,28 +1,33 @@
 """Puts two submissions side by side: their times, and how their sources differ."""
 
 import asyncio
-import difflib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.matching import BoundedMatcher, Steps, lines_of, side_by_side
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
 from bot.services.lookup import find_submission
 from bot.services.source import Source, source
+from runners.contract.verdict import Verdict
 
-MOST_LINES = 5_000
-"""Of a source that is compared: the time for it grows with the square, and 80,000 take a minute."""
+MOST_LINES = 10_000
+"""Of a source that is compared; nobody reads more of them side by side."""
+_STEPS = 2_000_000
+_AROUND = 3
+"""Lines that a unified difference shows round each change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two, with its score on each GPU type that it was ranked on."""
+    """One of the two: its verdict on each GPU type that judged it, its score where it has one."""
 
     submission: Submission
+    verdicts: dict[str, Verdict]
     scores: dict[str, ScoreValue]
 
 
@@ -36,10 +41,11 @@ class Comparison:
     beside: tuple[tuple[str, str, str], ...]
     """Each line of the first, ` ` or `|` `<` `>` as `diff --side-by-side` has it, and the second's.
 
-    Empty where the sources are the same, or too long to be compared.
+    Empty where the sources are the same, or too long to be compared. Lines are the same whatever
+    ends them, so there may be lines and no difference.
     """
     too_long: bool = False
-    """Whether a source has so many lines that comparing them could take minutes."""
+    """Whether a source has more than `MOST_LINES` lines."""
 
 
 async def compare(
@@ -53,30 +59,59 @@ async def compare(
     before, after = sources
     if before.text == after.text:
         return Comparison(sides[0], sides[1], "", ())
-    if max(len(each.text.splitlines()) for each in sources) > MOST_LINES:
+    found = await asyncio.to_thread(_differences, before, after)
+    if found is None:
         return Comparison(sides[0], sides[1], "", (), too_long=True)
-    difference = await asyncio.to_thread(_unified, before, after)
-    beside = await asyncio.to_thread(_beside, before, after)
-    return Comparison(sides[0], sides[1], difference, beside)
+    return Comparison(sides[0], sides[1], *found)
 
 
-def _unified(before: Source, after: Source) -> str:
-    lines = difflib.unified_diff(
-        before.text.splitlines(keepends=True),
-        after.text.splitlines(keepends=True),
-        f"#{before.submission} {before.file_name}",
-        f"#{after.submission} {after.file_name}",
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+def _differences(
+    before: Source, after: Source
+) -> tuple[str, tuple[tuple[str, str, str], ...]] | None:
+    """Unified and side by side; None where the sources are too long."""
+    left, right = lines_of(before.text), lines_of(after.text)
+    if max(len(left), len(right)) > MOST_LINES:
+        return None
+    steps = Steps(_STEPS)
+    matcher = BoundedMatcher(left, right, steps)
+    beside = tuple(
+        _beside(matcher, steps)
+    )  # first: Python's groups cut off its own list at both ends
+    names = [f"#{each.submission} {each.file_name}" for each in (before, after)]
+    return "".join(f"{line}\n" for line in _unified(matcher, *names)), beside
 
 
-def _beside(before: Source, after: Source) -> tuple[tuple[str, str, str], ...]:
-    left, right = before.text.splitlines(), after.text.splitlines()
-    return tuple(
-        (old or "", _mark(old, new), new or "")
-        for _, i1, i2, j1, j2 in difflib.SequenceMatcher(None, left, right).get_opcodes()
-        for old, new in zip_longest(left[i1:i2], right[j1:j2])
-    )
+def _unified(matcher: BoundedMatcher, before: str, after: str) -> Iterator[str]:
+    """As `diff -u` has it, from a matcher that has done the work already."""
+    for number, group in enumerate(matcher.get_grouped_opcodes(_AROUND)):
+        if not number:
+            yield from (f"--- {before}", f"+++ {after}")
+        (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
+        yield f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@"
+        for tag, a1, a2, b1, b2 in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in matcher.before[a1:a2])
+                continue
+            yield from (f"-{line}" for line in matcher.before[a1:a2])
+            yield from (f"+{line}" for line in matcher.after[b1:b2])
+
+
+def _range(begin: int, end: int) -> str:
+    """Where a group lies, as `diff -u` counts; an empty one follows the line that it names."""
+    length = end - begin
+    if length == 1:
+        return f"{begin + 1}"
+    return f"{begin + 1 if length else begin},{length}"
+
+
+def _beside(matcher: BoundedMatcher, steps: Steps) -> Iterator[tuple[str, str, str]]:
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        old_lines, new_lines = matcher.before[i1:i2], matcher.after[j1:j2]
+        if tag == "equal":
+            yield from ((line, " ", line) for line in old_lines)
+            continue
+        for old, new in side_by_side(old_lines, new_lines, steps):
+            yield old or "", _mark(old, new), new or ""
 
 
 def _mark(old: str | None, new: str | None) -> str:
@@ -91,5 +126,6 @@ def _mark(old: str | None, new: str | None) -> str:
 async def _side(store: Store, number: SubmissionId) -> Side:
     submission = await find_submission(store, number)
     outcomes = await store.results.outcomes((number,))
+    verdicts = {each.gpu: each.verdict for each in outcomes}
     scores = {each.gpu: each.score for each in outcomes if each.score is not None}
-    return Side(submission, scores)
+    return Side(submission, verdicts, scores)

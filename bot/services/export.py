@@ -1,6 +1,6 @@
-"""Hands out everything that was submitted to a board, with how it ended; not the sources."""
+"""Hands out everything that was submitted to a board, with how it ended."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 
 from bot.domain.access import Viewer
@@ -9,7 +9,7 @@ from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.person import Person
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
-from bot.ports import Outcome, Store
+from bot.ports import Outcome, Store, StoredEvaluation
 from bot.services.lookup import find_board
 
 
@@ -63,6 +63,21 @@ async def export(store: Store, viewer: Viewer, board_name: str) -> Export:
     )
     await store.audit.record(viewer.person, "export", f"board {board.name}", "")
     return Export(board, rows)
+
+
+async def evaluations(
+    store: Store, found: Export
+) -> AsyncGenerator[tuple[ExportedSubmission, tuple[StoredEvaluation, ...]], None]:
+    """What was measured of each submission, one at a time: together they fill no memory."""
+    for each in found.submissions:
+        yield each, await store.results.evaluations(each.submission.id)
+
+
+async def sources(store: Store, found: Export) -> AsyncGenerator[tuple[str, str], None]:
+    """Each submitted text once, after the hash by which submissions name it."""
+    first = {each.submission.source_hash: each.submission.id for each in found.submissions}
+    for digest, submission in sorted(first.items()):
+        yield digest, await store.submissions.source(submission)
 
 
 async def _people(store: Store, wanted: set[PersonId]) -> dict[PersonId, Person]:

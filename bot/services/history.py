@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board, TaskVersion
-from bot.domain.ids import BoardId, SubmissionId, TaskVersionId
+from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.submission import Submission
 from bot.ports import Outcome, Store
 from bot.services.lookup import find_board
@@ -33,8 +33,20 @@ async def history(
     What one has submitted stays one's own, also when its board is hidden from one since.
     """
     board = None if board_name is None else (await find_board(store, viewer, board_name)).id
+    return await history_of(store, viewer.person, board, before=before, limit=limit)
+
+
+async def history_of(
+    store: Store,
+    person: PersonId,
+    board: BoardId | None = None,
+    *,
+    before: SubmissionId | None = None,
+    limit: int = 50,
+) -> tuple[HistoryEntry, ...]:
+    """A person's submissions, whoever asks: the caller knows what of them may be shown."""
     lookup = _Lookup(store)
-    found = await store.submissions.history(viewer.person, board, before, limit)
+    found = await store.submissions.history(person, board, before, limit)
     results: dict[SubmissionId, list[Outcome]] = {each.id: [] for each in found}
     for outcome in await store.results.outcomes([each.id for each in found]):
         results[outcome.submission].append(outcome)

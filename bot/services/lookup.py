@@ -1,9 +1,9 @@
 """Finds what a person has named, or refuses with what there is for that person."""
 
 from bot.domain.access import Viewer
-from bot.domain.board import Board
+from bot.domain.board import Board, TaskVersion
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.ids import BoardId, SubmissionId, is_the_houses
+from bot.domain.ids import BoardId, SubmissionId, is_storable, is_the_houses
 from bot.domain.submission import Submission
 from bot.ports import Store
 from runners.contract.task import TaskDefinition
@@ -20,7 +20,7 @@ async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
     A board which the viewer may not see is refused in just the words for one that is not there.
     """
     board = await store.boards.find(name)
-    if board is None or not board.visible_to(viewer):
+    if board is None or board.is_hidden or not board.visible_to(viewer):
         known = await visible_boards(store, viewer)
         raise unknown_name("board", name, [each.name for each in known])
     return board
@@ -42,18 +42,25 @@ async def own_board(store: Store, viewer: Viewer, name: str) -> Board:
     return board
 
 
-async def task_of(store: Store, viewer: Viewer, name: str) -> tuple[Board, TaskDefinition]:
-    """A board with the task that it is judged by now."""
+async def find_task(store: Store, viewer: Viewer, name: str) -> tuple[Board, TaskVersion]:
+    """A board with the version of its task that it is judged by now."""
     board = await find_board(store, viewer, name)
     version = await store.boards.version(board.task_version)
     if version is None:
         raise LookupError(f"board {board.name} has no task version {board.task_version}")
+    return board, version
+
+
+async def task_of(store: Store, viewer: Viewer, name: str) -> tuple[Board, TaskDefinition]:
+    """A board with the task that it is judged by now."""
+    board, version = await find_task(store, viewer, name)
     return board, version.definition
 
 
 async def find_submission(store: Store, submission_id: SubmissionId) -> Submission:
     """The submission of this number; UserError `unknown-submission` when there is none."""
-    submission = await store.submissions.get(submission_id)
+    there = is_storable(submission_id)
+    submission = await store.submissions.get(submission_id) if there else None
     if submission is None:
         raise _unknown(submission_id)
     return submission

@@ -52,17 +52,27 @@ async def _news_of(store: Store, untold: Untold, later: Sequence[Untold]) -> lis
     records, losses = [await store.listeners.to(kind) for kind in _OF_SCORES]
     if board is None or board.task_version != untold.task_version or not (records or losses):
         return []
-    unborn = {each.submission for each in later if each.gpu == untold.gpu}
-    scores = await store.results.scores(untold.task_version, untold.gpu)
-    change = change_by(
-        untold.submission, [each for each in scores if each.submission not in unborn]
-    )
+    change = await _change_by(store, untold, later)
     if change is None:
         return []
     return [
         *await _records(store, change, board, records),
         *await _losses(store, change, board, losses),
     ]
+
+
+async def _change_by(store: Store, untold: Untold, later: Sequence[Untold]) -> Change | None:
+    """Read without the scores of those whom neither this one nor a later one is of."""
+    place = untold.task_version, untold.gpu
+    here = [each for each in later if (each.task_version, each.gpu) == place]
+    unborn, moved = {each.submission for each in here}, {each.person for each in (untold, *here)}
+    everyone = await store.results.entrants(*place)
+    own = [score for each in moved for score in await store.results.scores_of(each, *place)]
+    return change_by(
+        untold.submission,
+        [each for each in own if each.submission not in unborn],
+        [each for each in everyone if each.best.person not in moved],
+    )
 
 
 _OF_SCORES = (NewsKind.RECORD, NewsKind.LOST_RANK)

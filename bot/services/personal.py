@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board
-from bot.domain.ranking import rank
+from bot.domain.ids import PersonId
 from bot.domain.score import Score, ScoreValue, Standing
 from bot.ports import Store
 from bot.services.history import HistoryEntry, history
+from bot.services.leaderboards import leaderboard
 from bot.services.lookup import find_board
 
 _NEWEST = 200
@@ -37,19 +38,20 @@ class PersonalBoard:
 async def personal(store: Store, viewer: Viewer, board_name: str) -> PersonalBoard:
     """The viewer's own standings and newest submissions on a board."""
     board = await find_board(store, viewer, board_name)
-    found = [await _own(store, viewer, board, gpu) for gpu in board.gpus]
+    found = [await own_standing(store, viewer.person, board, gpu) for gpu in board.gpus]
     past = await history(store, viewer, board_name, limit=_NEWEST)
     return PersonalBoard(board, tuple(each for each in found if each is not None), past)
 
 
-async def _own(store: Store, viewer: Viewer, board: Board, gpu: str) -> OwnStanding | None:
-    scores = await store.results.scores(board.task_version, gpu)
-    entries = rank(scores)
-    standing = next((each for each in entries if each.score.person == viewer.person), None)
+async def own_standing(
+    store: Store, person: PersonId, board: Board, gpu: str
+) -> OwnStanding | None:
+    """Where a person stands on one GPU type; None without a score there."""
+    entries = (await leaderboard(store, board.task_version, gpu)).entries
+    standing = next((each for each in entries if each.score.person == person), None)
     if standing is None:
         return None
-    own = [each for each in scores if each.person == viewer.person]
-    own.sort(key=lambda each: (each.submitted_at, each.submission))
+    own = await store.results.scores_of(person, board.task_version, gpu)
     reference = await store.references.of(board.task_version, gpu)
     known = None if reference is None else reference.value
-    return OwnStanding(gpu, standing, len(entries), tuple(own), known)
+    return OwnStanding(gpu, standing, len(entries), own, known)

@@ -1,11 +1,12 @@
 """Tells what place a finished ranked submission has won on each GPU type."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.domain.ids import SubmissionId
-from bot.domain.ranking import rank
-from bot.domain.score import Score, ScoreValue
+from bot.domain.score import ScoreValue
+from bot.domain.submission import Submission
 from bot.ports import Store
+from bot.services.leaderboards import Leaderboard, leaderboard
 from bot.services.lookup import find_submission
 
 
@@ -27,29 +28,34 @@ class Placement:
 
 
 async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placement, ...]:
-    """By GPU type, for those on which the submission has a score."""
+    """By GPU type, for those on which the submission has a score that counts."""
     submission = await find_submission(store, submission_id)
+    if await store.moderation.exclusion_of(submission_id) is not None:
+        return ()
     found = []
-    for gpu in submission.gpus:
-        scores = await store.results.scores(submission.task_version, gpu)
-        own = next((each for each in scores if each.submission == submission_id), None)
-        if own is not None:
-            reference = await store.references.of(submission.task_version, gpu)
-            known = None if reference is None else reference.value
-            found.append(replace(_placement(own, scores), reference=known))
-    return tuple(found)
+    for outcome in await store.results.outcomes((submission_id,)):
+        if outcome.score is not None:
+            board = await leaderboard(store, submission.task_version, outcome.gpu)
+            found.append(_placement(submission, outcome.gpu, outcome.score, board))
+    return tuple(each for each in found if each is not None)
 
 
-def _placement(own: Score, scores: tuple[Score, ...]) -> Placement:
-    standings = rank(scores)
-    standing = next(each for each in standings if each.score.person == own.person)
-    is_best = standing.score.submission == own.submission
+def _placement(
+    submission: Submission, gpu: str, value: ScoreValue, board: Leaderboard
+) -> Placement | None:
+    """None where the score was taken off the board at this very moment."""
+    of_person = (each for each in board.entries if each.score.person == submission.person)
+    standing = next(of_person, None)
+    if standing is None:
+        return None
+    is_best = standing.score.submission == submission.id
     return Placement(
-        gpu=own.gpu,
-        value=own.value,
+        gpu=gpu,
+        value=value,
         rank=standing.rank,
-        shared=sum(each.rank == standing.rank for each in standings) > 1,
-        entries=len(standings),
+        shared=sum(each.rank == standing.rank for each in board.entries) > 1,
+        entries=len(board.entries),
         is_best=is_best,
         improved=is_best and standing.attempts > 1,
+        reference=None if board.reference is None else board.reference.value,
     )

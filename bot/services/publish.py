@@ -70,6 +70,18 @@ class Published:
     change: Change
     note: str = ""
 
+    @property
+    def told(self) -> str:
+        """What publishing did, as a sentence."""
+        words = f"{self.board.name} on {', '.join(self.board.gpus)}"
+        match self.change:
+            case Change.CREATED:
+                return f"{words} is published."
+            case Change.NEW_VERSION:
+                return f"{words} has task version {self.version} now."
+            case Change.CONFIGURED | Change.UNCHANGED:
+                return f"{words}: {self.change}, task version {self.version}."
+
 
 async def publish(store: Store, clock: Clock, request: PublishRequest) -> Published:
     """Create or update a board; UserError when it is somebody else's or would be useless."""

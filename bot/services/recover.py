@@ -1,4 +1,4 @@
-"""Brings back the jobs whose worker went away; forgets the steps of those that ended long ago."""
+"""Brings back the jobs whose worker went away; forgets what ended long ago."""
 
 import asyncio
 from contextlib import suppress
@@ -8,6 +8,7 @@ import structlog
 
 from bot.domain.errors import StoreError
 from bot.ports import Store
+from bot.services.evaluation_server.forget import upkeep
 
 KEPT = timedelta(days=7)
 """How long the steps of an ended job are kept; its evaluation stays."""
@@ -46,6 +47,8 @@ async def _forget(store: Store) -> None:
     try:
         forgotten = await store.jobs.forget_events(KEPT)
         await store.outbox.forget(NEWS_KEPT)
+        await store.submissions.forget_keys()
+        await upkeep(store)
     except StoreError as error:
         _log.warning("nothing forgotten", action="forget-failed", error=str(error))
         return

@@ -1,13 +1,14 @@
 """Judges a submission once more by the present version of its board's task."""
 
+from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import PRIORITIES
-from bot.domain.ranking import rank
+from bot.domain.ranking import rank_entrants
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
 from bot.ports import Store
-from bot.services.lookup import find_submission
+from bot.services.lookup import find_submission, own_board
 from bot.services.moderate import Deed
 from runners.contract.task import Mode
 
@@ -60,11 +61,30 @@ async def rejudge_standings(store: Store, deed: Deed, board: Board, version: Tas
     return len(found)
 
 
+async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) -> tuple[int, int]:
+    """Judge everyone's best submission to the version of this number by the present one.
+
+    Gives how many there are and the present number; UserError for who may not change the board,
+    and where there is nothing to judge.
+    """
+    await own_board(store, viewer, board.name)
+    versions = await store.boards.versions(board.id)
+    earlier = next((each for each in versions if each.number == number), None)
+    if earlier is None or earlier.id == board.task_version:
+        raise UserError("no-version", f"the board is judged by task version {number} now")
+    present = next(each.number for each in versions if each.id == board.task_version)
+    deed = Deed(viewer.person, f"task version {present}")
+    count = await rejudge_standings(store, deed, board, earlier.id)
+    if not count:
+        raise UserError("judged", "everyone's best submission is there already; nothing is judged")
+    return count, present
+
+
 async def best_of(store: Store, board: Board, version: TaskVersionId) -> tuple[Submission, ...]:
     """Everyone's best submission to a task version on each of the board's GPU types, each once."""
     best: dict[SubmissionId, Submission] = {}
     for gpu in board.gpus:
-        for standing in rank(await store.results.scores(version, gpu)):
+        for standing in rank_entrants(await store.results.entrants(version, gpu)):
             number = standing.score.submission
             best[number] = await find_submission(store, number)
     return tuple(best.values())

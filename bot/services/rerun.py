@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.display import NewDisplay
+from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.ports import Clock, Store
@@ -20,6 +21,7 @@ class RerunRequest:
     submission: SubmissionId
     mode: Mode | None = None
     display: NewDisplay | None = None
+    key: str | None = None
 
 
 async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission:
@@ -28,6 +30,9 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
     board = await store.boards.get(earlier.board)
     if board is None:
         raise LookupError(f"board {earlier.board} of submission {earlier.id} is not there")
+    if board.is_hidden:
+        words = "this was a request to the evaluation server; send it there once more"
+        raise UserError("on-no-board", words)
     source = await store.submissions.source(earlier.id)
     return await submit(
         store,
@@ -40,5 +45,6 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
             board=board.name,
             gpus=earlier.gpus,
             display=request.display,
+            key=request.key,
         ),
     )

@@ -6,9 +6,9 @@ from math import fsum, log
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.ids import PersonId
-from bot.domain.ranking import rank
 from bot.domain.score import ScoreValue, Standing
 from bot.ports import Store
+from bot.services.leaderboards import leaderboard
 from bot.services.lookup import find_board
 
 
@@ -32,7 +32,7 @@ class Scaling:
 async def scaling(store: Store, viewer: Viewer, board_name: str) -> Scaling:
     """How kernels scale over the GPU types of a board's present task version."""
     board = await find_board(store, viewer, board_name)
-    found = {gpu: rank(await store.results.scores(board.task_version, gpu)) for gpu in board.gpus}
+    found = {gpu: (await leaderboard(store, board.task_version, gpu)).entries for gpu in board.gpus}
     firsts = {gpu: entries[0].score.value.time_ns for gpu, entries in found.items() if entries}
     people = _people(found)
     people.sort(key=lambda each: (-len(each.values), _slowness(each, firsts)))

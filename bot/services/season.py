@@ -1,4 +1,4 @@
-"""Gives one leaderboard with how it came about: every ranked time of the season, in order."""
+"""Gives one leaderboard with how it came about: the ranked times of the season, in order."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,14 +10,21 @@ from bot.ports import Clock, Store
 from bot.services.lookup import find_board
 from bot.services.standings import BoardStandings, standings
 
+MOST = 1_500
+"""About so many scores are shown beside the records: more dots would be no more than ink."""
+
 
 @dataclass(frozen=True, slots=True)
 class Season:
-    """A leaderboard and the scores that led to it, oldest first; `until` ends the present view."""
+    """A leaderboard and the scores that led to it, oldest first; `until` ends the present view.
+
+    Of a long season not every score is there, but every record; `total` counts all.
+    """
 
     leaderboard: BoardStandings
     scores: tuple[Score, ...]
     until: datetime
+    total: int
 
     @property
     def records(self) -> tuple[Score, ...]:
@@ -31,9 +38,8 @@ async def season(
     """The season of the board's present task version, on its first GPU type unless told which."""
     board = await find_board(store, viewer, board_name)
     (leaderboard,) = await standings(store, viewer, board_name, gpu or board.gpus[0])
-    found = await store.results.scores(board.task_version, leaderboard.gpu)
-    scores = tuple(sorted(found, key=lambda each: (each.submitted_at, each.submission)))
+    course = await store.results.course(board.task_version, leaderboard.gpu, MOST)
     now = clock.now()
     end = now if board.deadline is None else min(now, board.deadline)
-    last = scores[-1].submitted_at if scores else end
-    return Season(leaderboard, scores, max(end, last))
+    last = course.scores[-1].submitted_at if course.scores else end
+    return Season(leaderboard, course.scores, max(end, last), course.total)

@@ -27,10 +27,15 @@ async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: Subm
         board = await store.boards.get(submission.board)
         if board is None:
             raise LookupError(f"board {submission.board} of submission {submission_id} is gone")
-        if not board.access.shows_sources(is_open=board.is_open(clock.now())):
+        if not shows_sources(board, clock):
             raise _hidden(submission_id, board)
     text = await store.submissions.source(submission_id)
     return Source(submission_id, submission.file_name, text)
+
+
+def shows_sources(board: Board, clock: Clock) -> bool:
+    """Whether whoever sees the board may read, as of now, what others have submitted to it."""
+    return board.access.shows_sources(is_open=board.is_open(clock.now()))
 
 
 def _hidden(submission: SubmissionId, board: Board) -> UserError:

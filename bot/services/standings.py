@@ -1,16 +1,14 @@
 """Gives a board's standings per GPU type, and who is absent from them and why."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board, TaskVersion
-from bot.domain.disclosure import PUBLIC_STAGES, disclosed
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.ids import PersonId
-from bot.domain.ranking import rank
 from bot.domain.score import ScoreValue, Standing
 from bot.domain.speed_of_light import speed_of_light
 from bot.ports import Refusal, Store
+from bot.services.leaderboards import leaderboard, task_version
 from bot.services.lookup import find_board
 from runners.contract.task import Grader
 
@@ -37,6 +35,8 @@ class BoardStandings:
     reference: ScoreValue | None = None
     reference_failure: str = ""
     in_process: bool = False
+    moves: int = field(default=0, compare=False)
+    """Grows whenever entries, refused or the reference's time are others."""
 
 
 async def standings(
@@ -50,11 +50,9 @@ async def standings(
     """The leaderboards of a board, of its present task version unless told otherwise."""
     board = await find_board(store, viewer, board_name)
     gpus = board.gpus if gpu is None else (_spelled(gpu, board),)
-    task_version = await _version(store, board, version)
-    found = [await _standings(store, board, task_version, each) for each in gpus]
-    if not board.belongs_to(viewer):
-        found = [replace(each, reference_failure="") for each in found]
-    return tuple(found)
+    wanted = await _version(store, board, version)
+    own = board.belongs_to(viewer)
+    return tuple([await _standings(store, board, wanted, each, own=own) for each in gpus])
 
 
 def _spelled(gpu: str, board: Board) -> str:
@@ -66,9 +64,11 @@ def _spelled(gpu: str, board: Board) -> str:
 
 
 async def _version(store: Store, board: Board, number: int | None) -> TaskVersion:
+    if number is None:
+        return await task_version(store, board.task_version)
     versions = await store.boards.versions(board.id)
     for version in versions:
-        if version.id == board.task_version if number is None else version.number == number:
+        if version.number == number:
             return version
     raise UserError(
         "unknown-version",
@@ -77,44 +77,23 @@ async def _version(store: Store, board: Board, number: int | None) -> TaskVersio
     )
 
 
-async def _standings(store: Store, board: Board, version: TaskVersion, gpu: str) -> BoardStandings:
-    entries = rank(await store.results.scores(version.id, gpu))
-    ranked = {entry.score.person for entry in entries}
-    refused = await _refused(store, version, gpu, ranked)
-    task = version.definition
-    light = speed_of_light(task, gpu)
-    reference = await store.references.of(version.id, gpu)
+async def _standings(
+    store: Store, board: Board, version: TaskVersion, gpu: str, *, own: bool
+) -> BoardStandings:
+    found = await leaderboard(store, version.id, gpu)
+    task, reference = version.definition, found.reference
+    # That a reference cannot be timed moves nothing: its creator is told as of now.
+    now = await store.references.of(version.id, gpu) if own else None
     return BoardStandings(
         board=board,
         version=version.number,
         gpu=gpu,
-        entries=entries,
-        refused=refused,
+        entries=found.entries,
+        refused=found.refused,
         note=task.version_note,
-        speed_of_light_ns=light,
+        speed_of_light_ns=speed_of_light(task, gpu),
         reference=None if reference is None else reference.value,
-        reference_failure="" if reference is None else reference.failure,
+        reference_failure="" if now is None else now.failure,
         in_process=task.grader is Grader.POPCORN,
+        moves=found.moves,
     )
-
-
-async def _refused(
-    store: Store, version: TaskVersion, gpu: str, ranked: set[PersonId]
-) -> tuple[Refusal, ...]:
-    return tuple(
-        [
-            replace(refusal, message=await _public_message(store, refusal))
-            for refusal in await store.results.refusals(version.id, gpu)
-            if refusal.person not in ranked
-        ]
-    )
-
-
-async def _public_message(store: Store, refusal: Refusal) -> str:
-    """The message without what the ranked run's inputs could be told from."""
-    if refusal.stage in PUBLIC_STAGES:
-        return refusal.message
-    for stored in await store.results.evaluations(refusal.submission):
-        if stored.gpu == refusal.gpu:
-            return disclosed(stored.evaluation).message
-    return ""

@@ -16,6 +16,7 @@ from bot.domain.submission import Submission, SubmissionState
 from bot.ports import Store, StoredEvaluation, Topic
 from bot.services.lookup import find_submission
 from runners.contract.evaluation import Evaluation
+from runners.contract.task import Mode
 from runners.contract.verdict import Stage
 
 _SAMPLE = 5
@@ -70,6 +71,13 @@ class SubmissionStatus:
         """Whether nothing will move any more."""
         return all(each.job.state in FINAL_STATES for each in self.jobs)
 
+    @property
+    def may_be_ranked(self) -> bool:
+        """Whether it ended well in another mode, so that running it ranked is worth a try."""
+        passed = all(each.evaluation and not each.evaluation.stage for each in self.jobs)
+        finished = self.state is SubmissionState.FINISHED
+        return finished and passed and self.submission.mode is not Mode.RANKED
+
 
 async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
     """Where a submission stands now; UserError when there is none of this number."""
@@ -77,7 +85,8 @@ async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
     board = await store.boards.get(submission.board)
     if board is None:
         raise LookupError(f"board {submission.board} of submission {submission_id} is not there")
-    # Jobs before evaluations: a job seen as ended then has its evaluation, never the reverse.
+    # Jobs before evaluations: a job seen as ended then has its evaluation. One that ends in between
+    # is shown as it was seen, so that a submission's parts never contradict each other.
     found = await store.jobs.of(submission_id)
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
@@ -103,7 +112,7 @@ async def _job_status(
     event: JobEvent | None,
     stored: StoredEvaluation | None,
 ) -> JobStatus:
-    if stored is not None:
+    if stored is not None and job.state in FINAL_STATES:
         return JobStatus(job, evaluation=disclosed(stored.evaluation))
     if job.state is JobState.QUEUED:
         return JobStatus(job, place=await _place(store, version, job))

@@ -52,7 +52,7 @@ async def revoke(store: Store, actor: PersonId, name: str) -> None:
 async def admitted(store: Store, clock: Clock, secret: str) -> str:
     """The name of the worker whose token this is; UserError for any other."""
     token = await store.tokens.find(digest_of(secret))
-    if token is None or not token.serves(TokenScope.WORKER, clock.now()):
+    if token is None or not token.of_worker or not token.is_live(clock.now()):
         raise UserError(
             "bad-token",
             "this is no token of a worker, or it has expired or is revoked; an admin makes one: "

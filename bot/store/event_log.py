@@ -1,10 +1,12 @@
 """Where events are logged: in the data folder's file, or on stderr while none is open."""
 
 import fcntl
+import json
 import logging
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import structlog
@@ -16,6 +18,11 @@ _log = structlog.get_logger(__name__)
 MOST_BYTES = 10 << 20
 """Of one file; then it becomes `podium.log.1`, and what was there `podium.log.2`."""
 OLD_FILES = 2
+SHORTEST_SECRET = 4
+"""Characters; what is shorter stands in many words that are none."""
+_CREDENTIALS = re.compile(r"podium_[A-Za-z0-9_-]{20,}|(?<=://)[^/\s@\"\\]+(?=@)")
+"""Tokens of ours, and user and password of any URL."""
+_MASK = "***"
 
 
 def log_to_stderr() -> None:
@@ -27,10 +34,13 @@ def log_to_stderr() -> None:
     )
 
 
-def log_to(path: Path, copy: Callable[[str], None] | None = None) -> None:
+def log_to(
+    path: Path, copy: Callable[[str], None] | None = None, secrets: Iterable[str] = ()
+) -> None:
     """From here on every event as one line of JSON in a file, those of libraries as well.
 
-    `copy` is handed each line too.
+    `copy` is handed each line too. No line holds one of `secrets`, a token, or a URL's password,
+    whoever wrote it.
     """
     logging.basicConfig(handlers=[_Forwarding()], level=logging.WARNING, force=True)
     structlog.configure(
@@ -41,6 +51,7 @@ def log_to(path: Path, copy: Callable[[str], None] | None = None) -> None:
             # Not the values of local variables: passwords, sources and nonces are among them.
             structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             structlog.processors.JSONRenderer(),
+            _Masking(secrets),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=_LogFile(path, copy),
@@ -58,6 +69,22 @@ class _Forwarding(logging.Handler):
         _log.log(
             level, words, action="library-warning", library=record.name, exc_info=record.exc_info
         )
+
+
+class _Masking:
+    """The last step of each line: what is secret in it is made unreadable.
+
+    Nothing logs a secret on purpose; a library's message or an error's text may quote one.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        kept = {each for each in secrets if len(each) >= SHORTEST_SECRET}
+        written = kept | {json.dumps(each)[1:-1] for each in kept}
+        words = (re.escape(each) for each in sorted(written, key=len, reverse=True))
+        self._pattern = re.compile("|".join((*words, _CREDENTIALS.pattern)))
+
+    def __call__(self, _: object, __: str, line: object) -> str:
+        return self._pattern.sub(_MASK, str(line))
 
 
 class _LogFile:

@@ -20,15 +20,24 @@ server says goodbye.
 """
 
 
+_SCHEMES = frozenset({"postgres", "postgresql"})
+
+
 def where(dsn: str) -> str:
-    """The place `host:port/database` of a URL; never its user or password."""
+    """The place `host:port/database` of a URL; never its user or password.
+
+    A password with a sign that has to be escaped in a URL makes something else of what follows it.
+    """
+    unreadable = "the address in DATABASE_URL, which cannot be read as a URL"
     try:
         parts = urlsplit(dsn)
         options = parse_qs(parts.query)
         host = parts.hostname or options.get("host", ["localhost"])[0]
         port = parts.port or int(options.get("port", ["5432"])[0])
     except ValueError:
-        return "the address in DATABASE_URL, which cannot be read as a URL"
+        return unreadable
+    if parts.scheme not in _SCHEMES or "@" in parts.path + parts.query + parts.fragment:
+        return unreadable
     return f"{host}:{port}/{parts.path.lstrip('/') or 'postgres'}"
 
 

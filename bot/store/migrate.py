@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -72,14 +73,20 @@ def read_migrations(folder: Path) -> tuple[Migration, ...]:
     return tuple(found)
 
 
+@cache
+def known_migrations() -> int:
+    """How many migrations this version of Podium knows."""
+    return len(read_migrations(migrations_folder()))
+
+
 async def migrate(dsn: str, folder: Path | None = None) -> tuple[int, ...]:
     """Apply what the database lacks; gives the numbers applied."""
     known = read_migrations(folder or migrations_folder())
-    async with _connected(dsn) as connection, _alone(connection):
+    async with _connected(dsn) as connection, alone(connection):
         await connection.execute(RECORD)
         pending = _pending(known, await _recorded(connection))
         for migration in pending:
-            await _apply(connection, migration)
+            await apply(connection, migration)
     return tuple(migration.number for migration in pending)
 
 
@@ -109,8 +116,8 @@ async def _connected(dsn: str) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def _alone(connection: Connection) -> AsyncIterator[None]:
-    """Holds the advisory lock.
+async def alone(connection: Connection) -> AsyncIterator[None]:
+    """Holds the advisory lock of whoever changes tables; SetupError when it does not get free.
 
     It is polled: a session that waits in `pg_advisory_lock` holds a snapshot, and an index that is
     built concurrently elsewhere would wait for that snapshot for ever.
@@ -157,7 +164,8 @@ def _pending(
     return tuple(migration for migration in known if migration.number not in done)
 
 
-async def _apply(connection: Connection, migration: Migration) -> None:
+async def apply(connection: Connection, migration: Migration) -> None:
+    """Run one file and record it, both or neither; SetupError when it fails."""
     try:
         async with connection.transaction():
             await connection.execute(migration.sql, timeout=MIGRATION_S)

@@ -1,7 +1,8 @@
 """A runner without a process: it answers what a directive in the submission's source says.
 
 A line such as `# fake: verdict=wrong_answer time_us=30 seconds=0.2` anywhere in the source decides;
-`# fake: error=boom` and `# fake: lost` make the runner itself fail.
+`file=NAME` gives a file that holds the source; `# fake: error=boom` and `# fake: lost` make the
+runner itself fail.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from runners.contract.evaluation import (
     Progress,
     StopReason,
 )
+from runners.contract.files import EvaluationFile
 from runners.contract.runner import (
     CallId,
     Capabilities,
@@ -60,6 +62,7 @@ class _Script:
     time_ns: float = 1_000.0
     seconds: float = 0.0
     message: str = ""
+    file: str | None = None
     error: str | None = None
     lost: bool = False
 
@@ -76,6 +79,7 @@ def _script(source: str) -> _Script:
             time_ns=1_000 * float(values.get("time_us", "1")),
             seconds=float(values.get("seconds", "0")),
             message=values.get("message", "").replace("_", " "),
+            file=values.get("file"),
             error=values.get("error"),
             lost="lost" in values,
         )
@@ -165,6 +169,7 @@ def _evaluation(request: EvaluationRequest, script: _Script) -> Evaluation:
         task=request.task.name,
         gpu=request.gpu,
         cases=_cases(request, script),
+        files=(EvaluationFile.of(script.file, request.source.encode()),) if script.file else (),
         environment=_NOWHERE.model_copy(update={"gpu": request.gpu}),
         isolation=Isolation(outer="none"),
         wall_s=script.seconds,

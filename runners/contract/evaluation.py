@@ -5,6 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from runners.contract.files import EvaluationFile, fit
 from runners.contract.task import Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
@@ -36,8 +37,8 @@ class RoundPolicy(Wire):
     """The round counts at which the interval is looked at; the last one is the cap."""
     samples: int = Field(default=30, ge=3)
     half_width: float = Field(default=0.005, gt=0)
-    """Relative half-width of the t interval at which timing stops; on a GPU a kernel under 20 us
-    may stop at a wider one."""
+    """Relative half-width of the t interval at which timing stops; on a GPU that of a claim
+    may be wider: 250 ns are enough."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -231,6 +232,8 @@ class Evaluation(Wire):
     cases: tuple[CaseResult, ...] = ()
     log: str = ""
     """What the candidate and its build printed, capped."""
+    files: tuple[EvaluationFile, ...] = ()
+    """Reports of the profiler."""
     environment: Environment
     isolation: Isolation
     wall_s: Annotated[float, Field(ge=0)]
@@ -254,6 +257,14 @@ class Evaluation(Wire):
             raise ValueError("a passed evaluation has only passed cases and no failing stage")
         if self.verdict is not Verdict.PASSED and self.stage is None:
             raise ValueError("a failing verdict names its stage")
+        return self
+
+    @model_validator(mode="after")
+    def _files_fit(self) -> Self:
+        if not fit(self.files):
+            raise ValueError("the files are more than can travel")
+        if len({each.name for each in self.files}) < len(self.files):
+            raise ValueError("two files have one name")
         return self
 
 

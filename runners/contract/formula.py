@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from runners.contract.syntax import expression_tree
 from runners.contract.task import ArgValue
 
 MAX_LENGTH = 400
@@ -70,7 +71,7 @@ def parse_formula(text: str) -> Formula:
     if len(text) > MAX_LENGTH:
         raise FormulaError(f"a formula has at most {MAX_LENGTH} characters")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = expression_tree(text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(f"{text!r} is not a formula such as 2*m*n*k") from error
     nodes = list(ast.walk(tree))

@@ -18,6 +18,8 @@ ArgName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 COMPILE_S = 120
 """Seconds that the sources of a program may take to compile, beside the limits of its phases."""
+PROFILE_S = 120
+"""Seconds that the profiler of kernels may take of a whole evaluation, beside the same limits."""
 
 
 class Mode(StrEnum):
@@ -49,6 +51,8 @@ class TaskFormat(StrEnum):
     """`generate_input` and `check_implementation`; the submission has `custom_kernel`."""
     KERNELBENCH = "kernelbench"
     """`Model`, `get_inputs` and `get_init_inputs`; the submission has `ModelNew`."""
+    IO_CONTRACT = "io_contract"
+    """A declarative contract says what the kernel is called with; no task.yml asks for it."""
 
 
 REFERENCE_MODEL = "from reference import Model as ModelNew\n"
@@ -213,7 +217,9 @@ class TaskDefinition(Wire):
     def limit_s(self, mode: Mode) -> int:
         """How long a whole evaluation may take: the tests count where the mode runs them."""
         tests = self.test_timeout if mode is Mode.RANKED else 0
-        return tests + self.timeout_s(mode) + (COMPILE_S if self.is_program else 0)
+        profiler = PROFILE_S if mode is Mode.PROFILE else 0
+        compiler = COMPILE_S if self.is_program else 0
+        return tests + self.timeout_s(mode) + profiler + compiler
 
     def timeout_s(self, mode: Mode) -> int:
         """The time limit of the phase that `mode` is named for."""

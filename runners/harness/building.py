@@ -26,8 +26,9 @@ class Recipe(Wire):
 
 def recipe_of(task: TaskDefinition, signature: Signature | None = None) -> Recipe:
     """How a task's submissions are built."""
+    by_contract = task.format is TaskFormat.IO_CONTRACT
     return Recipe(
-        language=task.lang.name.lower(),
+        language=TaskFormat.IO_CONTRACT.value if by_contract else task.lang.name.lower(),
         submission_file=task.submission_file,
         format=task.format,
         config=task.config,

@@ -45,8 +45,8 @@ class Builds:
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _FIXED)
         return fd
 
-    def seal(self) -> None:
-        """Let nobody write any more; what somebody still could write is thrown away."""
+    def seal(self) -> bool:
+        """Let nobody write any more; False when somebody still could: it is another file then."""
         try:
             fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _READ_ONLY)
         except OSError:
@@ -54,6 +54,8 @@ class Builds:
             self.packed = False
             self.fd = self._make()
             fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _READ_ONLY)
+            return False
+        return True
 
     def close(self) -> None:
         """Let go of the files."""

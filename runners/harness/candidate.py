@@ -82,7 +82,7 @@ class Candidate:
         """Carry out one order; the submission's failures become replies."""
         match order.operation:
             case Operation.BUILD:
-                return guarded(self.build, Status.BUILD_FAILED)
+                return guarded(lambda: self.build(order), Status.BUILD_FAILED)
             case Operation.RUN:
                 return guarded(lambda: self.call(self.kernel, order), Status.RAISED)
             case Operation.PACK:
@@ -106,9 +106,9 @@ class Candidate:
         """The trusted kernel for calibration."""
         return self.guest.stand_in(order) if self.guest else touch
 
-    def build(self) -> Reply:
+    def build(self, order: Order) -> Reply:
         """Import the submission, with what an earlier candidate compiled of it at hand."""
-        if self.enlisted.built:
+        if order.built:
             with suppress(Exception):  # it compiles for itself, then
                 builds.unpack(self.builds, Path.home())
         recipe = self.enlisted.recipe

@@ -4,6 +4,7 @@ A frame from the judge is an operation and its argument; the candidate answers e
 `Reply`. Whatever a candidate sends is length-limited and validated; nothing is ever unpickled.
 """
 
+import os
 import socket
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -55,6 +56,8 @@ class Order(Wire):
     """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
     launch: LaunchNumbers | None = None
     """For device code: how to launch it, on these inputs and into these rooms."""
+    built: bool = False
+    """For a build: whether an earlier candidate's lies packed at hand."""
 
 
 class Status(StrEnum):
@@ -146,13 +149,37 @@ class Enlistment(Wire):
     threads: int
     recipe: Recipe
     arena_size: int
-    built: bool = False
-    """Whether an earlier candidate has packed what it compiled."""
     shared: DeviceFds | None = None
+
+
+class ProfiledCall(Wire):
+    """What a process is told that makes one call under the profiler; it is asked for no answer."""
+
+    recipe: Recipe
+    files: dict[str, str]
+    """The submission, and what the task shares with it."""
+    threads: int
+    warm_ups: int
+    value: Node
+    """Where each tensor of the input lies in the file beside this, on whatever device it is."""
+    outputs: tuple[TensorNode, ...] = ()
+    """For device code: what it is given to write into."""
+    launch: LaunchNumbers | None = None
+    builds: int | None = None
+    """The descriptor of what an earlier candidate compiled."""
+    gpu: bool = False
 
 
 Greeting = Annotated[Announcement | Welcome, Field(discriminator="kind")]
 GREETING: TypeAdapter[Greeting] = TypeAdapter(Greeting)
+
+
+def receive(link: socket.socket, most_bytes: int, most_fds: int) -> tuple[bytes, list[int]]:
+    """One frame and the descriptors that were sent with it, none of which `exec` hands on."""
+    frame, fds, _, _ = socket.recv_fds(link, most_bytes, most_fds)
+    for fd in fds:
+        os.set_inheritable(fd, False)  # noqa: FBT003 - the library's own signature
+    return frame, fds
 
 
 def pair() -> tuple[socket.socket, socket.socket]:

@@ -35,11 +35,12 @@ DRIFT_MOST_NS = 3_000.0
 CREDIBLE = 0.95
 """The part of the least time by the card's nominal rates below which no time is believed."""
 
-SHORT_NS = 250.0
-"""How wide the interval of the shortest kernel on a GPU may stay on either side.
+NARROW_NS = 250.0
+"""As narrow as the interval of a claim on a GPU need be on either side, however short the kernel.
 
-CUDA gives the time between two events to half a microsecond, and a claim is confirmed to some
-four: rounds that tell a kernel of five to half a per cent would be spent on nothing.
+The medians of single rounds differ by some 180 ns whatever the kernel's length, for they depend
+on where a candidate's memory lies, and a claim is confirmed to some four microseconds: rounds that
+tell a kernel of five to half a per cent would be spent on nothing.
 """
 
 FLOOR_NS = 1_000.0
@@ -226,14 +227,11 @@ def interval_of(rounds: list[Round]) -> Interval:
 
 
 def narrow(rounds: list[Round], relative: float) -> bool:
-    """Whether the interval is as narrow as is wanted: relative to the time from 20 us on.
-
-    Below that it may be wider by and by, up to `SHORT_NS`, where the value is a claim.
-    """
+    """Whether the interval is as narrow as is wanted, or `NARROW_NS` where the value is a claim."""
     interval = interval_of(rounds)
     wanted = relative * interval.centre
     if claimed(rounds):
-        wanted = max(wanted, SHORT_NS - 1.5 * wanted)
+        wanted = max(wanted, NARROW_NS)
     return len(rounds) > 1 and interval.half_width <= wanted
 
 

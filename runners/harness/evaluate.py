@@ -128,6 +128,7 @@ def _answer(
         gpu=request.gpu,
         cases=tuple(grade.cases),
         log=session.log.decode(errors="replace") if session else "",
+        files=tuple(session.files) if session else (),
         environment=environment_of(request, session),
         isolation=known.isolation if isinstance(known, Session) else known,
         wall_s=wall_s,

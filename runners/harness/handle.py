@@ -29,7 +29,7 @@ from runners.harness.exchange import Exchange, Turn
 from runners.harness.printed import Printed
 from runners.harness.process import ProcessGoneError, RestlessError, Subject
 from runners.harness.ruling import Ruling, ruling_of_end
-from runners.harness.sandbox.tree import memory_of_tree
+from runners.harness.sandbox.tree import holds_more, memory_of_tree
 from runners.harness.template import Template
 
 WATCH_S = 0.1
@@ -260,14 +260,13 @@ class Handle:
     def _enforce(self, deadline: Deadline) -> None:
         if deadline.remaining < 0:
             raise Ruling(Verdict.TIMED_OUT, "the time limit passed")
-        now = time.monotonic()
-        if now < self.next_look:
+        if (now := time.monotonic()) < self.next_look:
             return
         self.next_look = now + WATCH_S
-        held = memory_of_tree(self.process.pid) + (self.arena.hoard if self.arena else 0)
-        if held > self.enlisted.limits.memory + self.inherited:
-            limit = self.enlisted.limits.memory >> 20
-            raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {limit} MiB of memory were used")
+        most = self.enlisted.limits.memory
+        hoard = self.arena.hoard if self.arena else 0
+        if holds_more(self.process.pid, most + self.inherited - hoard, deadline.remaining):
+            raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used")
 
     def _ruling_of_hang_up(self, deadline: Deadline) -> Ruling:
         # A dying process closes its sockets a moment before it can be waited for.

@@ -1,13 +1,13 @@
 """NVIDIA's compiler on this machine: where it is, and which one."""
 
-import functools
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from runners.harness.tool import version_of
 
 NAME = "nvcc"
 _TOOLKIT = Path("/usr/local/cuda")
@@ -15,7 +15,6 @@ _IN_PACKAGES = "nvidia/cu13"
 """Where the wheels of CUDA 13 lie beside other packages, as one toolkit."""
 _HOST_COMPILER = "g++"
 _VERSION = re.compile(r"release [\d.]+, V([\d.]+)")
-_ANSWER_S = 10.0
 
 
 def find() -> Path | None:
@@ -34,7 +33,7 @@ def toolchain() -> str | None:
     found = find()
     if found is None or shutil.which(_HOST_COMPILER) is None:
         return None
-    version = _version(found)
+    version = version_of(found, _VERSION)
     return None if version is None else f"{NAME} {version}"
 
 
@@ -57,16 +56,3 @@ def _places() -> Iterator[Path]:
     yield _TOOLKIT / "bin" / NAME
     for folder in sys.path:
         yield Path(folder, _IN_PACKAGES, "bin", NAME)
-
-
-@functools.cache
-def _version(found: Path) -> str | None:
-    """What it says of itself; None when it does not run."""
-    try:
-        asked = subprocess.run(
-            [found, "--version"], capture_output=True, timeout=_ANSWER_S, check=True, text=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    told = _VERSION.search(asked.stdout)
-    return told[1] if told else None

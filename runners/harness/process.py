@@ -233,6 +233,11 @@ class Subject:
                 raise UnreadableError(f"the output cannot be read: {reason}")
             done += got
 
+    def strike(self) -> None:
+        """Have the process killed, and do not wait for it."""
+        if not self.reaped:
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
     def kill(self) -> None:
         """End the process; as PID 1 of its namespace it takes every descendant with it.
 

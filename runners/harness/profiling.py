@@ -1,19 +1,34 @@
-"""One call of a submission under the profiler."""
+"""One call of a submission under the profiler: torch's, and on a GPU that of single kernels too."""
 
-from runners.contract.task import Workload
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from runners.contract.files import PACKED_MAX, EvaluationFile, fit
+from runners.contract.task import PROFILE_S, Workload
+from runners.harness import ncu
 from runners.harness.channel import Operation
 from runners.harness.correctness import planned, seed_of
 from runners.harness.deadline import Deadline
+from runners.harness.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
+from runners.harness.popcorn.diagnostics import cut
+from runners.harness.ruling import Ruling
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
 from runners.harness.timing import WARM_UPS
 from runners.harness.verification import verify
 
+Look = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
+"""How the kernels of one case are looked at."""
+
 
 def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
-    """One warm, checked call under the profiler in a fresh candidate."""
+    """One warm, checked call under torch's profiler in a fresh candidate.
+
+    What the first one compiled is kept for the next ones: all of them see public inputs alone.
+    """
     data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
     expected = session.code.expected(data)
+    first = not session.builds.packed
     with take_seat(session, planned(data), expected) as seat:
         seat.build(deadline)
         launch = session.launch_of(workload)
@@ -21,3 +36,70 @@ def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
             seat.call(Operation.RUN, data, expected, deadline, launch=launch)
         exchange = seat.call(Operation.PROFILE, data, expected, deadline, launch=launch)
         verify(seat, data, exchange.reply, expected, deadline=deadline)
+        if first:
+            with suppress(Ruling):  # then every candidate compiles for itself
+                seat.pack(deadline)
+                session.builds.packed = True
+    if first:
+        session.builds.seal()
+
+
+def profile_kernels(
+    session: Session, workloads: Sequence[Workload], look: Look = KernelProfiler.profile_call
+) -> None:
+    """Add to the log and the files what `ncu` tells, or a line that says why it tells nothing."""
+    if not session.on_gpu:
+        return
+    try:
+        found = ncu.here()
+    except ncu.UnusableError as error:
+        _note(session, f"no kernel was profiled by {ncu.NAME}: {error}\n")
+        return
+    profile_by(KernelProfiler(session, found), workloads, look)
+
+
+def profile_by(
+    profiler: KernelProfiler,
+    workloads: Sequence[Workload],
+    look: Look = KernelProfiler.profile_call,
+) -> None:
+    """Have one call on each workload profiled, as far as the time for all of them allows.
+
+    The submission was found right before; nothing that goes wrong here is held against it.
+    """
+    deadline = Deadline.after(PROFILE_S)
+    session = profiler.session
+    for number, workload in enumerate(workloads, 1):
+        head = f"\n{ncu.NAME} {profiler.ncu.version}, {workload.spec}:\n"
+        try:
+            seen = look(profiler, workload, deadline)
+        except (NoProfileError, Ruling) as error:
+            _note(session, f"{head}no profile: {error}\n")
+            continue
+        kept = _kept(session, f"case-{number}.ncu-rep", seen)
+        used = len(session.log) + len(f"{head}{kept}".encode())
+        room = session.request.limits.output - used
+        share = max(0, room // (len(workloads) - number + 1))
+        _note(session, f"{head}{_text(seen, share)}{kept}")
+
+
+def _text(seen: KernelProfile, most: int) -> str:
+    return cut(f"{seen.fault}\n", most) if seen.fault else seen.tables.text(most)
+
+
+def _kept(session: Session, name: str, seen: KernelProfile) -> str:
+    """Keep a report among the files; gives the line that tells of it."""
+    try:
+        file = EvaluationFile.of(name, seen.report)
+    except ValueError:
+        file = None
+    if file is None or not fit([*session.files, file]):
+        most = f"all reports of an evaluation may have {PACKED_MAX >> 20} MiB together, packed"
+        return f"{name} of {len(seen.report) / 2**20:.1f} MiB is left out: {most}\n"
+    session.files.append(file)
+    sizes = f"{len(seen.report) / 2**20:.1f} MiB, {file.packed_size / 2**20:.1f} MiB packed"
+    return f"the whole report is {name} ({sizes}), for Nsight Compute\n"
+
+
+def _note(session: Session, text: str) -> None:
+    session.keep_log(text.encode())

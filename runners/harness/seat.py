@@ -60,7 +60,8 @@ class Seat:
     def build(self, deadline: Deadline) -> None:
         """Import the submission; Ruling when it does not."""
         try:
-            built = self.handle.ask(encode(Order(operation=Operation.BUILD)), deadline)
+            order = Order(operation=Operation.BUILD, built=self.session.builds.packed)
+            built = self.handle.ask(encode(order), deadline)
         except Ruling as ruling:
             raise Ruling(ruling.verdict, ruling.message, Stage.BUILD) from ruling
         if self.session.launching is not None:  # no other submission has anything to tell
@@ -159,7 +160,6 @@ def enlisted(
         threads=threads_of(session.request.limits),
         recipe=recipe_of(session.request.task, launching.signature if launching else None),
         arena_size=arena.size,
-        built=session.builds.packed,
         shared=shared,
     )
     with session.lasting("start"):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Self
 
+from runners.contract.task import IsolationLayer
 from runners.harness.arena import Plan
 from runners.harness.cuda.buffers import starts_at_once
 from runners.harness.cuda.seat import device_start
@@ -17,24 +18,38 @@ class Lineup:
     """Fresh candidates for inputs like `room` and outputs like `expected`, each used once.
 
     They start beside each other, for on a GPU one needs a fifth of a second; nothing is timed
-    before all of them stand still, and no submission is in them yet.
+    before all of them stand still, and no submission is in them yet. On a GPU a candidate's end
+    takes nearly as long, so that who comes next may find his seat meanwhile.
     """
 
     def __init__(self, session: Session, room: Plan, expected: Node | None) -> None:
         self.session = session
         self.room = room
         self.expected = expected
+        self.starting: deque[tuple[ExitStack, Callable[[], Seat]]] = deque()
         self.waiting: deque[tuple[ExitStack, Seat]] = deque()
+        self.dying: list[ExitStack] = []
 
-    def prepare(self, count: int) -> None:
-        """Have `count` candidates wait, or as many as a GPU has room for."""
+    def begin(self, count: int) -> None:
+        """Have candidates start, up to `count` or as many as a GPU has room for."""
         if self.session.on_gpu and count > 1:
             count = min(count, starts_at_once(self.room, self.expected))
         with ExitStack() as failed:
-            stacks = [failed.enter_context(ExitStack()) for _ in range(len(self.waiting), count)]
-            starts = [(stack, stack.enter_context(self._start())) for stack in stacks]
-            seats = [(stack, seated()) for stack, seated in starts]
-            self.waiting += [(stack.pop_all(), seat) for stack, seat in seats]
+            there = len(self.waiting) + len(self.starting)
+            stacks = [failed.enter_context(ExitStack()) for _ in range(there, count)]
+            begun = [(stack, stack.enter_context(self._start())) for stack in stacks]
+            self.starting += [(stack.pop_all(), seated) for stack, seated in begun]
+
+    def prepare(self, count: int) -> None:
+        """Have that many candidates wait; where one does not start none is left."""
+        with ExitStack() as failed:
+            failed.callback(self.close)
+            self.begin(count)
+            while self.starting:
+                stack, seated = self.starting[0]
+                self.waiting.append((stack, seated()))
+                self.starting.popleft()
+            failed.pop_all()
 
     def _start(self) -> AbstractContextManager[Callable[[], Seat]]:
         if self.session.on_gpu:
@@ -43,20 +58,47 @@ class Lineup:
 
     @contextmanager
     def seat(self) -> Iterator[Seat]:
-        """The next candidate, killed at the end."""
+        """The next candidate, sent to its end afterwards."""
         self.prepare(1)
         stack, seat = self.waiting.popleft()
-        with stack:
+        try:
             yield seat
+        finally:
+            _strike(seat)
+            self.dying.append(stack)
+
+    def bury(self) -> None:
+        """Wait until nothing runs any more of whoever was sent to its end."""
+        with ExitStack() as ended:  # all of them, even if one does not end
+            for stack in self.dying:
+                ended.enter_context(stack)
+            self.dying.clear()
+
+    def close(self) -> None:
+        """End all, and wait for it; what is asked for afterwards starts anew."""
+        for _stack, seat in self.waiting:
+            _strike(seat)
+        with ExitStack() as unused:
+            for stack, _ in (*self.starting, *self.waiting):
+                unused.enter_context(stack)
+            self.starting.clear()
+            self.waiting.clear()
+            unused.callback(self.bury)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with ExitStack() as unused:  # all of them, even if one does not end
-            for stack, _seat in self.waiting:
-                unused.enter_context(stack)
-            self.waiting.clear()
+        self.close()
+
+
+def _strike(seat: Seat) -> None:
+    """Send a candidate to its end and go on; whoever closes it waits for that.
+
+    PID 1 of a namespace takes all others along. Elsewhere nobody would know them any more.
+    """
+    if IsolationLayer.NAMESPACES in seat.handle.welcome.layers:
+        seat.handle.process.strike()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from runners.contract.evaluation import (
@@ -13,6 +13,7 @@ from runners.contract.evaluation import (
     Progress,
     Timing,
 )
+from runners.contract.files import EvaluationFile
 from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Workload
 from runners.contract.verdict import Stage
@@ -41,9 +42,13 @@ class Session:
     transport: str = "shared-memory"
     timing: Timing = Timing.OUTSIDE
     log: bytearray = field(default_factory=bytearray)
+    files: list[EvaluationFile] = field(default_factory=list)
     durations_s: dict[str, float] = field(default_factory=dict)
     slowed: Counter[str] = field(default_factory=Counter)
     compiled: Compiled | None = None
+    beside: ExitStack = field(default_factory=ExitStack)
+    """Ends candidates that live beside the judged ones, such as a reference that is asked; they
+    start anew when they are wanted."""
 
     @property
     def code(self) -> Reference:

@@ -11,33 +11,39 @@ import socket
 import sys
 import traceback
 
-from runners.harness.channel import FRAME_MAX, Enlistment, encode, pair
+from runners.harness.channel import FRAME_MAX, Enlistment, encode, pair, receive
+from runners.harness.forks import evaluation
+from runners.harness.sandbox.program import Lines, Program
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 FDS = 7
 """Sent with a request: order socket, output pipe, files, builds, arena, and perhaps two device
 buffers."""
+_EVALUATION = b"evaluation"
+"""The request for an evaluation of the task's own, which is told in a file that is sent with it."""
 
 
 def serve(link: socket.socket) -> None:
     """Fork a candidate for each request until the judge hangs up."""
     while True:
-        frame, fds, _, _ = socket.recv_fds(link, FRAME_MAX, FDS)
+        frame, fds = receive(link, FRAME_MAX, FDS)
         if not frame:
             return
         child = os.fork()
         if child == 0:
             link.close()
-            _become_candidate(frame, fds)
+            _become(frame, fds)
         for fd in fds:
             os.close(fd)
         os.waitpid(child, 0)  # the intermediate, which leaves as soon as its child runs
         link.sendall(b"forked")
 
 
-def _become_candidate(frame: bytes, fds: list[int]) -> None:
+def _become(frame: bytes, fds: list[int]) -> None:
     try:
+        if frame == _EVALUATION:
+            evaluation.enter(fds[0], fds[1], Lines(*fds[2:]))
         program = runpy.run_module("runners.harness.candidate", run_name="candidate")
         orders = socket.socket(fileno=fds[0])
         program["enter"](orders, fds[1:], Enlistment.model_validate_json(frame))
@@ -58,7 +64,19 @@ class Template:
 
     def enlist(self, enlisted: Enlistment, fds: list[int]) -> None:
         """Have a candidate forked that inherits `fds`; OSError when the template is gone."""
-        socket.send_fds(self.link, [encode(enlisted)], fds)
+        self._ask(encode(enlisted), fds)
+
+    def start(self, order: Program, lines: Lines) -> None:
+        """As `program.start`, in a fork of the template; OSError when the template is gone."""
+        packed = evaluation.pack(order)
+        try:
+            self._ask(_EVALUATION, [*packed, lines.result, lines.output, lines.status])
+        finally:
+            for fd in packed:
+                os.close(fd)
+
+    def _ask(self, frame: bytes, fds: list[int]) -> None:
+        socket.send_fds(self.link, [frame], fds)
         if self.link.recv(64) != b"forked":
             raise ConnectionResetError("the template is gone")
 

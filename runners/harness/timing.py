@@ -5,7 +5,6 @@ written, while its output is read, and while the calibration runs.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from statistics import median
 from typing import Any
 
@@ -71,65 +70,70 @@ MARGIN = 1.3
 class Stopwatch:
     """Times one workload of a submission, round by round."""
 
-    def __init__(
-        self,
-        session: Session,
-        workload: Workload,
-        allowed: Allowance,
-        report: Callable[[int], None],
-    ) -> None:
+    def __init__(self, session: Session, workload: Workload) -> None:
         self.session = session
         self.workload = workload
-        self.deadline = allowed.deadline
-        self.share = allowed.share
-        self.report = report
+        self.deadline = self.share = Deadline.after(0)
         self.policy = session.request.round_policy
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
         self.fixed = session.code.generate(workload, seed_of(session.nonce, workload, -1))
         self.expected = session.code.expected(self.fixed)
         self.room = planned(self.fixed)
         self.index = 0
-        if session.on_gpu and self.expected is None:
-            self.expected = self._discover()
+        self.lineup = Lineup(session, self.room, self.expected)
 
-    def measure(self) -> Measurement:
+    def begin(self) -> None:
+        """On a GPU, have candidates start while something else is done."""
+        if self.session.on_gpu and self.expected is not None:
+            self.lineup.begin(self._wanted(1, 0))
+
+    def measure(self, allowed: Allowance, report: Callable[[int], None]) -> Measurement:
         """Time rounds until the interval is narrow, the cap is reached or time runs out."""
-        rounds: list[Round] = []
-        with Lineup(self.session, self.room, self.expected) as lineup, ExitStack() as stack:
-            self._prepare(lineup, 1, 0)
-            anchor = stack.enter_context(lineup.seat())
-            anchor.handle.process.loose = self.session.on_gpu
-            self._settle(anchor)
-            stop = None
-            while stop is None:
-                self._prepare(lineup, 0, len(rounds))
-                before = self.deadline.remaining
-                rounds.append(self._next_round(lineup, anchor, len(rounds)))
-                spent = before - self.deadline.remaining
-                self.report(len(rounds))
-                stop = self._stop_reason(rounds, spent)
+        self.deadline, self.share = allowed.deadline, allowed.share
+        if self.session.on_gpu and self.expected is None:
+            self.expected = self.lineup.expected = self._discover()
+        with self.lineup:
+            rounds, stop = self._rounds(report)
         found = measurement(rounds, stop)
-        audit = self._audit(rounds)
-        if audit is not None:
+        if audit := self._audit(rounds):
             raise audit
         return found
 
-    def _prepare(self, lineup: Lineup, others: int, done: int) -> None:
-        """On a GPU, have all candidates start at once that are needed up to the next look."""
-        if self.session.on_gpu and not lineup.waiting:
-            upto = next((look for look in self.policy.looks if look > done), done + 1)
-            lineup.prepare(min(STARTS_MOST, others + upto - done))
+    def _rounds(self, report: Callable[[int], None]) -> tuple[list[Round], StopReason]:
+        rounds: list[Round] = []
+        self._prepare(1, 0)
+        with self.lineup.seat() as anchor:
+            anchor.handle.process.loose = self.session.on_gpu
+            self._settle(anchor)
+            while True:
+                self._prepare(0, len(rounds))
+                before = self.deadline.remaining
+                rounds.append(self._next_round(anchor, len(rounds)))
+                report(len(rounds))
+                if stop := self._stop_reason(rounds, before - self.deadline.remaining):
+                    return rounds, stop
 
-    def _next_round(self, lineup: Lineup, anchor: Seat, done: int) -> Round:
+    def _prepare(self, others: int, done: int) -> None:
+        """On a GPU, have all candidates start at once that are needed up to the next look."""
+        if self.session.on_gpu and not self.lineup.waiting:
+            self.lineup.prepare(self._wanted(others, done))
+
+    def _wanted(self, others: int, done: int) -> int:
+        upto = next((look for look in self.policy.looks if look > done), done + 1)
+        return min(STARTS_MOST, others + upto - done)
+
+    def _next_round(self, anchor: Seat, done: int) -> Round:
         """A round with the next candidate; finds out who it was when its calibration is disturbed.
 
         The candidate is dead by then: where the calibration is as before, it was its work.
         """
         for _ in range(ROUNDS_VOID_MOST):
             try:
-                with lineup.seat() as seat:
+                with self.lineup.seat() as seat:
                     result = self._round(seat, anchor, done)
             except DisturbedError as error:
+                self.session.beside.close()
+                self.lineup.bury()
                 now = median(anchor.overhead(self._touch(anchor)) for _ in range(CALIBRATIONS))
                 if error.round.disturbed_by(now):
                     raise MachineError("something else works on this GPU") from error
@@ -176,6 +180,7 @@ class Stopwatch:
         result = Round(threads=min(CORES, self.session.request.limits.processes))
         seat.handle.process.loose = self.session.on_gpu
         self._settle(seat)
+        self.lineup.bury()  # whose work could disturb what counts from here on
         if self.session.on_gpu:
             with self.session.lasting("calibrate"):
                 self._calibrate(seat, anchor, result)
@@ -187,7 +192,8 @@ class Stopwatch:
         if self.session.on_gpu:
             self._rehearse(seat)
         known = frozenset(seat.handle.process.strays)
-        until = self._share_of_round(done)
+        rounds_left = max(1, self.policy.looks[0] - done)
+        until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
         while self._wants_more(result, until):
             self._sample(seat, anchor, result)
             refuse_new_processes(known, seat.handle.process.strays)
@@ -198,10 +204,6 @@ class Stopwatch:
         seat.ahead = True
         rehearsed = [self._call(seat) for _ in range(REHEARSALS)]
         seat.ahead = not rehearsed[-1].late
-
-    def _share_of_round(self, done: int) -> Deadline:
-        rounds_left = max(1, self.policy.looks[0] - done)
-        return Deadline.after(self.share.remaining / MARGIN / rounds_left)
 
     def _wants_more(self, result: Round, until: Deadline) -> bool:
         """As many samples as the policy wants and the time limit has room for, at least 3."""

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <vector>
 
+#include <cuda_profiler_api.h>
+
 #include "podium.cuh"
 #include "reference.cuh"
 
@@ -119,6 +121,26 @@ double least_launch() {
     return least;
 }
 
+// The least nanoseconds between two events around a kernel that does nothing.
+double least_between_events() {
+    cudaEvent_t begin = nullptr, end = nullptr;
+    require(cudaEventCreate(&begin), "an event");
+    require(cudaEventCreate(&end), "an event");
+    double least = INFINITY;
+    for (int i = 0; i < 50; ++i) {
+        float milliseconds = 0;
+        require(cudaEventRecord(begin), "an event");
+        nothing<<<1, 1>>>();
+        require(cudaEventRecord(end), "an event");
+        require(cudaDeviceSynchronize(), "the device");
+        require(cudaEventElapsedTime(&milliseconds, begin, end), "an event");
+        least = std::min(least, milliseconds * 1e6);
+    }
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+    return least;
+}
+
 // One call after another, each on an input of its own.
 class Bench {
 public:
@@ -161,6 +183,17 @@ public:
         return nanoseconds;
     }
 
+    // One call between the marks by which NVIDIA's profiler knows what it is to look at.
+    void call_marked(std::string& fault) {
+        const input_t input = fresh(nullptr);
+        require(cudaProfilerStart(), "the profiler");
+        const output_t output = custom_kernel(input);
+        require(cudaGetLastError(), "custom_kernel");
+        require(cudaDeviceSynchronize(), "custom_kernel");
+        require(cudaProfilerStop(), "the profiler");
+        fault = problem_.check(output);
+    }
+
 private:
     input_t fresh(const Flush* flush) {
         const input_t input = problem_.generate(mixed(seed_, calls_++));
@@ -190,6 +223,9 @@ struct Times {
         return std::sqrt(sum / (all.size() - 1));
     }
     double error() const { return deviation() / std::sqrt(double(all.size())); }
+    void add(double nanoseconds) {
+        for (double& each : all) each += nanoseconds;
+    }
     double best() const { return *std::min_element(all.begin(), all.end()); }
     double worst() const { return *std::max_element(all.begin(), all.end()); }
 };
@@ -213,8 +249,10 @@ Times timed(Bench& bench, const Flush* flush, std::string& fault) {
         const bool enough = times.error() < kEnough * times.mean() || seconds_since(begin) > kMostSeconds;
         if (int(times.all.size()) >= kLeastRuns && enough) break;
     }
-    const Times host = timed_from_host(bench, flush, fault);
-    return fault.empty() && host.best() > times.mean() ? host : times;
+    Times host = timed_from_host(bench, flush, fault);
+    if (!fault.empty() || host.best() <= times.mean()) return times;
+    host.add(least_between_events());  // which every time by events has in it as well
+    return host;
 }
 
 bool tell_fault(const Line& line, const std::string& name, const std::string& fault) {
@@ -273,6 +311,9 @@ bool profile(const Line& line, const std::string& name, const std::string& spec,
                       times.worst() / 1e3, times.all.size());
         report += row;
     }
+    std::string fault;
+    bench.call_marked(fault);
+    if (!tell_fault(line, name, fault)) return false;
     line.say(name + ".report", base64(report));
     return true;
 }

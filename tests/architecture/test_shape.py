@@ -2,11 +2,12 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import pytest
 
-from tests.architecture.tree import ROOT, functions, modules, syntax, tracked_files
+from tests.architecture.tree import ROOT, functions, modules, nodes, syntax, text, tracked_files
 
 MODULE_LINES = 300
 FUNCTION_LINES = 40
@@ -23,54 +24,67 @@ NO_README_NEEDED = {
 CODE = modules("bot", "runners")
 
 
-@pytest.mark.parametrize("module", CODE)
-def test_a_module_stays_within_300_lines(module: str) -> None:
-    lines = len((ROOT / module).read_text(encoding="utf-8").splitlines())
-    assert lines <= MODULE_LINES, f"{module} has {lines} lines: split it by noun"
+@pytest.fixture(scope="module", autouse=True)
+def _trees_are_forgotten() -> Iterator[None]:
+    """A million nodes would be looked through by every later collection of garbage."""
+    yield
+    nodes.cache_clear()
+    syntax.cache_clear()
 
 
-@pytest.mark.parametrize("module", CODE)
-def test_a_function_stays_within_40_lines(module: str) -> None:
+def test_a_module_stays_within_300_lines() -> None:
+    lines = {module: len(text(module).splitlines()) for module in CODE}
+    long = {module: count for module, count in lines.items() if count > MODULE_LINES}
+    assert not long, "split them by noun"
+
+
+def test_a_function_stays_within_40_lines() -> None:
     long = {
         f"{module}:{function.lineno} {function.name}"
+        for module in CODE
         for function in functions(module)
         if (function.end_lineno or function.lineno) - function.lineno + 1 > FUNCTION_LINES
     }
     assert not long
 
 
-@pytest.mark.parametrize("module", CODE)
-def test_a_module_says_its_purpose_in_its_first_line(module: str) -> None:
-    docstring = ast.get_docstring(syntax(module)) or ""
-    first = docstring.split("\n", maxsplit=1)[0]
-    assert first.endswith((".", ":", "?")), f"{module}: {first!r}"
-    assert (ROOT / module).read_text(encoding="utf-8").startswith(('"""', 'r"""', "#!"))
+def test_a_module_says_its_purpose_in_its_first_line() -> None:
+    docstrings = {module: ast.get_docstring(syntax(module)) or "" for module in CODE}
+    first = {
+        module: docstring.split("\n", maxsplit=1)[0] for module, docstring in docstrings.items()
+    }
+    assert not {
+        module: line for module, line in first.items() if not line.endswith((".", ":", "?"))
+    }
+    assert not [each for each in CODE if not text(each).startswith(('"""', 'r"""', "#!"))]
 
 
-@pytest.mark.parametrize("module", CODE)
-def test_no_module_or_function_is_a_junk_drawer(module: str) -> None:
-    names = {*PurePosixPath(module).with_suffix("").parts}
-    names |= {function.name.strip("_") for function in functions(module)}
-    assert not names & JUNK_DRAWERS
+def test_no_module_or_function_is_a_junk_drawer() -> None:
+    names = {
+        module: {
+            *PurePosixPath(module).with_suffix("").parts,
+            *(function.name.strip("_") for function in functions(module)),
+        }
+        for module in CODE
+    }
+    assert not {module for module, known in names.items() if known & JUNK_DRAWERS}
 
 
-@pytest.mark.parametrize("module", CODE)
-def test_nothing_is_left_unfinished(module: str) -> None:
-    text = (ROOT / module).read_text(encoding="utf-8")
-    assert not UNFINISHED.search(text)
+def test_nothing_is_left_unfinished() -> None:
+    assert not [module for module in CODE if UNFINISHED.search(text(module))]
 
 
-@pytest.mark.parametrize("module", CODE)
-def test_no_module_sleeps_instead_of_waiting(module: str) -> None:
-    sleeps = [
-        node.lineno
-        for node in ast.walk(syntax(module))
+def test_no_module_sleeps_instead_of_waiting() -> None:
+    sleeps = {
+        f"{module}:{node.lineno}"
+        for module in CODE
+        for node in nodes(module)
         if isinstance(node, ast.Attribute)
         and node.attr == "sleep"
         and isinstance(node.value, ast.Name)
         and node.value.id == "time"
-    ]
-    assert not sleeps, f"{module}: time.sleep in lines {sleeps}"
+    }
+    assert not sleeps
 
 
 def _folders_of_code() -> list[str]:

@@ -38,13 +38,24 @@ def modules(*folders: str) -> tuple[str, ...]:
 
 
 @cache
+def text(module: str) -> str:
+    return (ROOT / module).read_text(encoding="utf-8")
+
+
+@cache
 def syntax(module: str) -> ast.Module:
-    return ast.parse((ROOT / module).read_text(encoding="utf-8"), module)
+    return ast.parse(text(module), module)
+
+
+@cache
+def nodes(module: str) -> tuple[ast.AST, ...]:
+    """Every node of a module's syntax tree."""
+    return tuple(ast.walk(syntax(module)))
 
 
 def functions(module: str) -> Iterator[Function]:
     """Every function and method of a module, nested ones too."""
-    for node in ast.walk(syntax(module)):
+    for node in nodes(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 

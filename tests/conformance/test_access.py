@@ -4,8 +4,9 @@ import pytest
 
 from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.board import NewBoard
-from bot.domain.errors import StoreError
-from bot.domain.ids import BoardId
+from bot.domain.errors import StoreError, UserError
+from bot.domain.ids import BoardId, SubmissionId
+from bot.services.lookup import find_submission
 from tests.doubles.stored import Scene, make_task
 
 MEMBER, ROLE, PERSON = "discord-guild:123", "discord-role:5", "discord:17"
@@ -48,3 +49,17 @@ async def test_a_board_that_is_not_there_has_no_rule(scene: Scene) -> None:
     ):
         with pytest.raises(StoreError):
             await change
+
+
+async def test_a_guest_with_letters_that_cannot_be_stored_breaks_nothing(scene: Scene) -> None:
+    boards, board = scene.store.boards, scene.board.id
+    guests = frozenset({"local:a\0b", "local:\ud800"})
+    invited = await boards.invite(board, guests)
+    assert invited.access.guests == {"local:a\u2400b", "local:\ufffd"}
+    assert not (await boards.uninvite(board, guests)).access.guests
+
+
+@pytest.mark.parametrize("number", [1 << 63, 10**19, -(1 << 63) - 1, (1 << 63) - 1])
+async def test_a_number_that_no_submission_can_have_is_unknown(scene: Scene, number: int) -> None:
+    with pytest.raises(UserError, match=f"no submission {number}"):
+        await find_submission(scene.store, SubmissionId(number))

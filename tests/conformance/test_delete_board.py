@@ -11,6 +11,7 @@ from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
+from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from tests.doubles.stored import Scene, make_evaluation, make_task
 
@@ -21,7 +22,8 @@ async def test_everything_of_a_deleted_board_goes_and_nothing_else(scene: Scene)
     other = await store.boards.publish(new, make_task("other"), "digest-o")
     judged = await scene.submit()
     job = await scene.claim_one()
-    await store.jobs.accept(job.id, job.fence, make_evaluation(), ScoreValue(1.0, 0.1))
+    with_file = make_evaluation().model_copy(update={"files": (EvaluationFile.of("a", b"b"),)})
+    await store.jobs.accept(job.id, job.fence, with_file, ScoreValue(1.0, 0.1))
     await store.moderation.exclude(Exclusion(judged.id, ExclusionKind.WITHDRAWN, ""))
     await store.moderation.set_limit(RateLimit(5, timedelta(hours=1), board.id))
     kept_limit = RateLimit(5, timedelta(hours=1), other.id)
@@ -41,6 +43,7 @@ async def test_everything_of_a_deleted_board_goes_and_nothing_else(scene: Scene)
         assert await store.submissions.get(gone) is None
         assert await store.jobs.of(gone) == ()
         assert await store.results.evaluations(gone) == ()
+        assert await store.results.files(gone) == ()
         assert await store.displays.find(gone) is None
     assert await store.moderation.limits() == (kept_limit,)
     assert not await store.jobs.accept(running.id, running.fence, make_evaluation(), None)

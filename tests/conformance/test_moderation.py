@@ -193,3 +193,14 @@ async def test_the_record_is_read_in_pages_newest_first(scene: Scene) -> None:
     assert await subjects(2, 0) == ["4", "3"]
     assert await subjects(2, 4) == ["0"]
     assert await subjects(2, 9) == []
+
+
+async def test_pages_of_the_record_stay_where_they_are_while_it_grows(scene: Scene) -> None:
+    audit = scene.store.audit
+    for number in range(3):
+        await audit.record(scene.ada.id, "limit", f"{number}", "")
+    first = await audit.rows(2)
+    await audit.record(scene.ada.id, "limit", "a new one", "")
+    rest = await audit.rows(2, before=first[-1].id)
+    assert [row.subject for row in (*first, *rest)] == ["2", "1", "0"]
+    assert [row.id for row in first] == sorted((row.id for row in first), reverse=True)

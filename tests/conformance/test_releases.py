@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.release import NewRelease, Release
+from bot.domain.release import NewRelease, Release, ReleaseNote
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
 from tests.doubles.stored import Scene
@@ -54,6 +54,35 @@ async def test_what_is_let_go_was_not_tried(scene: Scene) -> None:
     assert await releases.let_go("one") == 1
     (taken,) = await releases.claim("discord", "two", LEASE)
     assert (taken.id, taken.tries) == (number, 1)
+
+
+async def test_of_what_has_ended_only_the_words_are_kept(scene: Scene, clock: ManualClock) -> None:
+    releases, ada = scene.store.releases, scene.ada.id
+    number = await waiting(scene)
+    assert await releases.told("discord", number) == ReleaseNote(
+        number, ada, "a board", "here", tries=0, ended_at=None
+    )
+    await releases.claim("discord", "one", LEASE)
+    assert not await releases.end(number, "two", "mine")
+    assert await releases.end(number, "one", "published")
+    assert not await releases.end(number, "one", "again")
+    ended = ReleaseNote(number, ada, "a board", "published", tries=1, ended_at=clock.now())
+    assert await releases.told("discord", number) == ended
+    assert await releases.told("web", number) is None
+    clock.advance(31)
+    assert await releases.claim("discord", "two", LEASE) == ()
+    assert await releases.forget(ended.ended_at or clock.now()) == 0
+    assert await releases.forget(clock.now()) == 1
+    assert await releases.told("discord", number) is None
+
+
+async def test_a_persons_releases_are_told_the_newest_first(scene: Scene) -> None:
+    releases = scene.store.releases
+    first, second = await waiting(scene, "a"), await waiting(scene, "b")
+    bob = (await scene.store.people.ensure("local:bob", "Bob")).id
+    assert [each.id for each in await releases.told_to("discord", scene.ada.id)] == [second, first]
+    assert await releases.told_to("discord", bob) == ()
+    assert await releases.told_to("web", scene.ada.id) == ()
 
 
 async def test_of_two_versions_that_follow_the_same_one_only_one_is_stored(scene: Scene) -> None:

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from runners.backends import fake, local_process, modal_app, ray_cluster
-from runners.contract.evaluation import CPU, Progress
+from runners.contract.evaluation import CPU, Evaluation, Progress
 from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
 from runners.contract.verdict import Verdict
 from tests.doubles.evaluating import ENDLESS, RIGHT, WRONG, make_request
@@ -36,6 +36,8 @@ class Place:
     lose_machine: Callable[[], Awaitable[None]]
     ending_s: float = 0.0
     """How long what was stopped may take to end, where that is another's doing."""
+    crowd: int = 200
+    """How many calls wait at once, unless `--crowd` says it."""
 
 
 async def _nothing() -> None:
@@ -43,8 +45,17 @@ async def _nothing() -> None:
 
 
 def _harnesses() -> list[psutil.Process]:
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "runners.harness" in " ".join(_line(child))]
+    """Those of this process, without those of a Podium that runs beside for other tests."""
+    ours = [child for child in psutil.Process().children() if _line(child)[1:3] != ["-m", "bot"]]
+    beneath = [each for child in ours for each in _children(child)]
+    return [each for each in (*ours, *beneath) if "runners.harness" in " ".join(_line(each))]
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.NoSuchProcess:  # it ended meanwhile
+        return []
 
 
 def _line(process: psutil.Process) -> list[str]:
@@ -65,7 +76,7 @@ async def _fake() -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def _local_process() -> AsyncIterator[Place]:
-    yield Place(local_process.create(slots={CPU: 1}), ENDLESS, _kill_harness)
+    yield Place(local_process.create(slots={CPU: 1}), ENDLESS, _kill_harness, crowd=60)
 
 
 @asynccontextmanager
@@ -73,7 +84,7 @@ async def _modal_app() -> AsyncIterator[Place]:
     async with local_modal() as server:
         await modal_app.deploy()
         runner = modal_app.create(slots={CPU: 1})
-        yield Place(runner, ENDLESS, lambda: _lose_container(server), ending_s=5.0)
+        yield Place(runner, ENDLESS, lambda: _lose_container(server), 5.0, crowd=4)
 
 
 async def _lose_container(server: LocalModal) -> None:
@@ -87,7 +98,7 @@ async def _lose_container(server: LocalModal) -> None:
 async def _ray_cluster(server: LocalRay) -> AsyncIterator[Place]:
     with patch.dict(os.environ, server.environment):
         runner = ray_cluster.create(slots={CPU: 1})
-        yield Place(runner, ENDLESS, lambda: _lose_node(server), ending_s=5.0)
+        yield Place(runner, ENDLESS, lambda: _lose_node(server), 5.0, crowd=20)
 
 
 async def _lose_node(server: LocalRay) -> None:
@@ -113,6 +124,12 @@ async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
         await made.runner.aclose()
 
 
+@pytest.fixture
+def crowd(request: pytest.FixtureRequest) -> int:
+    """How many calls `--crowd` asks for; 0: as many as the place says."""
+    return int(request.config.getoption("--crowd"))
+
+
 def ignore(_: Progress) -> None:
     return
 
@@ -123,27 +140,28 @@ async def test_it_offers_what_it_was_asked_to_have(place: Place) -> None:
     assert offered.harness_version
 
 
-async def test_each_call_is_answered_with_its_own_evaluation(place: Place) -> None:
-    requests = [make_request(WRONG if number % 3 == 0 else RIGHT) for number in range(4)]
+@pytest.mark.timeout(1200)
+async def test_each_of_a_crowd_gets_its_own_evaluation_in_the_order_of_their_starts(
+    place: Place, crowd: int
+) -> None:
+    count = crowd or place.crowd
+    requests = [make_request(WRONG if number % 3 == 0 else RIGHT) for number in range(count)]
     calls = [await place.runner.start(request) for request in requests]
-    assert len(set(calls)) == 4
-    answers = await asyncio.gather(*(place.runner.wait(call, ignore) for call in calls))
-    assert [answer.request_id for answer in answers] == [each.request_id for each in requests]
-    expected = [Verdict.WRONG_ANSWER if n % 3 == 0 else Verdict.PASSED for n in range(4)]
-    assert [answer.verdict for answer in answers] == expected
-    assert {(answer.task, answer.gpu) for answer in answers} == {("identity", CPU)}
-
-
-async def test_calls_end_in_the_order_of_their_starts(place: Place) -> None:
     ended: list[CallId] = []
 
-    async def follow(call: CallId) -> None:
-        await place.runner.wait(call, ignore)
+    async def follow(call: CallId) -> Evaluation:
+        found = await place.runner.wait(call, ignore)
         ended.append(call)
+        return found
 
-    calls = [await place.runner.start(make_request()) for _ in range(3)]
-    await asyncio.gather(*(follow(call) for call in reversed(calls)))
+    answers = await asyncio.gather(*(follow(call) for call in reversed(calls)))
+    answers.reverse()
+    assert len(set(calls)) == count
     assert ended == calls
+    assert [answer.request_id for answer in answers] == [each.request_id for each in requests]
+    expected = [Verdict.WRONG_ANSWER if n % 3 == 0 else Verdict.PASSED for n in range(count)]
+    assert [answer.verdict for answer in answers] == expected
+    assert {(answer.task, answer.gpu) for answer in answers} == {("identity", CPU)}
 
 
 async def test_progress_is_told_while_it_runs(place: Place) -> None:

@@ -12,7 +12,8 @@ from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import MOST_ATTEMPTS, JobState
 from bot.domain.score import ScoreValue
 from bot.domain.submission import SubmissionState
-from bot.ports import Beat, Claim, Notice, Outcome, Store, Topic, Worker
+from bot.ports import Beat, Claim, Notice, Outcome, Store, StoredFile, Topic, Worker
+from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
@@ -435,6 +436,25 @@ async def test_a_worker_is_shown_with_its_offers_its_last_sign_and_what_it_runs(
     assert found is not None
     assert (found.worker, found.fence) == ("w1", job.fence)
     assert await scene.store.jobs.get(JobId(999)) is None
+
+
+async def test_files_are_kept_apart_and_read_when_asked_for(scene: Scene) -> None:
+    submission = await scene.submit(mode=Mode.PROFILE)
+    job = await scene.claim_one()
+    files = tuple(
+        EvaluationFile.of(name, content)
+        for name, content in (("case-2.ncu-rep", b"\x00two"), ("case-1.ncu-rep", b""))
+    )
+    evaluation = make_evaluation(mode=Mode.PROFILE).model_copy(update={"files": files})
+    assert await scene.store.results.files(submission.id) == ()
+    assert await scene.store.jobs.accept(job.id, job.fence, evaluation, None)
+    assert not await scene.store.jobs.accept(job.id, job.fence, evaluation, None)
+    (stored,) = await scene.store.results.evaluations(submission.id)
+    assert stored.evaluation == evaluation.model_copy(update={"files": ()})
+    found = await scene.store.results.files(submission.id)
+    assert found == tuple(StoredFile("CPU", file) for file in reversed(files))
+    other = await scene.submit()
+    assert await scene.store.results.files(other.id) == ()
 
 
 async def test_durations_are_of_the_newest_evaluations_of_one_version_and_gpu_type(

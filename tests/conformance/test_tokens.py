@@ -44,6 +44,25 @@ async def test_a_workers_token_is_none_of_its_makers_own(scene: Scene, clock: Ma
     assert await tokens.of_workers() == (early, token)
 
 
+async def test_each_scope_of_a_person_is_among_the_own(scene: Scene) -> None:
+    tokens, ada = scene.store.tokens, scene.ada.id
+    scopes = (TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN)
+    made = [await tokens.add(ada, str(n) * 64, "x", each) for n, each in enumerate(scopes)]
+    assert [each.scope for each in await tokens.of(ada)] == list(scopes)
+    assert all([await tokens.revoke(ada, each.id) for each in made])
+
+
+async def test_what_has_expired_is_no_token_of_a_person_any_more(
+    scene: Scene, clock: ManualClock
+) -> None:
+    tokens, ada = scene.store.tokens, scene.ada.id
+    until = clock.now() + timedelta(hours=1)
+    await tokens.add(ada, DIGEST, "box", expires_at=until)
+    assert len(await tokens.of(ada)) == 1
+    clock.advance(3600)
+    assert await tokens.of(ada) == ()
+
+
 async def test_a_worker_has_one_token_until_that_is_revoked(scene: Scene) -> None:
     tokens, ada = scene.store.tokens, scene.ada.id
     await tokens.add(ada, DIGEST, "box", TokenScope.WORKER)
@@ -54,3 +73,20 @@ async def test_a_worker_has_one_token_until_that_is_revoked(scene: Scene) -> Non
     assert await tokens.find(DIGEST) is None
     assert await tokens.of_workers() == ()
     await tokens.add(ada, OTHER, "box", TokenScope.WORKER)
+
+
+async def test_a_browsers_session_is_no_token_and_ends_with_the_one_that_began_it(
+    scene: Scene,
+) -> None:
+    tokens, ada = scene.store.tokens, scene.ada.id
+    own = await tokens.add(ada, DIGEST, "laptop")
+    session = await tokens.add(ada, OTHER, "Firefox", TokenScope.SESSION, begun_by=own.id)
+    second = await tokens.add(ada, "2" * 64, "Safari", TokenScope.ADMIN_SESSION)
+    assert await tokens.of(ada) == (own,)
+    assert await tokens.sessions_of(ada) == (second, session)
+    assert await tokens.find(OTHER) == session
+    assert await tokens.revoke(ada, own.id)
+    assert await tokens.find(OTHER) is None
+    assert await tokens.sessions_of(ada) == (second,)
+    assert await tokens.revoke(ada, second.id)
+    assert await tokens.sessions_of(ada) == ()

@@ -7,12 +7,14 @@ from bot.domain.board import Board
 from bot.domain.ids import JobId, PersonId
 from bot.domain.job import Job
 from bot.domain.scoring import score
-from bot.domain.submission import Submission
+from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Claim
+from bot.services.evaluation_server.accept import PRIORITY, houses_board
 from bot.services.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU, Evaluation
+from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_evaluation, make_submission, make_task
 
@@ -32,6 +34,22 @@ class Place:
     async def submit(self, person: PersonId | None = None, **changes: object) -> Submission:
         request = make_submission(person or self.ada, **changes)
         return await submit(self.store, self.clock, request)
+
+    async def asked(self) -> Submission:
+        """What ada asked of the evaluation server, on the house's board."""
+        board = await houses_board(self.store)
+        return await self.store.submissions.add(
+            NewSubmission(
+                person=self.ada,
+                board=board.id,
+                task_version=board.task_version,
+                file_name="kernel.py",
+                source="pass",
+                mode=Mode.BENCHMARK,
+                gpus=(CPU,),
+                priority=PRIORITY,
+            )
+        )
 
     async def jobs(self, submission: Submission) -> tuple[Job, ...]:
         return await self.store.jobs.of(submission.id)

@@ -157,6 +157,9 @@ output_t custom_kernel(const input_t& data) {
         case 11: look_round(); break;
         case 12: std::fputs("no CUDA-capable device is detected\n", stderr); _exit(110);
         case 14: _exit(113);
+        case 15:
+            std::ofstream(std::string(std::getenv("HOME")) + "/launched") << "doubles\n";
+            break;
         default: break;
     }
     return answer;

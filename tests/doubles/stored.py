@@ -6,6 +6,7 @@ from datetime import timedelta
 from bot.domain.board import Board, NewBoard
 from bot.domain.ids import SubmissionId
 from bot.domain.job import PRIORITIES, Job
+from bot.domain.once import Once
 from bot.domain.person import Person
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Claim, Store
@@ -106,6 +107,7 @@ class Scene:
         *,
         source: str = "def custom_kernel(data): ...",
         judged_again: bool = False,
+        once: Once | None = None,
     ) -> Submission:
         """Store a submission with one job per GPU."""
         new = NewSubmission(
@@ -118,6 +120,7 @@ class Scene:
             gpus=gpus,
             priority=PRIORITIES[mode],
             judged_again=judged_again,
+            once=once,
         )
         return await self.store.submissions.add(new)
 

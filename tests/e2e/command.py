@@ -1,24 +1,27 @@
 """The `podium` command as a real process on a data folder of its own."""
 
+import atexit
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.architecture.tree import ROOT
+from tests.doubles import folders, launcher
 
 IDENTITY = ROOT / "tasks" / "examples" / "identity"
 LEASE_S = "6"
 """Short, so that nobody waits long for who is gone."""
+CALL_LIMIT_S = 100
 UP_LIMIT_S = 60
 STOP_LIMIT_S = 60
 BRIEF_S = 8
@@ -42,15 +45,8 @@ class Podium:
     def __call__(
         self, *arguments: str | Path, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "bot", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment | environment,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        asked = [str(each) for each in arguments]
+        return launcher.run(asked, self.environment | environment, self.folder, CALL_LIMIT_S)
 
     def file(self, name: str, text: str) -> Path:
         path = self.folder / name
@@ -79,14 +75,8 @@ class Podium:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """The command under way, with everything that it says on its stdout."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "bot", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        asked = [str(each) for each in arguments]
+        return launcher.Command(asked, self.environment, self.folder)
 
     def up(self) -> subprocess.Popen[str]:
         """A served data folder: gives the process once it said that it is up."""
@@ -140,16 +130,36 @@ def timed_briefly(task: Path, folder: Path) -> Path:
 
 @contextmanager
 def fresh(runner: str = "fake") -> Iterator[Podium]:
-    """A Podium in a folder of its own, with nothing left behind.
+    """A Podium with an empty database in a folder of its own, with nothing left behind.
 
     Not below pytest's folder: the database's account could not enter that one.
     """
-    folder = Path(tempfile.mkdtemp(prefix="podium-test-"))
+    with _folder() as folder:
+        podium = Podium(folder, runner)
+        data = podium.environment["PODIUM_DATA_DIR"]
+        subprocess.run(["cp", "-a", str(_migrated()), data], check=True, timeout=CALL_LIMIT_S)
+        yield podium
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="podium-test-", dir=folders.of_databases()))
     folder.chmod(0o755)
     try:
-        yield Podium(folder, runner)
+        yield folder
     finally:
         shutil.rmtree(folder)
+
+
+@cache
+def _migrated() -> Path:
+    """A data folder with an empty database, made once: how one begins is tested by itself."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    podium = Podium(stack.enter_context(_folder()))
+    made = podium("migrate")
+    assert made.returncode == 0, made.stderr
+    return Path(podium.environment["PODIUM_DATA_DIR"])
 
 
 @contextmanager

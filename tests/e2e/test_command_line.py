@@ -63,6 +63,14 @@ def test_the_main_job_through_a_running_podium(served: Podium) -> None:
     assert "#1" in served("history", "--as", "ada").stdout
     assert "passed" in served("show", "1").stdout
     assert served("cancel", "1", "--as", "ken").returncode == 2
+    look = "# fake: file=case-1.ncu-rep\ndef custom_kernel(data): ...\n"
+    board = ("--leaderboard", "identity", "--mode", "profile", "--as", "ken")
+    assert served("submit", served.file("p.py", look), *board).returncode == 0
+    folder = served.folder / "reports"
+    assert f"{folder}/3-CPU-case-1.ncu-rep" in served("show", "3", "--save", folder).stderr
+    assert (folder / "3-CPU-case-1.ncu-rep").read_text() == look
+    assert "there are no files to save" in served("show", "1", "--save", folder).stderr
+    assert served("show", "identity", "--save", folder).returncode == 2
     second = served("up")
     assert second.returncode == 3
     assert "data folder in use by Podium pid" in second.stderr
@@ -242,6 +250,18 @@ def test_a_machine_elsewhere_gets_a_token_that_is_listed_and_ended(podium: Podiu
     assert json.loads(podium("runners", "--json").stdout) == []
 
 
+def test_a_person_gets_tokens_that_are_listed_and_ended_with_their_rights(podium: Podium) -> None:
+    made = podium("token", "create", "--person", "ada", "--admin", "--days", "3", "--json")
+    assert made.returncode == 0, made.stderr
+    shape = json.loads(made.stdout)
+    assert list(shape) == ["id", "scope", "created_at", "expires_at", "token"]
+    assert shape["scope"] == "admin"
+    listed = podium("token", "list", "--person", "ada").stdout
+    assert "made at the machine" in listed
+    assert shape["token"] not in listed
+    assert podium("token", "revoke", "--person", "ada").stdout == "1 token of ada ended\n"
+
+
 def test_an_unreachable_database_is_our_fault_and_shows_no_password(podium: Podium) -> None:
     url = "postgresql://ada:hunter2@127.0.0.1:9/podium"
     answer = podium("show", DATABASE_URL=url)
@@ -251,8 +271,8 @@ def test_an_unreachable_database_is_our_fault_and_shows_no_password(podium: Podi
 
 
 def test_a_data_folder_that_cannot_be_is_our_fault(podium: Podium) -> None:
-    podium.file("data", "a file in its way")
-    answer = podium("show")
+    in_its_way = podium.file("elsewhere", "a file in its way")
+    answer = podium("show", PODIUM_DATA_DIR=str(in_its_way))
     assert answer.returncode == 3
     assert "cannot write to" in answer.stderr
 

@@ -1,6 +1,7 @@
 """Does the same kernel get the same score on this GPU, and the one that others measure?
 
-Run from the repository root on a machine with a GPU:  python tests/gpu/spread.py [--runs N]
+Run from the repository root on a machine with a GPU:
+    python tests/gpu/spread.py [--runs N] [--minutes M]
 
 Ten ranked runs of each kernel, in turns; then the median of `triton.testing.do_bench` on the same
 inputs. The last columns tell how far the scores lie apart, how far their mean is from that median,
@@ -23,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from runners.contract.evaluation import EvaluationRequest, Measurement, RoundPolicy  # noqa: E402
 from runners.contract.task import Language, Mode, TaskDefinition, Workload  # noqa: E402
 from runners.harness.cuda.readings import first_gpu  # noqa: E402
-from tests.gpu.asking import serving  # noqa: E402
+from tests.gpu.asking import Server, serving  # noqa: E402
 
 REFERENCE = """
 import torch
@@ -67,6 +68,7 @@ KERNELS = (
     Kernel("matmul bf16 4096", "data[0] @ data[1]", 4096, "bfloat16", atol=1.0),
     Kernel("add fp16 1024", "data[0] + data[1]", 1024),
     Kernel("sort fp32 4096", "torch.sort(data[0], -1).values", 4096, "float32", 1),
+    Kernel("matmul fp32 5120", "data[0] @ data[1]", 5120, "float32", atol=1.0),
 )
 
 
@@ -160,22 +162,33 @@ def row(kernel: Kernel) -> str:
     )
 
 
+def turn(server: Server, number: int, policy: RoundPolicy | None) -> None:
+    """One ranked run of each kernel, told as soon as it has ended."""
+    for kernel in KERNELS:
+        found, seconds = server.ask(request(kernel, policy))
+        kernel.seconds.append(seconds)
+        timed = [case.measurement for case in found.cases if case.measurement]
+        if found.verdict == "passed":
+            kernel.found += timed
+            told = f"{timed[0].time_ns / 1e3:.3f} us +- {timed[0].half_width_ns / 1e3:.3f}"
+        else:
+            told = f"{found.verdict}: {found.message} {found.log[-300:]}"
+            kernel.refused.append(told)
+        print(number, kernel.name, told, f"{seconds:.2f} s", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=0, help="0: as a ranked run")
+    parser.add_argument("--minutes", type=float, default=60, help="no turn begins after so many")
     arguments = parser.parse_args()
     policy = RoundPolicy(looks=(arguments.rounds,)) if arguments.rounds else None
+    until = time.monotonic() + 60 * arguments.minutes
     with serving() as server:
         for number in range(arguments.runs):
-            for kernel in KERNELS:
-                found, seconds = server.ask(request(kernel, policy))
-                kernel.seconds.append(seconds)
-                if found.verdict == "passed":
-                    kernel.found += [case.measurement for case in found.cases if case.measurement]
-                else:
-                    kernel.refused.append(f"{found.verdict}: {found.message} {found.log[-300:]}")
-                    print(number, kernel.name, kernel.refused[-1], flush=True)
+            if time.monotonic() < until:
+                turn(server, number, policy)
     for kernel in KERNELS:
         print(row(kernel))
     rounds = sum(each.rounds for kernel in KERNELS for each in kernel.found)

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.access import Viewer
-from bot.domain.errors import UserError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.moderation import RateLimit
+from bot.domain.once import LONGEST_KEY
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.services import moderate
 from bot.services.moderate import Deed
@@ -109,3 +110,28 @@ async def test_what_an_admin_has_judged_again_counts_for_no_quota(
         await rejudge(postgres_store, Deed(scene.ada.id, "a new driver"), first.id)
     answers = await rush(scene, copies, clock, Mode.RANKED, Mode.RANKED)
     assert codes(answers) == ["rate-limit"]
+
+
+async def test_several_processes_that_get_one_key_make_one_submission(
+    postgres_store: PostgresStore, copies: list[PostgresStore], clock: ManualClock
+) -> None:
+    scene = await set_up(postgres_store)
+    await postgres_store.moderation.set_limit(RateLimit(1, HOUR, scene.board.id))
+    request = _keyed(scene, "k")
+    made = await asyncio.gather(*(submit(copies[n % COPIES], clock, request) for n in range(12)))
+    (stored,) = await postgres_store.submissions.to(scene.board.id)
+    assert {each.id for each in made} == {stored.id}
+
+
+async def test_a_submission_whose_key_cannot_be_kept_is_not_stored_either(
+    postgres_store: PostgresStore, clock: ManualClock
+) -> None:
+    scene = await set_up(postgres_store)
+    with pytest.raises(StoreError):
+        await submit(postgres_store, clock, _keyed(scene, "k" * (LONGEST_KEY + 1)))
+    assert await postgres_store.submissions.to(scene.board.id) == ()
+
+
+def _keyed(scene: Scene, key: str) -> SubmissionRequest:
+    viewer = Viewer(scene.ada.id)
+    return SubmissionRequest(viewer, "a.py", KERNEL, Mode.TEST, scene.board.name, key=key)

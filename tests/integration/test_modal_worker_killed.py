@@ -17,8 +17,8 @@ from tests.e2e.command import Podium
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
-JOBS = 6
-SLOTS = 3
+JOBS = 4
+SLOTS = 2
 SLOW = "import time\ntime.sleep(4)\n" + RIGHT
 """Slow to import, so that the killing falls between start and end."""
 CALLS = "select call from jobs where call is not null"

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,10 +10,16 @@ import asyncpg
 import pytest
 
 from bot.domain.errors import SetupError
+from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.score import ScoreValue
 from bot.store import migrate as module
 from bot.store.embedded.binaries import INSTALLATION, packaged
 from bot.store.migrate import check, migrate, migrations_folder, read_migrations
+from bot.store.postgres import open_store
+from runners.contract.verdict import Verdict
 from tests.conftest import database_url
+from tests.doubles.clock import ManualClock
+from tests.doubles.stored import Scene, make_evaluation, set_up
 
 pytestmark = pytest.mark.postgres
 _numbers = itertools.count(1)
@@ -162,3 +169,40 @@ async def test_audit_rows_refuse_every_change(postgres_dsn: str, change: str) ->
     )
     with pytest.raises(asyncpg.RestrictViolationError, match="never changed"):
         await execute(postgres_dsn, change)
+
+
+MADE = re.compile(r"^create (table|function) (\w+)", re.MULTILINE)
+
+
+async def test_what_was_judged_before_counts_as_what_comes_after(postgres_dsn: str) -> None:
+    clock = ManualClock()
+    async with open_store(postgres_dsn, clock) as store:
+        scene = await set_up(store)
+        bob = await store.people.ensure("local:bob", "Bob")
+        for place, (person, time_ns) in enumerate(
+            ((scene.ada, 9.0), (bob, 7.0), (scene.ada, 8.0), (bob, None), (scene.ada, 1.0))
+        ):
+            await scene.submit(person)
+            clock.advance(place)
+            job = await scene.claim_one()
+            evaluation = make_evaluation(Verdict.PASSED if time_ns else Verdict.CRASHED)
+            evaluation = evaluation.model_copy(update={"wall_s": 0.3 * (place + 1)})
+            score = ScoreValue(time_ns, 0.1) if time_ns else None
+            assert await store.jobs.accept(job.id, job.fence, evaluation, score)
+        newest = max(each.id for each in await store.submissions.to(scene.board.id))
+        await store.moderation.exclude(Exclusion(newest, ExclusionKind.WITHDRAWN, ""))
+        kept = await _counted(scene)
+        text = (migrations_folder() / "0020_operations.sql").read_text("utf-8")
+        for kind, name in MADE.findall(text):
+            await execute(postgres_dsn, f"drop {kind} {name} cascade")
+        await execute(postgres_dsn, text)
+        assert await _counted(scene) == kept
+
+
+async def _counted(scene: Scene) -> tuple[object, ...]:
+    """Everything that the migration works out from what is there."""
+    results, place = scene.store.results, (scene.board.task_version, "CPU")
+    entered, refused = await results.entrants(*place), await results.refusals(*place)
+    assert [(each.best.person_name, each.attempts) for each in entered] == [("Bob", 1), ("Ada", 2)]
+    assert [each.person_name for each in refused] == ["Bob"]
+    return entered, refused, await scene.store.operations.tallies()

@@ -14,7 +14,9 @@ from bot.domain.access import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.person import Person
+from bot.frontends.cli.client import Client
 from bot.frontends.cli.installation import Installation, OpenPodium
+from bot.frontends.cli.local_client import LocalClient
 from bot.reports.lines import clean
 
 _READ_AT_MOST = 32 << 20
@@ -25,12 +27,32 @@ DataFolder = Annotated[
     typer.Option("--data", help="Data folder; else PODIUM_DATA_DIR, else .podium", metavar="DIR"),
 ]
 _LONGEST_NAME = 64
+LOCAL = "local"
+"""In the place of a server's address: this machine's own Podium."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone, on stdout")]
 Actor = Annotated[
     str | None,
     typer.Option("--as", help="Act as this person of this machine", metavar="NAME"),
 ]
+ServerUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        help="Ask the Podium at this address, or `local` for this machine's own; else "
+        "PODIUM_CLI_SERVER, else the one of `podium login`",
+        metavar="URL",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which Podium a command is for, as its options say, and as whom."""
+
+    data: Path | None = None
+    server: str | None = None
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +94,52 @@ async def acting(
                 f"nobody named {name!r} has submitted or published here; check the name of --as",
             )
         yield podium, await people.ensure(identity, name)
+
+
+@asynccontextmanager
+async def asking(line: CommandLine, where: Where, *, enters: bool = True) -> AsyncIterator[Client]:
+    """The Podium that a command is for, as the person who acts there."""
+    url = _server(line, where)
+    if url is not None:
+        async with line.installation.servers.client_of(
+            url, line.say, named=where.server is not None
+        ) as client:
+            yield client
+        return
+    async with acting(line, where.data, where.actor, enters=enters) as (podium, person):
+        here = line.installation.at(where.data)
+        yield LocalClient(here, podium, viewer_here(person.id), person.name)
+
+
+@asynccontextmanager
+async def looking(line: CommandLine, where: Where) -> AsyncIterator[Client]:
+    """The Podium that a command is for, for somebody who only looks and needs no account."""
+    url = _server(line, where)
+    if url is not None:
+        async with line.installation.servers.client_of(
+            url, line.say, named=where.server is not None
+        ) as client:
+            yield client
+        return
+    here = line.installation.at(where.data)
+    async with here.open() as podium:
+        yield LocalClient(here, podium, viewer_here())
+
+
+def _server(line: CommandLine, where: Where) -> str | None:
+    """The server's address; None for this machine. UserError when the options contradict it."""
+    if where.data is not None:
+        if where.server not in {None, LOCAL}:
+            raise UserError("usage", "--data is for this machine; leave it or --server out")
+        return None
+    url = line.installation.servers.chosen(where.server)
+    if url is not None and where.actor is not None:
+        raise UserError(
+            "usage",
+            f"--as is for this machine: at {url} you are whose token it is; "
+            f"leave it out, or give --server {LOCAL}",
+        )
+    return url
 
 
 def viewer_here(person: PersonId = NOBODY) -> Viewer:

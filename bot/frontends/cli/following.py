@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from signal import SIGINT, SIGTERM, getsignal, signal
 
 from bot.domain.ids import SubmissionId
+from bot.frontends.cli.client import Client
 from bot.frontends.cli.progress import ProgressLines
 from bot.ports import Notice, Store, Topic
 from bot.reports.blocks import Text, Tone
 from bot.reports.status import job_line
-from bot.services.status import SubmissionStatus, status, watch
+from bot.services.status import SubmissionStatus, status
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Runner
 
@@ -33,14 +34,14 @@ def _tell_step(lines: ProgressLines, request: EvaluationRequest, step: Progress)
 
 
 async def follow(
-    store: Store, submission: SubmissionId, lines: ProgressLines, name: str
+    client: Client, submission: SubmissionId, lines: ProgressLines, name: str
 ) -> SubmissionStatus:
     """Tell every move of a submission until its end; gives how it ended."""
-    async for reading in watch(store, submission):
+    async for reading in client.watch(submission):
         _tell(lines, name, reading)
         if reading.is_final:
             return reading
-    return await status(store, submission)
+    return await client.status(submission)
 
 
 async def follow_all(

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
+from bot.domain.backup import BackupContents
 from bot.domain.task_bundle import TaskBundle
+from bot.frontends.cli.client import Servers
 from bot.ports import Clock, Store
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.runner import Runner
@@ -117,6 +119,11 @@ class Installation(Protocol):
         """Works through the queue until left, once no other command of this data folder does."""
         ...
 
+    @property
+    def servers(self) -> Servers:
+        """The servers elsewhere that commands can go to, as the settings and the logins have it."""
+        ...
+
     def read_task(self, path: Path) -> TaskBundle:
         """The files of a task's folder or zip; UserError when it is neither."""
         ...
@@ -127,6 +134,20 @@ class Installation(Protocol):
 
     async def migrate(self) -> tuple[int, ...]:
         """Bring the database up to date; gives the numbers of the migrations applied."""
+        ...
+
+    async def backup(self, file: Path) -> BackupContents:
+        """Write the whole database into a new file, be it in use or not.
+
+        UserError when there is such a file, or nothing to back up.
+        """
+        ...
+
+    async def restore(self, file: Path, *, force: bool) -> BackupContents:
+        """Make the database what it was when the file was written; `force` where it is not empty.
+
+        UserError when the file is no backup or the database not empty, SetupError when it is used.
+        """
         ...
 
     async def discord_invite(self, application: int | None) -> str:

@@ -2,6 +2,7 @@
 
 import json
 
+from bot.domain.backup import BackupContents
 from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
 from bot.domain.scoring import score
@@ -185,3 +186,8 @@ def history_json(entry: HistoryEntry) -> Json:
             for result in entry.results
         ],
     }
+
+
+def backup_json(made: BackupContents) -> Json:
+    """A backup that was written or read."""
+    return {"made_at": made.made_at.isoformat(), "podium": made.podium, "rows": dict(made.rows)}

@@ -8,6 +8,7 @@ from typing import Any
 
 import discord
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from bot.frontends.discord.draw import Sheet, sheets
 from bot.frontends.discord.failures import GaveWayError, gives_way, words_for
@@ -110,10 +111,11 @@ async def _acknowledged(
             raise GaveWayError from error
         raise
     answer = Answer(interaction)
-    try:
-        yield answer
-    except Exception as error:  # noqa: BLE001 - the door's outermost frame for this interaction
-        await _tell(answer, error)
+    with bound_contextvars(request=f"discord-{interaction.id}"):
+        try:
+            yield answer
+        except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
+            await _tell(answer, error)
 
 
 async def _tell(answer: Answer, error: Exception) -> None:

@@ -10,19 +10,15 @@ from typing_extensions import override
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board
-from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
-from bot.domain.submission import SubmissionState
 from bot.frontends.discord import deeds
 from bot.frontends.discord.answers import Answer, answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.viewers import viewer_of
 from bot.reports.task import template_report
-from bot.services.lookup import own_board, seen_board, task_of
-from bot.services.moderate import Deed
-from bot.services.rejudge import rejudge_standings
+from bot.services.lookup import seen_board, task_of
+from bot.services.rejudge import rejudge_from
 from bot.services.status import SubmissionStatus
-from runners.contract.task import Mode
 
 
 class SubmissionDeed(StrEnum):
@@ -98,18 +94,12 @@ def buttons_of(status: SubmissionStatus) -> discord.ui.View:
     offered = [SubmissionDeed.CANCEL, SubmissionDeed.SOURCE]
     if status.is_final:
         offered = [SubmissionDeed.AGAIN, SubmissionDeed.SOURCE]
-        if _may_be_ranked(status):
+        if status.may_be_ranked:
             offered.insert(1, SubmissionDeed.RANKED)
     view = discord.ui.View(timeout=None)
     for deed in offered:
         view.add_item(SubmissionButton(deed, status.submission.id))
     return view
-
-
-def _may_be_ranked(status: SubmissionStatus) -> bool:
-    passed = all(each.evaluation and not each.evaluation.stage for each in status.jobs)
-    finished = status.state is SubmissionState.FINISHED
-    return finished and passed and status.submission.mode is not Mode.RANKED
 
 
 class BoardButton(
@@ -160,16 +150,7 @@ _BOARD_LABELS = {
 
 async def _rejudge(answer: Answer, viewer: Viewer, board: Board, version: int) -> None:
     store = door_of(answer.interaction).store
-    await own_board(store, viewer, board.name)
-    versions = await store.boards.versions(board.id)
-    earlier = next((each for each in versions if each.number == version), None)
-    if earlier is None or earlier.id == board.task_version:
-        raise UserError("no-version", f"the board is judged by task version {version} now")
-    present = next(each.number for each in versions if each.id == board.task_version)
-    deed = Deed(viewer.person, f"task version {present}")
-    count = await rejudge_standings(store, deed, board, earlier.id)
-    if not count:
-        raise UserError("judged", "everyone's best submission is there already; nothing is judged")
+    count, present = await rejudge_from(store, viewer, board, version)
     words = "1 submission is" if count == 1 else f"{count} submissions are"
     words += f" judged by task version {present}; the standings fill as results come."
     await answer.say(words)

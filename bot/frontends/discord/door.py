@@ -1,7 +1,7 @@
 """What every command is handed: the store, the time, and what this door was told."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -9,9 +9,14 @@ import discord
 
 from bot.domain.person import Person
 from bot.ports import Clock, Store
+from bot.ports.lines import Line
 from runners.contract.runner import Runner
 
 DOOR = "discord"
+
+
+def _own_line() -> Line:
+    return Line(DOOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class Door:
     """Where the solutions of new tasks are tried."""
     lease: timedelta = timedelta(seconds=30)
     """How long what a silent process of this door holds stays its own."""
+    line: Line = field(default_factory=_own_line)
+    """How the connection to Discord is, for others to see."""
 
     @property
     def beat_s(self) -> float:

@@ -5,7 +5,6 @@ from bot.frontends.discord.wishes import Outcome
 from bot.frontends.discord.words import MOST, line
 from bot.reports.blocks import Text, Tone
 from bot.reports.task_check import step_line, task_report
-from bot.services.publish import Change, Published
 from bot.services.release import Released, UnsoundTaskError
 
 _ROOM = 40
@@ -16,7 +15,7 @@ def published(released: Released, before: int) -> Outcome:
     """What became of the board; `before` is the number of the task version that it had."""
     published = released.published
     board = published.board
-    lines = [(_done(published), Tone.GOOD), *_runs(released)]
+    lines = [(published.told, Tone.GOOD), *_runs(released)]
     return Outcome(
         title=f"Leaderboard {board.name}",
         lines=tuple(lines),
@@ -24,18 +23,6 @@ def published(released: Released, before: int) -> Outcome:
         before=before,
         change=published.change,
     )
-
-
-def _done(published: Published) -> str:
-    board = published.board
-    words = f"{board.name} on {', '.join(board.gpus)}"
-    match published.change:
-        case Change.CREATED:
-            return f"{words} is published."
-        case Change.NEW_VERSION:
-            return f"{words} has task version {published.version} now."
-        case Change.CONFIGURED | Change.UNCHANGED:
-            return f"{words}: {published.change}, task version {published.version}"
 
 
 def _runs(released: Released) -> list[tuple[str, Tone]]:

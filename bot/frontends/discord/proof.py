@@ -34,21 +34,18 @@ from bot.frontends.discord.rooms import (
     takes_threads,
 )
 from bot.frontends.discord.viewers import of_room
-from bot.frontends.discord.wishes import WISH, Outcome, Stand, Wish, read
+from bot.frontends.discord.wishes import Outcome, Stand
 from bot.reports.blocks import Report, Text
-from bot.services.publish import Change, PublishRequest, published_already
+from bot.services.proving import TakenOverError, release_proven
+from bot.services.publish import Change, PublishRequest
 from bot.services.rejudge import best_of
-from bot.services.release import Draft, Released, Releasing, UnsoundTaskError
+from bot.services.release import Released, Releasing, UnsoundTaskError
+from bot.services.wishes import WISH, Wish
 
 EVERY_S = 1.5
 """Between two edits of the live message: a channel takes five in five seconds."""
-MOST_TRIES = 3
 _PATIENCE_S = 60.0
 _log = structlog.get_logger(__name__)
-
-
-class TakenOverError(Exception):
-    """Another process has this release now."""
 
 
 @dataclass(slots=True)
@@ -109,21 +106,11 @@ class Proof:
             wait_s = min(_PATIENCE_S, 2 * wait_s)
 
     async def _publish(self) -> Released:
-        if self.release.tries > MOST_TRIES:
-            raise UserError(
-                "given-up",
-                f"the check was begun {MOST_TRIES} times, and each time the bot ended with it; "
-                "nothing was published; ask whoever runs the bot",
-            )
-        bundle, parsed = await asyncio.to_thread(read, self.release.zip, self.wish)
-        request = self.wish.request(parsed.task)
-        if self.stand.publishing and (found := await published_already(self.door.store, request)):
-            return Released(found, ())
         releasing = Releasing(
             self.door.store, self.door.clock, self.door.runners, _unheard, self._watch, self._sound
         )
-        (released,) = await releasing.release([Draft(bundle, request)])
-        return released
+        begun = self.stand.publishing
+        return await release_proven(releasing, self.release, self.wish, begun=begun)
 
     async def _before(self) -> int:
         """The number of the task version that was the board's when the release was handed in."""

@@ -10,20 +10,18 @@ from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.release import NewRelease
 from bot.domain.requirements import has_device
-from bot.domain.solutions import solutions
-from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import ParsedTask
-from bot.domain.task_lint import lint
 from bot.frontends.discord.announcing import season
 from bot.frontends.discord.answers import Answer
 from bot.frontends.discord.door import DOOR, Door, door_of
 from bot.frontends.discord.menus import GpuMenus, Question
-from bot.frontends.discord.wishes import WISH, Stand, Wish, read
-from bot.reports.blocks import Block, Report, Text, Tone
+from bot.frontends.discord.wishes import Stand
+from bot.reports.blocks import Report, Text, Tone
 from bot.reports.task_change import change_report
+from bot.reports.task_found import found_report
+from bot.services.offered import offered_gpus
 from bot.services.publish import NO_BOARD, Change, PublishRequest, gpus_of, publish, vet
+from bot.services.wishes import WISH, Wish, read
 from runners.contract.task import TaskDefinition
-from runners.contract.verdict import Verdict
 
 ZIP_BYTES = 10 << 20
 AGREED = "Check and publish"
@@ -52,28 +50,8 @@ async def plan_for(attachment: discord.Attachment, wish: Wish, answer: Answer) -
     data = await attachment.read()
     wish = replace(wish, zip_name=PurePath(attachment.filename).stem)
     bundle, parsed = await asyncio.to_thread(read, data, wish)
-    await answer.show(_found(bundle, parsed))
+    await answer.show(found_report(bundle, parsed))
     return Plan(wish, data, parsed.task)
-
-
-def _found(bundle: TaskBundle, parsed: ParsedTask) -> Report:
-    """What the zip holds, and what could be better about it."""
-    task, shipped = parsed.task, solutions(bundle)
-    right = sum(each.expect is Verdict.PASSED for each in shipped)
-    counts = (
-        _counted(len(task.tests), "test"),
-        _counted(len(task.benchmarks), "benchmark"),
-        _counted(len(task.files), "file"),
-        f"{right} right and {_counted(len(shipped) - right, 'wrong solution')}",
-    )
-    blocks: list[Block] = [Text(f"{', '.join(counts)}; ranked by {task.ranking_by}")]
-    remarks = (each.message for each in lint(task, shipped))
-    blocks += [Text(f"warning: {words}") for words in (*parsed.warnings, *remarks)]
-    return Report(f"Task {task.name}", tuple(blocks))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 async def create(plan: Plan, answer: Answer) -> None:
@@ -83,7 +61,7 @@ async def create(plan: Plan, answer: Answer) -> None:
     if plan.wish.gpus:
         await hand_in(plan, answer)
         return
-    offered = await _offered(door) | set(plan.task.gpus)
+    offered = await offered_gpus(door.store, door.runners) | set(plan.task.gpus)
     gpus = sorted(gpu for gpu in offered if has_device(plan.task, gpu))
     if not gpus:
         raise UserError(
@@ -102,15 +80,6 @@ async def create(plan: Plan, answer: Answer) -> None:
 
 def _on(wish: Wish, gpus: tuple[str, ...] | list[str]) -> Wish:
     return replace(wish, gpus=tuple(gpus))
-
-
-async def _offered(door: Door) -> set[str]:
-    """The GPU types of the runners here, and of every worker that lives."""
-    here = [await runner.capabilities() for runner in door.runners]
-    alive = await door.store.workers.alive()
-    return {gpu for offer in here for gpu in offer.gpus} | {
-        gpu for worker in alive for gpu in worker.gpus or ()
-    }
 
 
 async def update(plan: Plan, board: Board, answer: Answer) -> None:

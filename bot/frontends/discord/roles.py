@@ -43,8 +43,11 @@ def has_role(interaction: discord.Interaction[Any], *names: str) -> bool:
     guild, member = interaction.guild, interaction.user
     if guild is None or not isinstance(member, discord.Member):
         return False
-    if not is_trusted(interaction.client, guild):
-        return False
+    return is_trusted(interaction.client, guild) and holds_role(member, *names)
+
+
+def holds_role(member: discord.Member, *names: str) -> bool:
+    """Whether a member has one of the roles, or runs the guild, be its roles trusted or not."""
     held = {role.name for role in member.roles}
     return member.guild_permissions.administrator or bool(held & set(names))
 

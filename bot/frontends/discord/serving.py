@@ -1,6 +1,7 @@
 """Keeps the door open: connects, and connects again whenever Discord goes away."""
 
 import asyncio
+import math
 from contextlib import suppress
 
 import aiohttp
@@ -12,6 +13,7 @@ from bot.frontends.discord.client import PodiumClient, connected
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.notices import delivering
 from bot.frontends.discord.proving import proving
+from bot.frontends.discord.rechecking import rechecking
 from bot.frontends.discord.showing.showing import showing
 
 _log = structlog.get_logger(__name__)
@@ -47,12 +49,26 @@ async def serve(door: Door, settings: DoorSettings, stop: asyncio.Event) -> None
 
 async def _session(client: PodiumClient, door: Door, stop: asyncio.Event) -> None:
     """Everything that hangs on one login, until `stop` or until the line is lost."""
+    door.line.measure = lambda: _latency_s(client)
     line = asyncio.create_task(client.connect(reconnect=True), name="gateway")
     stopping = asyncio.create_task(stop.wait(), name="stopping")
     try:
-        async with showing(client, door), delivering(client, door), proving(client, door):
+        async with (
+            showing(client, door),
+            delivering(client, door),
+            proving(client, door),
+            rechecking(client, door),
+        ):
             await asyncio.wait({line, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        door.line.measure = lambda: None
         stopping.cancel()
         await client.close()
         await line
+
+
+def _latency_s(client: PodiumClient) -> float | None:
+    """Of the last heartbeat; None while the gateway is away, infinite before the first one."""
+    if client.is_closed() or not client.is_ready():
+        return None
+    return math.inf if math.isnan(client.latency) else client.latency

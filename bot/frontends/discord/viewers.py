@@ -5,8 +5,9 @@ from typing import Any
 import discord
 
 from bot.domain.access import Viewer
+from bot.domain.rights import Rights
 from bot.frontends.discord.door import DOOR, door_of
-from bot.frontends.discord.roles import ADMIN, has_role
+from bot.frontends.discord.roles import ADMIN, CREATOR, has_role, holds_role, is_trusted
 from bot.frontends.discord.words import plain
 
 
@@ -38,6 +39,8 @@ async def viewer_of(interaction: discord.Interaction[Any]) -> Viewer:
     held = frozenset({person(user.id)})
     if isinstance(user, discord.Member):
         held |= _of_member(user)
+        rights = rights_of(interaction.client, user)
+        await door.store.rights.note(account.id, member(user.guild.id), rights)
     else:
         wanted = frozenset[str]().union(
             *(each.access.named for each in await door.store.boards.all())
@@ -59,6 +62,16 @@ async def held_elsewhere(
         except discord.NotFound:
             continue  # not a member there
     return held
+
+
+def rights_of(client: discord.Client, who: discord.Member) -> Rights:
+    """What a guild vouches for; its roles give rights only where they count (`is_trusted`)."""
+    counts = is_trusted(client, who.guild)
+    return Rights(
+        _of_member(who),
+        is_admin=counts and holds_role(who, ADMIN),
+        is_creator=counts and holds_role(who, ADMIN, CREATOR),
+    )
 
 
 def _of_member(who: discord.Member) -> frozenset[str]:

@@ -1,11 +1,19 @@
 """Bodies: read within a limit and a deadline into strict types, and written from them."""
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
 
 from fastapi import Request, Response
 from pydantic import ValidationError
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive
+from typing_extensions import override
 
 from bot.domain.errors import UserError
 from runners.contract.wire import Wire
@@ -13,6 +21,8 @@ from runners.contract.wire import Wire
 READ_S = 60.0
 """What a body may take to arrive."""
 _MOST_FAULTS = 3
+_MOST_FILES = 16
+_MOST_FIELDS = 64
 
 Body = TypeVar("Body", bound=Wire)
 
@@ -22,14 +32,89 @@ async def read(request: Request, kind: type[Body], most: int) -> Body:
 
     Not FastAPI's own way: that reads bodies of any length, and takes JSON's lists for no tuples.
     """
+    return parsed(kind, await whole(request, most))
+
+
+async def read_optional(request: Request, kind: type[Body], most: int) -> Body:
+    """The same, and the type's defaults where there is no body."""
+    text = await whole(request, most)
+    return parsed(kind, text or b"{}")
+
+
+@asynccontextmanager
+async def form_of(
+    request: Request, most: int, *, files: int = _MOST_FILES, fields: int = _MOST_FIELDS
+) -> AsyncIterator[FormData]:
+    """A form with its files; UserError when it is longer than `most` bytes or is no form.
+
+    Only then is it taken apart: what is too long or breaks off leaves no file behind.
+
+    A part needs no content type of its own.
+    """
+    text = await whole(request, most)
+    counts = {"max_files": files, "max_fields": fields, "max_part_size": most}
+    try:
+        form = await _taken_apart(request, text, counts)
+    except MultiPartException as error:
+        raise UserError("bad-body", f"the form cannot be read: {error.message}") from error
+    except HTTPException as error:
+        raise UserError("bad-body", f"the form cannot be read: {error.detail}") from error
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+class _Multipart(MultiPartParser):
+    """Knows whether the last boundary has come."""
+
+    ended = False
+
+    @override
+    def on_end(self) -> None:
+        self.ended = True
+
+
+async def _taken_apart(request: Request, text: bytes, counts: Mapping[str, int]) -> FormData:
+    """The form; whatever ends this early closes the files of the parts that there were."""
+    kind, _ = parse_options_header(request.headers.get("Content-Type"))
+    if kind != b"multipart/form-data":
+        return await Request(request.scope, _given(text)).form(**counts)
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        yield text
+        if not parser.ended:
+            # Told from here, the parser closes its files; at its own end it would take no notice.
+            raise MultiPartException("it breaks off before its last boundary; send it again")
+
+    async with aclosing(pieces()) as stream:
+        parser = _Multipart(request.headers, stream, **counts)
+        return await parser.parse()
+
+
+def _given(text: bytes) -> Receive:
+    """What hands over a body that is there already."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": text, "more_body": False}
+
+    return receive
+
+
+async def whole(request: Request, most: int) -> bytes:
+    """All bytes of the body; UserError when it is longer than `most`, slow, or breaks off."""
     try:
         async with asyncio.timeout(READ_S):
-            text = await _text(request, most)
+            return await _text(request, most)
     except TimeoutError as error:
         words = f"the body did not arrive within {READ_S:.0f} s; send it again"
         raise UserError("slow-body", words) from error
     except ClientDisconnect as error:
         raise UserError("half-body", "the body broke off; send it again") from error
+
+
+def parsed(kind: type[Body], text: bytes) -> Body:
+    """JSON as this type; UserError where it does not fit."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:

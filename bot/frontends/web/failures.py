@@ -1,8 +1,10 @@
 """The door's one handler: every family of errors as a problem document (RFC 9457)."""
 
 import json
+import math
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 from http import HTTPStatus
 
 import structlog
@@ -11,6 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from bot.domain.errors import StoreError, UserError
+from bot.frontends.web.door import door_of
+from bot.frontends.web.rendering import for_people
 from runners.contract.runner import RunnerError
 
 _log = structlog.get_logger(__name__)
@@ -19,28 +23,59 @@ RETRY_S = 2
 """After how many seconds another try makes sense while the database is away."""
 _STATUSES = {
     "bad-token": HTTPStatus.UNAUTHORIZED,
+    "banned": HTTPStatus.FORBIDDEN,
+    "board-exists": HTTPStatus.CONFLICT,
+    "board-moved": HTTPStatus.CONFLICT,
+    "closed": HTTPStatus.CONFLICT,
+    "finished": HTTPStatus.CONFLICT,
+    "foreign-request": HTTPStatus.FORBIDDEN,
     "harness-version": HTTPStatus.CONFLICT,
+    "hidden-source": HTTPStatus.FORBIDDEN,
+    "key-reused": HTTPStatus.UNPROCESSABLE_ENTITY,
     "large-body": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "lease-lost": HTTPStatus.CONFLICT,
+    "moved": HTTPStatus.CONFLICT,
+    "narrow-token": HTTPStatus.FORBIDDEN,
+    "no-match": HTTPStatus.PRECONDITION_REQUIRED,
     "no-answer": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "not-allowed": HTTPStatus.FORBIDDEN,
+    "not-banned": HTTPStatus.CONFLICT,
+    "not-paused": HTTPStatus.CONFLICT,
+    "not-yours": HTTPStatus.FORBIDDEN,
+    "off-board": HTTPStatus.CONFLICT,
+    "old-form": HTTPStatus.FORBIDDEN,
+    "on-board": HTTPStatus.CONFLICT,
+    "paused": HTTPStatus.CONFLICT,
+    "rate-limit": HTTPStatus.TOO_MANY_REQUESTS,
+    "signed-out": HTTPStatus.UNAUTHORIZED,
     "slow-body": HTTPStatus.REQUEST_TIMEOUT,
+    "stale-match": HTTPStatus.PRECONDITION_FAILED,
+    "too-large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "too-many-checks": HTTPStatus.CONFLICT,
+    "too-many-exports": HTTPStatus.CONFLICT,
+    "too-many-tokens": HTTPStatus.CONFLICT,
 }
-"""Of a person's errors by their code; all others are bad requests."""
+"""Of a person's errors by their code; a name that nothing has is not found, all else bad."""
+_UNKNOWN = "unknown-"
 _OURS = (StoreError, RunnerError)
 
 
 def handle_failures(app: FastAPI) -> None:
-    """Make every error of the application a problem document."""
+    """Make every error of the application a problem document, or a page for a browser."""
     for family in (UserError, *_OURS, RequestValidationError, HTTPException, Exception):
-        app.add_exception_handler(family, answer_to)
+        app.add_exception_handler(family, _answer)
 
 
-async def answer_to(_: Request, error: Exception) -> Response:
+async def _answer(request: Request, error: Exception) -> Response:
+    return for_people(request, await answer_to(request, error))
+
+
+async def answer_to(request: Request, error: Exception) -> Response:
     """The answer to a request that failed."""
     match error:
         case UserError():
-            status = _STATUSES.get(error.code, HTTPStatus.BAD_REQUEST)
-            return problem(status, error.code, error.message)
+            headers = _when(error, door_of(request).clock.now()) if error.moments else {}
+            return problem(status_of(error.code), error.code, error.message, headers)
         case StoreError() | RunnerError():
             return _away(error)
         case HTTPException():
@@ -55,6 +90,20 @@ async def answer_to(_: Request, error: Exception) -> Response:
             return _incident(error)
 
 
+def _when(error: UserError, now: datetime) -> dict[str, str]:
+    """After how many seconds another try makes sense, where the error knows."""
+    if status_of(error.code) is not HTTPStatus.TOO_MANY_REQUESTS:
+        return {}
+    wait = max(error.moments.values()) - now
+    return {"Retry-After": str(max(1, math.ceil(wait.total_seconds())))}
+
+
+def status_of(code: str) -> HTTPStatus:
+    """Of a person's error, by its code."""
+    missing = code.startswith(_UNKNOWN)
+    return _STATUSES.get(code, HTTPStatus.NOT_FOUND if missing else HTTPStatus.BAD_REQUEST)
+
+
 def problem(
     status: HTTPStatus, code: str, detail: str, headers: Mapping[str, str] | None = None
 ) -> Response:
@@ -65,7 +114,12 @@ def problem(
         json.dumps(body),
         status_code=status,
         media_type="application/problem+json",
-        headers={"Cache-Control": "no-store", **(headers or {}), **more},
+        headers={
+            "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+            **(headers or {}),
+            **more,
+        },
     )
 
 

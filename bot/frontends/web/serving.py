@@ -1,22 +1,27 @@
 """Keeps the door open: one HTTP server in the loop that everything else runs in."""
 
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from ipaddress import ip_network
+from urllib.parse import urlsplit
 
 import uvicorn
 from typing_extensions import override
 
 from bot.domain.errors import SetupError
 from bot.frontends.web.app import build
-from bot.frontends.web.door import Door, DoorSettings
+from bot.frontends.web.door import Door, DoorSettings, is_loopback
 
 STARTS_S = 10.0
 CLOSES_S = 5
 """What requests under way may still take once the door closes."""
-MOST_AT_ONCE = 1000
-"""Connections and requests; who comes then is asked to come again."""
+MOST_AT_ONCE = 4000
+"""Connections and requests; who comes then is asked to come again. A watcher of a page has one."""
+OTHER_FILES = 512
+"""What the rest of the process may have open beside them."""
 
 
 class _Server(uvicorn.Server):
@@ -31,6 +36,7 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def serving(door: Door, settings: DoorSettings) -> AsyncIterator[str]:
     """The open door's address; SetupError when it cannot listen there."""
+    _make_room()
     with _listening(settings) as listener:
         server = _Server(_config(door, settings))
         running = asyncio.create_task(server.serve(sockets=[listener]), name="web")
@@ -44,15 +50,27 @@ async def serving(door: Door, settings: DoorSettings) -> AsyncIterator[str]:
             running.cancel()
 
 
+def _make_room() -> None:
+    """Let the process have a file for each connection: the usual limit is for older programs."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_AT_ONCE + OTHER_FILES
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def _config(door: Door, settings: DoorSettings) -> uvicorn.Config:
+    app = build(door)
+    app.state.loopback = settings.is_loopback and not _is_fronted(door, settings)
     config = uvicorn.Config(
-        build(door),
+        app,
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
         http="h11",
-        proxy_headers=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=[word for each in settings.proxies for word in _spellings(each)],
         server_header=False,
         limit_concurrency=MOST_AT_ONCE,
         timeout_graceful_shutdown=CLOSES_S,
@@ -67,6 +85,20 @@ def _config(door: Door, settings: DoorSettings) -> uvicorn.Config:
             f"{error.strerror or error}; see PODIUM_HTTP_CERTIFICATE and PODIUM_HTTP_KEY"
         ) from error
     return config
+
+
+def _is_fronted(door: Door, settings: DoorSettings) -> bool:
+    """Whether strangers come through a proxy beside the door, be its own address as it may."""
+    public = urlsplit(door.public_url or "").hostname
+    return bool(settings.proxies) or (public is not None and not is_loopback(public))
+
+
+def _spellings(proxy: str) -> tuple[str, str]:
+    """An address or network as it is, and as a door to IPv4 and IPv6 alike sees it."""
+    network = ip_network(proxy)
+    if network.version == 6:
+        return proxy, proxy
+    return proxy, f"::ffff:{network.network_address}/{96 + network.prefixlen}"
 
 
 @contextmanager

@@ -51,7 +51,6 @@ class Attempt:
         self._execution: Execution | None = None
         self._stop: Stop | None = None
         self._stopping = asyncio.Event()
-        self._log = _log.bind(job=job.id, submission=job.submission, fence=job.fence)
 
     @property
     def started(self) -> bool:
@@ -92,10 +91,10 @@ class Attempt:
         try:
             await self._store_outcome(work)
         except UserError as error:  # of a queue elsewhere, which will not have this worker any more
-            self._log.warning("the queue refuses", action="job-refused", error=error.message)
+            _log.warning("the queue refuses", action="job-refused", error=error.message)
         except Exception:  # noqa: BLE001  a bug in one job must not stop the others
             incident = secrets.token_hex(4)
-            self._log.exception("bug in a job", action="job-bug", incident=incident)
+            _log.exception("bug in a job", action="job-bug", incident=incident)
             await self._give_up(Ending.FAILED, f"an error of ours, incident {incident}")
 
     async def _store_outcome(self, work: asyncio.Task[Evaluation]) -> None:
@@ -112,7 +111,7 @@ class Attempt:
         words = str(error) or type(error).__name__
         match error:
             case LeaseLostError():
-                self._log.warning("lease was lost", action="lease-lost")
+                _log.warning("lease was lost", action="lease-lost")
             case CannotServeError():
                 await self._give_up(Ending.HOPELESS, words)
             case TimeoutError():
@@ -130,7 +129,7 @@ class Attempt:
             raise LookupError("an evaluation without an order")
         stored = await self._insist(lambda: self._queue.accept(self.job, order.request, evaluation))
         action = "job-accepted" if stored else "result-dropped"
-        self._log.info("evaluation", action=action, verdict=evaluation.verdict)
+        _log.info("evaluation", action=action, verdict=evaluation.verdict)
 
     async def _end_stopped(self) -> None:
         match self._stop:
@@ -141,10 +140,10 @@ class Attempt:
             case Stop.DRAINED:
                 await self._give_up(Ending.LOST, "the worker was stopped")
             case _:
-                self._log.warning("lease was lost", action="lease-lost")
+                _log.warning("lease was lost", action="lease-lost")
 
     async def _give_up(self, why: Ending, error: str = "") -> None:
-        tell = self._log.warning if error else self._log.info
+        tell = _log.warning if error else _log.info
         tell("attempt ended", action=f"job-{why}", error=error)
         await self._insist(lambda: self._queue.give_up(self.job, why, error))
 
@@ -161,7 +160,7 @@ class Attempt:
             try:
                 return await operation()
             except StoreError as error:
-                self._log.warning("store is away", action="store-away", error=str(error))
+                _log.warning("store is away", action="store-away", error=str(error))
                 if loop.time() >= deadline:
                     return False
             await asyncio.sleep(wait_s)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
+from structlog.contextvars import bind_contextvars
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import JobId
@@ -43,6 +44,7 @@ class Dispatcher:
 
         Cancelled, it gives back at once.
         """
+        bind_contextvars(worker=self._config.worker)
         async with asyncio.TaskGroup() as group:
             background = [
                 group.create_task(self._listen()),
@@ -92,18 +94,22 @@ class Dispatcher:
             if attempt.job.id == job.id:
                 attempt.stop(Stop.LOST)
         waited_s = (self._clock.now() - job.created_at).total_seconds()
-        _log.info("claimed", action="job-claimed", job=job.id, gpu=job.gpu, waited_s=waited_s)
         attempt = Attempt(job, self._around)
         self._held[job.id, job.fence] = attempt
-        task = asyncio.create_task(self._serve(attempt), name=f"attempt {job.id}")
+        serving = self._serve(attempt, waited_s)
+        task = asyncio.create_task(serving, name=f"attempt {job.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, attempt: Attempt) -> None:
+    async def _serve(self, attempt: Attempt, waited_s: float) -> None:
+        """A task of its own, so that what is bound here is in the events of this attempt alone."""
+        job = attempt.job
+        bind_contextvars(submission=job.submission, job=job.id, fence=job.fence, gpu=job.gpu)
+        _log.info("claimed", action="job-claimed", waited_s=waited_s)
         try:
             await attempt.run()
         except Exception:  # noqa: BLE001  the loop outlives a bug; the lease brings the job back
-            _log.exception("bug in an attempt", action="attempt-bug", job=attempt.job.id)
+            _log.exception("bug in an attempt", action="attempt-bug")
         finally:
             self._held.pop((attempt.job.id, attempt.job.fence), None)
             self._wake.set()

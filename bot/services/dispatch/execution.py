@@ -80,7 +80,6 @@ class Execution:
             _log.warning(
                 "call was not stopped",
                 action="cancel-failed",
-                job=self.order.job.id,
                 runner=self._runner.name,
                 error=str(error),
             )
@@ -98,7 +97,7 @@ class Execution:
             try:
                 return await self._wait(runner, CallId(call))
             except UnknownCallError:
-                _log.info("call is gone", action="call-gone", job=self.order.job.id, call=call)
+                _log.info("call is gone", action="call-gone", call=call)
                 return None
 
     async def _fresh(self) -> Evaluation:
@@ -109,6 +108,7 @@ class Execution:
         ):
             waiting.reschedule(None)
             call = await self._start(runner)
+            _log.info("call started", action="job-started", runner=runner.name, call=call)
             if not await self._attach(runner, call):
                 raise LeaseLostError
             return await self._wait(runner, call)
@@ -133,9 +133,7 @@ class Execution:
             try:
                 return await order.queue.attach(order.job, f"{runner.name}/{call}")
             except StoreError as error:
-                _log.warning(
-                    "call not noted", action="attach-failed", job=order.job.id, error=str(error)
-                )
+                _log.warning("call not noted", action="attach-failed", error=str(error))
             await asyncio.sleep(order.config.retry_s)
         return False
 
@@ -157,7 +155,7 @@ class Execution:
         try:
             held = await self.order.queue.tell(job, progress)
         except StoreError as error:
-            _log.info("progress not told", action="tell-failed", job=job.id, error=str(error))
+            _log.info("progress not told", action="tell-failed", error=str(error))
             return
         if not held:
             self._lost()

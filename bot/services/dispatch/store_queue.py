@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import assert_never
 
+from bot.domain.evaluation_server.record import rounds_asked
 from bot.domain.job import Ending, LeasedJob
 from bot.domain.reference import as_candidate
 from bot.domain.requirements import in_service
@@ -56,7 +57,7 @@ class StoreQueue:
             mode=job.mode,
             gpu=job.gpu,
             nonce=secrets.token_hex(16) if job.mode is Mode.RANKED else None,
-            rounds=None if own else self._config.rounds,
+            rounds=rounds_asked(task) or (None if own else self._config.rounds),
             limits=self._config.limits,
         )
 

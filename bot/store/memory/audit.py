@@ -1,9 +1,8 @@
 """The record of decisions in memory."""
 
-from bot.domain.ids import PersonId
+from bot.domain.ids import AuditId, PersonId
 from bot.ports import AuditRow
 from bot.store.memory.tables import Tables
-from bot.store.text import storable
 
 
 class MemoryAudit:
@@ -13,9 +12,11 @@ class MemoryAudit:
         self._tables = tables
 
     async def record(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
-        now = self._tables.clock.now()
-        texts = storable(action), storable(subject), storable(reason)
-        self._tables.audit.append(AuditRow(actor, *texts, now))
+        self._tables.decided(actor, action, subject, reason)
 
-    async def rows(self, limit: int = 100, skip: int = 0) -> tuple[AuditRow, ...]:
-        return tuple(reversed(self._tables.audit))[skip : skip + limit]
+    async def rows(
+        self, limit: int = 100, skip: int = 0, before: AuditId | None = None
+    ) -> tuple[AuditRow, ...]:
+        newest = reversed(self._tables.audit)
+        found = [row for row in newest if before is None or row.id < before]
+        return tuple(found[skip : skip + limit])

@@ -9,6 +9,7 @@ from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
 from bot.store.memory.tables import Tables
 from bot.store.refusals import board_exists, require_number
+from bot.store.text import storable
 from runners.contract.task import TaskDefinition
 
 
@@ -80,12 +81,12 @@ class MemoryBoards:
         return self._change(board, access=replace(access, guests=guests))
 
     async def invite(self, board: BoardId, guests: frozenset[str]) -> Board:
-        access = self._existing(board).access
-        return self._change(board, access=replace(access, guests=access.guests | guests))
+        access, added = self._existing(board).access, frozenset(map(storable, guests))
+        return self._change(board, access=replace(access, guests=access.guests | added))
 
     async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
-        access = self._existing(board).access
-        return self._change(board, access=replace(access, guests=access.guests - guests))
+        access, removed = self._existing(board).access, frozenset(map(storable, guests))
+        return self._change(board, access=replace(access, guests=access.guests - removed))
 
     def _change(self, board: BoardId, **changes: object) -> Board:
         changed = replace(self._existing(board), **changes)  # type: ignore[arg-type]
@@ -99,7 +100,8 @@ class MemoryBoards:
         return self._tables.boards.get(board)
 
     async def all(self) -> tuple[Board, ...]:
-        return tuple(sorted(self._tables.boards.values(), key=lambda board: board.name))
+        shown = (board for board in self._tables.boards.values() if not board.is_hidden)
+        return tuple(sorted(shown, key=lambda board: board.name))
 
     async def version(self, version: TaskVersionId) -> TaskVersion | None:
         return self._tables.versions.get(version)

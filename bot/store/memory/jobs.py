@@ -63,7 +63,10 @@ class MemoryJobs:
         if held is None:
             return False
         now = self._tables.clock.now()
-        self._tables.evaluations[job] = StoredEvaluation(job, held.gpu, evaluation, now)
+        kept = evaluation.model_copy(update={"files": ()})
+        self._tables.evaluations[job] = StoredEvaluation(job, held.gpu, kept, now)
+        self._tables.tallied.append((held, self._tables.evaluations[job]))
+        self._tables.files[job] = evaluation.files
         if score is not None and held.of_the_house:
             self._time_reference(held, evaluation, score)
         elif score is not None:
@@ -130,6 +133,7 @@ class MemoryJobs:
         now = self._tables.clock.now()
         expired = [job for job, until in self._tables.leases.items() if until < now]
         for job in expired:
+            self._tables.lost_leases[self._tables.jobs[job].gpu] += 1
             self._tables.put(after_lost_lease(self._tables.jobs[job], now))
         return len(expired)
 

@@ -39,7 +39,14 @@ class MemoryOutbox:
     def _untold(self, job: JobId) -> Untold:
         gpu = self._tables.jobs[job].gpu
         submission = self._tables.submissions[self._tables.jobs[job].submission]
-        return Untold(job, submission.id, submission.board, submission.task_version, gpu)
+        return Untold(
+            job,
+            submission.id,
+            submission.person,
+            submission.board,
+            submission.task_version,
+            gpu,
+        )
 
     async def settle(self, job: JobId, news: Sequence[News]) -> bool:
         if job not in self._tables.untold:

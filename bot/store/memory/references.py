@@ -7,7 +7,6 @@ from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.job import Job, JobState
 from bot.domain.reference import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.submission import NewSubmission
-from bot.ports import AuditRow
 from bot.store.memory.submissions import MemorySubmissions
 from bot.store.memory.tables import Tables, TimedReference
 from bot.store.text import storable
@@ -73,8 +72,7 @@ class MemoryReferences:
                 version = self._tables.versions[version_id]
                 board = self._tables.boards[version.board]
                 subject = failure_subject(board.name, version.number, gpu)
-                now = self._tables.clock.now()
-                self._tables.audit.append(AuditRow(None, FAILED, subject, storable(reason), now))
+                self._tables.decided(None, FAILED, subject, reason)
                 self._tables.references[version_id, gpu] = replace(row, noted=True)
                 noted.append((subject, reason))
         return tuple(noted)

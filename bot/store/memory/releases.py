@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 
-from bot.domain.ids import ReleaseId
-from bot.domain.release import NewRelease, Release
+from bot.domain.ids import PersonId, ReleaseId
+from bot.domain.release import NewRelease, Release, ReleaseNote
 from bot.ports import Clock
 
 
@@ -17,6 +17,7 @@ class _Row:
     release: Release
     owner: str | None = None
     lease_until: datetime | None = None
+    ended_at: datetime | None = None
 
 
 class MemoryReleases:
@@ -40,7 +41,9 @@ class MemoryReleases:
         free = [
             row
             for row in self._rows.values()
-            if row.door == door and (row.lease_until is None or row.lease_until <= now)
+            if row.door == door
+            and row.ended_at is None
+            and (row.lease_until is None or row.lease_until <= now)
         ]
         for row in free[:limit]:
             row.owner, row.lease_until = owner, now + lease
@@ -68,6 +71,29 @@ class MemoryReleases:
         del self._rows[release]
         return True
 
+    async def end(self, release: ReleaseId, owner: str, place: str) -> bool:
+        if not await self.note(release, owner, place):
+            return False
+        row = self._rows[release]
+        row.release = replace(row.release, zip=b"")
+        row.ended_at, row.owner, row.lease_until = self._clock.now(), None, None
+        return True
+
+    async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
+        row = self._rows.get(release)
+        return None if row is None or row.door != door else _note(row)
+
+    async def told_to(self, door: str, person: PersonId) -> tuple[ReleaseNote, ...]:
+        rows = reversed(self._rows.values())
+        found = [each for each in rows if (each.door, each.release.person) == (door, person)]
+        return tuple(map(_note, found[:100]))
+
+    async def forget(self, ended_before: datetime) -> int:
+        old = [n for n, row in self._rows.items() if row.ended_at and row.ended_at < ended_before]
+        for number in old:
+            del self._rows[number]
+        return len(old)
+
     async def let_go(self, owner: str) -> int:
         held = self._held(owner)
         for row in held:
@@ -77,3 +103,8 @@ class MemoryReleases:
 
     def _held(self, owner: str) -> list[_Row]:
         return [row for row in self._rows.values() if row.owner == owner]
+
+
+def _note(row: _Row) -> ReleaseNote:
+    one = row.release
+    return ReleaseNote(one.id, one.person, one.wish, one.place, one.tries, row.ended_at)

@@ -1,10 +1,12 @@
 """Accepted evaluations and scores in memory."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from bot.domain.ids import SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.ranking import Entrant, entrants, in_time, records
 from bot.domain.score import Score
-from bot.ports import Outcome, Refusal, StoredEvaluation
+from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
 from bot.store.memory.tables import Tables
 from bot.store.text import storable
 from runners.contract.task import Mode
@@ -21,6 +23,14 @@ class MemoryResults:
         jobs = self._tables.jobs_of(submission)
         stored = self._tables.evaluations
         return tuple(stored[job.id] for job in jobs if job.id in stored)
+
+    async def files(self, submission: SubmissionId) -> tuple[StoredFile, ...]:
+        jobs, kept = self._tables.jobs_of(submission), self._tables.files
+        return tuple(
+            StoredFile(job.gpu, file)
+            for job in sorted(jobs, key=lambda job: job.gpu)
+            for file in sorted(kept.get(job.id, ()), key=lambda file: file.name)
+        )
 
     async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
         scores = self._tables.scores
@@ -52,6 +62,28 @@ class MemoryResults:
                     )
                 )
         return tuple(sorted(found, key=lambda score: (score.value.time_ns, score.submission)))
+
+    async def scores_of(
+        self, person: PersonId, version: TaskVersionId, gpu: str
+    ) -> tuple[Score, ...]:
+        found = await self.scores(version, gpu)
+        return tuple(sorted((each for each in found if each.person == person), key=in_time))
+
+    async def course(self, version: TaskVersionId, gpu: str, most: int) -> Course:
+        found = sorted(await self.scores(version, gpu), key=in_time)
+        shown = {*found[:: max(1, -(-len(found) // most))], *records(found)}
+        return Course(tuple(sorted(shown, key=in_time)), len(found))
+
+    async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
+        found = [await self.scores(version, gpu) for version, gpu in leaderboards]
+        return tuple(min(scores, key=_order) for scores in found if scores)
+
+    async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
+        return entrants(await self.scores(version, gpu))
+
+    async def moves(self, version: TaskVersionId, gpu: str) -> int:  # noqa: ARG002
+        """Counts looks, not changes: nobody may take what was there before for what is there."""
+        return self._tables.next_move()
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
         found: list[Refusal] = []
@@ -100,3 +132,7 @@ class MemoryResults:
     def _version_of(self, stored: StoredEvaluation) -> TaskVersionId:
         job = self._tables.jobs[stored.job]
         return self._tables.submissions[job.submission].task_version
+
+
+def _order(score: Score) -> tuple[float, datetime, SubmissionId]:
+    return score.value.time_ns, score.submitted_at, score.submission

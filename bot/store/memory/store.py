@@ -7,10 +7,13 @@ from bot.store.memory.displays import MemoryDisplays
 from bot.store.memory.jobs import MemoryJobs
 from bot.store.memory.moderation import MemoryModeration
 from bot.store.memory.news import MemoryListeners, MemoryOutbox
+from bot.store.memory.operations import MemoryOperations
 from bot.store.memory.people import MemoryPeople
 from bot.store.memory.references import MemoryReferences
 from bot.store.memory.releases import MemoryReleases
+from bot.store.memory.requests import MemoryRequests
 from bot.store.memory.results import MemoryResults
+from bot.store.memory.rights import MemoryRights
 from bot.store.memory.statistics import MemoryStatistics
 from bot.store.memory.submissions import MemorySubmissions
 from bot.store.memory.tables import Tables
@@ -31,11 +34,14 @@ class MemoryStore:
         self.workers = MemoryWorkers(tables)
         self.results = MemoryResults(tables)
         self.references = MemoryReferences(tables, self.submissions)
+        self.requests = MemoryRequests(tables, self.submissions)
         self.moderation = MemoryModeration(tables)
         self.tokens = MemoryTokens(tables)
+        self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)
         self.releases = MemoryReleases(clock)
         self.statistics = MemoryStatistics(tables)
+        self.operations = MemoryOperations(tables)
         self.listeners = MemoryListeners()
         self.outbox = MemoryOutbox(tables)
         self.audit = MemoryAudit(tables)

@@ -6,8 +6,9 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, is_the_houses
 from bot.domain.job import Job, JobState, submission_state
 from bot.domain.moderation import banned
+from bot.domain.once import KEPT, Once, reused
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
-from bot.store.memory.tables import Pool, Shown, Tables
+from bot.store.memory.tables import Keyed, Pool, Shown, Tables
 from bot.store.sources import source_hash
 from bot.store.text import storable
 
@@ -19,8 +20,30 @@ class MemorySubmissions:
         self._tables = tables
 
     async def add(self, submission: NewSubmission) -> Submission:
+        once = submission.once
+        if once is not None and (first := await self.first(submission.person, once)):
+            return first
         self._admit(submission)
-        return self.put(submission, SubmissionId(self._tables.next_id()))
+        stored = self.put(submission, SubmissionId(self._tables.next_id()))
+        if once is not None:
+            keyed = Keyed(once, stored.id, stored.created_at)
+            self._tables.keys[submission.person, once.key] = keyed
+        return stored
+
+    async def first(self, person: PersonId, once: Once) -> Submission | None:
+        keyed = self._tables.keys.get((person, once.key))
+        if keyed is None or keyed.at <= self._tables.clock.now() - KEPT:
+            return None
+        if keyed.once != once:
+            raise reused(once.key)
+        return self._current(self._tables.submissions[keyed.submission])
+
+    async def forget_keys(self) -> int:
+        until = self._tables.clock.now() - KEPT
+        old = [key for key, row in self._tables.keys.items() if row.at <= until]
+        for key in old:
+            del self._tables.keys[key]
+        return len(old)
 
     def put(self, submission: NewSubmission, number: SubmissionId) -> Submission:
         """Store it under this number, with its jobs."""
@@ -93,6 +116,7 @@ class MemorySubmissions:
             if one.person == person
             and (board is None or one.board == board)
             and (before is None or one.id < before)
+            and not self._tables.boards[one.board].is_hidden
         ]
         return tuple(sorted(found, key=lambda one: one.id, reverse=True)[:limit])
 

@@ -1,6 +1,7 @@
 """The rows of the in-memory store, and the one place where a job changes and is told of."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -8,6 +9,7 @@ from typing import Any
 
 from bot.domain.board import Board, TaskVersion
 from bot.domain.ids import (
+    AuditId,
     BoardId,
     EventId,
     JobId,
@@ -19,11 +21,14 @@ from bot.domain.ids import (
 from bot.domain.job import Job, JobEvent, JobState, next_turn
 from bot.domain.moderation import Exclusion, RateLimit
 from bot.domain.news import News
+from bot.domain.once import Once
 from bot.domain.person import Person
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import AuditRow, Clock, Notice, StoredEvaluation, Topic
 from bot.store.subscriptions import Subscriptions
+from bot.store.text import storable
+from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 
 
@@ -62,6 +67,15 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
+class Keyed:
+    """The submission that a person's key stands for."""
+
+    once: Once
+    submission: SubmissionId
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class TimedReference:
     """The reference of one task version on one GPU type."""
 
@@ -89,40 +103,60 @@ class Tables:
     leases: dict[JobId, datetime] = field(default_factory=dict)
     events: list[JobEvent] = field(default_factory=list)
     evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
+    files: dict[JobId, tuple[EvaluationFile, ...]] = field(default_factory=dict)
     scores: dict[JobId, ScoreValue] = field(default_factory=dict)
     references: dict[tuple[TaskVersionId, str], TimedReference] = field(default_factory=dict)
     exclusions: dict[SubmissionId, Exclusion] = field(default_factory=dict)
     bans: dict[PersonId, str] = field(default_factory=dict)
     board_pauses: dict[BoardId, str] = field(default_factory=dict)
     judged_again: set[SubmissionId] = field(default_factory=set)
+    keys: dict[tuple[PersonId, str], Keyed] = field(default_factory=dict)
     limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
     untold: list[JobId] = field(default_factory=list)
     outbox: dict[NewsId, Posted] = field(default_factory=dict)
+    tallied: list[tuple[Job, StoredEvaluation]] = field(default_factory=list)
+    lost_leases: Counter[str] = field(default_factory=Counter)
     audit: list[AuditRow] = field(default_factory=list)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
+    _moves: Iterator[int] = field(default_factory=lambda: count(1))
 
     def next_id(self) -> int:
         """A number that no row has yet."""
         return next(self._ids)
 
+    def next_move(self) -> int:
+        """A number above all before it."""
+        return next(self._moves)
+
+    def decided(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
+        """Add a row to the record of decisions."""
+        texts = storable(action), storable(subject), storable(reason)
+        number = AuditId(len(self.audit) + 1)
+        self.audit.append(AuditRow(number, actor, *texts, self.clock.now()))
+
     def forget_board(self, board: BoardId) -> None:
         """Remove a board with everything that hangs on it."""
         doomed = {each.id for each in self.submissions.values() if each.board == board}
-        jobs = [job.id for job in self.jobs.values() if job.submission in doomed]
-        for of_job in (self.jobs, self.leases, self.evaluations, self.scores):
-            _drop(of_job, jobs)
-        for of_submission in (self.submissions, self.displays, self.exclusions):
-            _drop(of_submission, doomed)
-        self.events = [event for event in self.events if event.submission not in doomed]
+        self.forget_submissions(doomed)
         versions = [each.id for each in self.versions.values() if each.board == board]
         _drop(self.references, [key for key in self.references if key[0] in versions])
         _drop(self.versions, versions)
-        self.untold = [job for job in self.untold if job in self.scores]
         _drop(self.outbox, [key for key, row in self.outbox.items() if row.news.board == board])
         self.board_pauses.pop(board, None)
         _drop(self.limits, [key for key in self.limits if key[0] == board])
         del self.boards[board]
+
+    def forget_submissions(self, doomed: Collection[SubmissionId]) -> None:
+        """Remove submissions with everything that hangs on them."""
+        jobs = [job.id for job in self.jobs.values() if job.submission in doomed]
+        for of_job in (self.jobs, self.leases, self.evaluations, self.files, self.scores):
+            _drop(of_job, jobs)
+        for of_submission in (self.submissions, self.displays, self.exclusions):
+            _drop(of_submission, doomed)
+        _drop(self.keys, [key for key, row in self.keys.items() if row.submission in doomed])
+        self.events = [event for event in self.events if event.submission not in doomed]
+        self.untold = [job for job in self.untold if job in self.scores]
 
     def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime

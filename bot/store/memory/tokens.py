@@ -25,11 +25,12 @@ class MemoryTokens:
         scope: TokenScope = TokenScope.PERSON,
         *,
         expires_at: datetime | None = None,
+        begun_by: TokenId | None = None,
     ) -> Token:
         if scope is TokenScope.WORKER and self._of_worker(label):
             raise StoreError(f"worker {label} has a token")
         number, now = TokenId(self._tables.next_id()), self._tables.clock.now()
-        token = Token(number, person, storable(label), now, None, scope, expires_at)
+        token = Token(number, person, storable(label), now, None, scope, expires_at, begun_by)
         self._tokens[digest] = token
         return token
 
@@ -38,30 +39,36 @@ class MemoryTokens:
         return None if token is None or token.revoked_at is not None else token
 
     async def of(self, person: PersonId) -> tuple[Token, ...]:
-        own = (each for each in self._live(TokenScope.PERSON) if each.person == person)
-        return tuple(sorted(own, key=_number))
+        now = self._tables.clock.now()
+        own = (each for each in self._live() if each.person == person and each.is_personal)
+        return tuple(sorted((each for each in own if each.is_live(now)), key=_number))
+
+    async def sessions_of(self, person: PersonId) -> tuple[Token, ...]:
+        own = (each for each in self._live() if each.person == person and each.of_browser)
+        return tuple(sorted(own, key=_number, reverse=True))
 
     async def of_workers(self) -> tuple[Token, ...]:
-        return tuple(sorted(self._live(TokenScope.WORKER), key=_label))
+        return tuple(sorted((each for each in self._live() if each.of_worker), key=_label))
 
     async def revoke(self, person: PersonId, token: TokenId) -> bool:
-        own = [each for each in await self.of(person) if each.id == token]
-        return self._end(own)
+        own = (*await self.of(person), *await self.sessions_of(person))
+        return self._end([each for each in own if each.id == token])
 
     async def revoke_worker(self, label: str) -> bool:
         return self._end(self._of_worker(label))
 
-    def _live(self, scope: TokenScope) -> list[Token]:
-        found = self._tokens.values()
-        return [each for each in found if each.scope is scope and each.revoked_at is None]
+    def _live(self) -> list[Token]:
+        return [each for each in self._tokens.values() if each.revoked_at is None]
 
     def _of_worker(self, label: str) -> list[Token]:
-        return [each for each in self._live(TokenScope.WORKER) if each.label == storable(label)]
+        wanted = storable(label)
+        return [each for each in self._live() if each.of_worker and each.label == wanted]
 
     def _end(self, tokens: list[Token]) -> bool:
         now = self._tables.clock.now()
+        ended = {each.id for each in tokens}
         for digest, each in self._tokens.items():
-            if each in tokens:
+            if each.id in ended or each.begun_by in ended:
                 self._tokens[digest] = replace(each, revoked_at=now)
         return bool(tokens)
 

@@ -1,6 +1,6 @@
 """The record of decisions in Postgres."""
 
-from bot.domain.ids import PersonId
+from bot.domain.ids import AuditId, PersonId
 from bot.ports import AuditRow, Clock
 from bot.store.postgres.database import Database
 
@@ -15,10 +15,13 @@ class PostgresAudit:
     async def record(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
         await self._database.rows("audit.record", actor, action, subject, reason, self._clock.now())
 
-    async def rows(self, limit: int = 100, skip: int = 0) -> tuple[AuditRow, ...]:
-        found = await self._database.rows("audit.rows", limit, skip)
+    async def rows(
+        self, limit: int = 100, skip: int = 0, before: AuditId | None = None
+    ) -> tuple[AuditRow, ...]:
+        found = await self._database.rows("audit.rows", limit, skip, before)
         return tuple(
             AuditRow(
+                id=AuditId(row["id"]),
                 actor=None if row["actor"] is None else PersonId(row["actor"]),
                 action=row["action"],
                 subject=row["subject"],

@@ -14,22 +14,27 @@ from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 from bot.store.queries import query
 from bot.store.refusals import board_exists, require_number
+from bot.store.text import storable
 from runners.contract.task import TaskDefinition
 
 if TYPE_CHECKING:
     from bot.store.postgres.database import Connection
 
 
-_OF_SUBMISSIONS = (
+_OF_VERSIONS = ("boards.drop_entrants", "boards.drop_leaderboards", "boards.drop_references")
+OF_SUBMISSIONS = (
     "boards.drop_untold",
     "boards.drop_scores",
+    "boards.drop_files",
     "boards.drop_evaluations",
     "boards.drop_events",
     "boards.drop_jobs",
     "boards.drop_displays",
     "boards.drop_exclusions",
+    "boards.drop_keys",
     "boards.drop_submissions",
 )
+"""What removes submissions, in this order."""
 _OF_BOARD = (
     "boards.drop_news",
     "boards.drop_limits",
@@ -89,10 +94,10 @@ class PostgresBoards:
         return await self._changed("boards.restrict", board, *_rule(access))
 
     async def invite(self, board: BoardId, guests: frozenset[str]) -> Board:
-        return await self._changed("boards.invite", board, list(guests))
+        return await self._changed("boards.invite", board, list(map(storable, guests)))
 
     async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
-        return await self._changed("boards.uninvite", board, list(guests))
+        return await self._changed("boards.uninvite", board, list(map(storable, guests)))
 
     async def _changed(self, name: str, board: BoardId, *values: object) -> Board:
         row = await self._database.row(name, board, *values)
@@ -106,8 +111,9 @@ class PostgresBoards:
                 return False
             doomed = [row["id"] for row in await connection.fetch(query("boards.doomed"), board)]
             require_number(doomed, submissions)
-            await connection.execute(query("boards.drop_references"), board)
-            for name in _OF_SUBMISSIONS:
+            for name in _OF_VERSIONS:
+                await connection.execute(query(name), board)
+            for name in OF_SUBMISSIONS:
                 await connection.execute(query(name), doomed)
             for name in _OF_BOARD:
                 await connection.execute(query(name), board)

@@ -82,6 +82,7 @@ async def open_pool(dsn: str) -> AsyncIterator[Database]:
             command_timeout=COMMAND_S,
             server_settings=SERVER_SETTINGS,
             init=_send_storable_text,
+            reset=_leave_as_it_is,
         )
     try:
         yield Database(pool)
@@ -96,6 +97,13 @@ async def _close(pool: "asyncpg.Pool[asyncpg.Record]") -> None:
             await pool.close()
     except TimeoutError:
         pool.terminate()
+
+
+async def _leave_as_it_is(_: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """No query here leaves settings, locks or cursors behind, and asyncpg ends open transactions.
+
+    Its own reset would ask the server once more after every query.
+    """
 
 
 async def _send_storable_text(connection: "asyncpg.Connection[asyncpg.Record]") -> None:

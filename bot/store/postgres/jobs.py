@@ -87,12 +87,14 @@ class PostgresJobs:
             evaluation.stage,
             evaluation.message,
             evaluation.wall_s,
-            evaluation.model_dump_json(),
+            evaluation.model_dump_json(exclude={"files"}),
             None if score is None else score.time_ns,
             None if score is None else score.half_width_ns,
             self._clock.now(),
             machine_of(evaluation.environment),
             evaluation.gpu_s,
+            [each.name for each in evaluation.files],
+            [each.zipped for each in evaluation.files],
         )
         return row is not None
 
@@ -146,8 +148,19 @@ class PostgresJobs:
         now = self._clock.now()
         async with self._database.transaction() as connection:
             found = await connection.fetch(query("jobs.lock_expired"), now, REAPED_AT_ONCE)
-            await _move(connection, [after_lost_lease(rows.job(row), now) for row in found], now)
-        return len(found)
+            lost = [rows.job(row) for row in found]
+            await _move(connection, [after_lost_lease(job, now) for job in lost], now)
+            await connection.execute(query("operations.lose"), [job.gpu for job in lost])
+        for job in lost:
+            _log.warning(
+                "lease ran out",
+                action="lease-expired",
+                submission=job.submission,
+                job=job.id,
+                fence=job.fence,
+                worker=job.worker,
+            )
+        return len(lost)
 
     async def get(self, job: JobId) -> Job | None:
         row = await self._database.row("jobs.get", job)

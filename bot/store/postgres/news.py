@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from asyncpg import Record
 
-from bot.domain.ids import BoardId, JobId, NewsId, SubmissionId, TaskVersionId
+from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.news import Letter, News, NewsKind
 from bot.ports import Clock, Untold
 from bot.store.postgres.database import Database
@@ -49,6 +49,7 @@ class PostgresOutbox:
             Untold(
                 job=JobId(row["job"]),
                 submission=SubmissionId(row["submission"]),
+                person=PersonId(row["person"]),
                 board=BoardId(row["board"]),
                 task_version=TaskVersionId(row["task_version"]),
                 gpu=row["gpu"],

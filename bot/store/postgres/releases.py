@@ -1,12 +1,12 @@
 """Task zips which are being proven, in Postgres."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from asyncpg import Record
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.release import NewRelease, Release
+from bot.domain.release import NewRelease, Release, ReleaseNote
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 
@@ -49,6 +49,20 @@ class PostgresReleases:
     async def finish(self, release: ReleaseId, owner: str) -> bool:
         return await self._database.row("releases.finish", release, owner) is not None
 
+    async def end(self, release: ReleaseId, owner: str, place: str) -> bool:
+        now = self._clock.now()
+        return await self._database.row("releases.end", release, owner, place, now) is not None
+
+    async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
+        row = await self._database.row("releases.told", release, door)
+        return None if row is None else _note(row)
+
+    async def told_to(self, door: str, person: PersonId) -> tuple[ReleaseNote, ...]:
+        return tuple(map(_note, await self._database.rows("releases.told_to", person, door)))
+
+    async def forget(self, ended_before: datetime) -> int:
+        return len(await self._database.rows("releases.forget", ended_before))
+
     async def let_go(self, owner: str) -> int:
         return len(await self._database.rows("releases.let_go", owner))
 
@@ -61,4 +75,15 @@ def _release(row: Record) -> Release:
         wish=row["wish"],
         place=row["place"],
         tries=row["tries"],
+    )
+
+
+def _note(row: Record) -> ReleaseNote:
+    return ReleaseNote(
+        id=ReleaseId(row["id"]),
+        person=PersonId(row["person"]),
+        wish=row["wish"],
+        place=row["place"],
+        tries=row["tries"],
+        ended_at=row["ended_at"],
     )

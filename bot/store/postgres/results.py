@@ -2,12 +2,20 @@
 
 from collections.abc import Sequence
 
+from asyncpg import Record
+
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.ranking import Entrant
 from bot.domain.score import Score, ScoreValue
-from bot.ports import Outcome, Refusal, StoredEvaluation
+from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
 from bot.store.postgres.database import Database
 from runners.contract.evaluation import Evaluation
+from runners.contract.files import EvaluationFile
 from runners.contract.verdict import Verdict
+
+_LOWEST_HASH = -(2**31)
+_HASHES = 2**32 - 1
+"""A hash of Postgres lies anywhere among so many: a part of them is as much of what is hashed."""
 
 
 class PostgresResults:
@@ -28,6 +36,13 @@ class PostgresResults:
             for row in found
         )
 
+    async def files(self, submission: SubmissionId) -> tuple[StoredFile, ...]:
+        found = await self._database.rows("results.files", submission)
+        return tuple(
+            StoredFile(row["gpu"], EvaluationFile.of_zipped(row["name"], row["zipped"]))
+            for row in found
+        )
+
     async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
         found = await self._database.rows("results.outcomes", submissions)
         return tuple(
@@ -43,20 +58,33 @@ class PostgresResults:
         )
 
     async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
-        found = await self._database.rows("results.scores", version, gpu)
-        return tuple(
-            Score(
-                submission=SubmissionId(row["submission"]),
-                person=PersonId(row["person"]),
-                person_name=row["person_name"],
-                board=BoardId(row["board"]),
-                task_version=TaskVersionId(row["task_version"]),
-                gpu=row["gpu"],
-                value=ScoreValue(row["time_ns"], row["half_width_ns"]),
-                submitted_at=row["submitted_at"],
-            )
-            for row in found
-        )
+        return tuple(map(_score, await self._database.rows("results.scores", version, gpu)))
+
+    async def scores_of(
+        self, person: PersonId, version: TaskVersionId, gpu: str
+    ) -> tuple[Score, ...]:
+        found = await self._database.rows("results.scores_of", person, version, gpu)
+        return tuple(map(_score, found))
+
+    async def course(self, version: TaskVersionId, gpu: str, most: int) -> Course:
+        counted = await self._database.row("results.counted", version, gpu)
+        total = 0 if counted is None else int(counted["total"])
+        # Given the number itself, Postgres knows how few they are, and reads no more than those.
+        upto = _LOWEST_HASH + int(min(1.0, most / max(total, 1)) * _HASHES)
+        found = await self._database.rows("results.course", version, gpu, upto)
+        return Course(tuple(map(_score, found)), total)
+
+    async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
+        versions, gpus = [each for each, _ in leaderboards], [gpu for _, gpu in leaderboards]
+        return tuple(map(_score, await self._database.rows("results.fastest", versions, gpus)))
+
+    async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
+        found = await self._database.rows("results.entrants", version, gpu)
+        return tuple(Entrant(_score(row), row["attempts"]) for row in found)
+
+    async def moves(self, version: TaskVersionId, gpu: str) -> int:
+        row = await self._database.row("results.moves", version, gpu)
+        return 0 if row is None else int(row["moves"])
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
         found = await self._database.rows("results.refusals", version, gpu)
@@ -81,3 +109,16 @@ class PostgresResults:
     async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
         found = await self._database.rows("results.pool_durations", gpu, limit)
         return tuple(row["wall_s"] for row in found)
+
+
+def _score(row: Record) -> Score:
+    return Score(
+        submission=SubmissionId(row["submission"]),
+        person=PersonId(row["person"]),
+        person_name=row["person_name"],
+        board=BoardId(row["board"]),
+        task_version=TaskVersionId(row["task_version"]),
+        gpu=row["gpu"],
+        value=ScoreValue(row["time_ns"], row["half_width_ns"]),
+        submitted_at=row["submitted_at"],
+    )

@@ -12,10 +12,13 @@ from bot.store.postgres.jobs import PostgresJobs
 from bot.store.postgres.moderation import PostgresModeration
 from bot.store.postgres.news import PostgresListeners, PostgresOutbox
 from bot.store.postgres.notices import listening
+from bot.store.postgres.operations import PostgresOperations
 from bot.store.postgres.people import PostgresPeople
 from bot.store.postgres.references import PostgresReferences
 from bot.store.postgres.releases import PostgresReleases
+from bot.store.postgres.requests import PostgresRequests
 from bot.store.postgres.results import PostgresResults
+from bot.store.postgres.rights import PostgresRights
 from bot.store.postgres.statistics import PostgresStatistics
 from bot.store.postgres.submissions import PostgresSubmissions
 from bot.store.postgres.tokens import PostgresTokens
@@ -34,11 +37,14 @@ class PostgresStore:
         self.workers = PostgresWorkers(database, clock)
         self.results = PostgresResults(database)
         self.references = PostgresReferences(database, clock)
+        self.requests = PostgresRequests(database, clock, self.submissions)
         self.moderation = PostgresModeration(database, clock)
         self.tokens = PostgresTokens(database, clock)
+        self.rights = PostgresRights(database, clock)
         self.displays = PostgresDisplays(database, clock)
         self.releases = PostgresReleases(database, clock)
         self.statistics = PostgresStatistics(database)
+        self.operations = PostgresOperations(database, clock)
         self.listeners = PostgresListeners(database)
         self.outbox = PostgresOutbox(database, clock)
         self.audit = PostgresAudit(database, clock)

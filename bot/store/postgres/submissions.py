@@ -1,9 +1,11 @@
 """Submissions and their sources in Postgres."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, PersonId, SubmissionId
+from bot.domain.once import KEPT, Once, reused
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Clock
 from bot.store.postgres import rows
@@ -11,6 +13,11 @@ from bot.store.postgres.database import Database
 from bot.store.postgres.moderation import admit
 from bot.store.queries import query
 from bot.store.sources import source_bytes, source_hash, source_text
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from bot.store.postgres.database import Connection
 
 
 class PostgresSubmissions:
@@ -21,14 +28,36 @@ class PostgresSubmissions:
         self._clock = clock
 
     async def add(self, submission: NewSubmission) -> Submission:
-        now = self._clock.now()
         async with self._database.transaction() as connection:
-            if not submission.judged_again:
-                await admit(connection, submission, now)
-            row = await connection.fetchrow(query("submissions.add"), *_values(submission, now))
+            return await self.add_within(connection, submission)
+
+    async def add_within(self, connection: "Connection", submission: NewSubmission) -> Submission:
+        """Store it as a part of this transaction."""
+        now, once = self._clock.now(), submission.once
+        if once is not None:
+            await connection.execute(query("moderation.take_turn"), submission.person)
+            key = submission.person, once.key, now - KEPT
+            first = await connection.fetchrow(query("submissions.first"), *key)
+            if first is not None:
+                return _first(first, once)
+        if not submission.judged_again:
+            await admit(connection, submission, now)
+        row = await connection.fetchrow(query("submissions.add"), *_values(submission, now))
         if row is None:
             raise StoreError("the submission could not be stored")
+        if once is not None:
+            kept = submission.person, once.key, once.digest, row["id"], now
+            await connection.execute(query("submissions.keep_key"), *kept)
         return rows.submission(row)
+
+    async def first(self, person: PersonId, once: Once) -> Submission | None:
+        since = self._clock.now() - KEPT
+        row = await self._database.row("submissions.first", person, once.key, since)
+        return None if row is None else _first(row, once)
+
+    async def forget_keys(self) -> int:
+        until = self._clock.now() - KEPT
+        return len(await self._database.rows("submissions.forget_keys", until))
 
     async def get(self, submission: SubmissionId) -> Submission | None:
         row = await self._database.row("submissions.get", submission)
@@ -53,6 +82,13 @@ class PostgresSubmissions:
     ) -> tuple[Submission, ...]:
         found = await self._database.rows("submissions.history", person, board, before, limit)
         return tuple(rows.submission(row) for row in found)
+
+
+def _first(row: "Record", once: Once) -> Submission:
+    """What the key stands for already; UserError when another submission came with it."""
+    if row["digest"] != once.digest:
+        raise reused(once.key)
+    return rows.submission(row)
 
 
 def _values(new: NewSubmission, now: datetime) -> tuple[object, ...]:

@@ -26,10 +26,11 @@ class PostgresTokens:
         scope: TokenScope = TokenScope.PERSON,
         *,
         expires_at: datetime | None = None,
+        begun_by: TokenId | None = None,
     ) -> Token:
         now = self._clock.now()
         row = await self._database.row(
-            "tokens.add", person, digest, label, now, scope.value, expires_at
+            "tokens.add", person, digest, label, now, scope.value, expires_at, begun_by
         )
         if row is None:
             raise StoreError("the token could not be stored")
@@ -40,7 +41,11 @@ class PostgresTokens:
         return None if row is None else _token(row)
 
     async def of(self, person: PersonId) -> tuple[Token, ...]:
-        return tuple(_token(row) for row in await self._database.rows("tokens.of", person))
+        rows = await self._database.rows("tokens.of", person, self._clock.now())
+        return tuple(_token(row) for row in rows)
+
+    async def sessions_of(self, person: PersonId) -> tuple[Token, ...]:
+        return tuple(_token(row) for row in await self._database.rows("tokens.sessions_of", person))
 
     async def of_workers(self) -> tuple[Token, ...]:
         return tuple(_token(row) for row in await self._database.rows("tokens.of_workers"))
@@ -63,4 +68,5 @@ def _token(row: Record) -> Token:
         revoked_at=row["revoked_at"],
         scope=TokenScope(row["scope"]),
         expires_at=row["expires_at"],
+        begun_by=None if row["begun_by"] is None else TokenId(row["begun_by"]),
     )

@@ -45,7 +45,7 @@ select * from boards where name = $1
 select * from boards where id = $1
 
 -- name: all
-select * from boards order by name collate "C"
+select * from boards where name not like '/%' order by name collate "C"
 
 -- name: version
 select * from task_versions where id = $1
@@ -66,6 +66,10 @@ delete from untold using jobs where jobs.id = job and submission = any ($1::bigi
 -- name: drop_scores
 delete from scores where submission = any ($1::bigint[])
 
+-- name: drop_files
+delete from evaluation_files using evaluations
+where evaluations.job = evaluation_files.job and submission = any ($1::bigint[])
+
 -- name: drop_evaluations
 delete from evaluations where submission = any ($1::bigint[])
 
@@ -80,6 +84,15 @@ delete from displays where submission = any ($1::bigint[])
 
 -- name: drop_exclusions
 delete from exclusions where submission = any ($1::bigint[])
+
+-- name: drop_keys
+delete from submission_keys where submission = any ($1::bigint[])
+
+-- name: drop_entrants
+delete from entrants using task_versions where id = task_version and board = $1
+
+-- name: drop_leaderboards
+delete from leaderboards using task_versions where id = task_version and board = $1
 
 -- name: drop_references
 delete from reference_times using task_versions where id = task_version and board = $1

@@ -60,6 +60,10 @@ evaluated as (
     select ended.id, submission, task_version, gpu, $3, $4, $5, $6, $12, $7, $10
     from ended join submissions on submissions.id = submission
 ),
+filed as (
+    insert into evaluation_files (job, name, zipped)
+    select ended.id, name, zipped from ended, unnest($13::text[], $14::bytea[]) as file (name, zipped)
+),
 timed as (
     update reference_times set time_ns = $8, half_width_ns = $9, machine = $11, at = $10
     from ended where reference_times.submission = ended.submission and $8::float8 is not null

@@ -11,7 +11,7 @@ select kind from listeners where addressee = $1
 select addressee from listeners where kind = $1 order by addressee collate "C"
 
 -- name: untold
-select untold.job, submissions.id as submission, submissions.board, submissions.task_version,
+select untold.job, submissions.id as submission, submissions.person, submissions.board, submissions.task_version,
     evaluations.gpu
 from untold
 join evaluations using (job)

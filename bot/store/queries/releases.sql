@@ -5,7 +5,7 @@ returning id
 -- name: claim
 with due as (
     select id from releases
-    where door = $1 and (lease_until is null or lease_until <= $3)
+    where door = $1 and ended_at is null and (lease_until is null or lease_until <= $3)
     order by id limit $5
     for update skip locked
 )
@@ -25,6 +25,24 @@ returning id
 
 -- name: finish
 delete from releases where id = $1 and owner = $2
+returning id
+
+-- name: end
+update releases
+set place = $3, zip = '', ended_at = $4, owner = null, lease_until = null
+where id = $1 and owner = $2
+returning id
+
+-- name: told
+select id, person, wish, place, tries, ended_at from releases where id = $1 and door = $2
+
+-- name: told_to
+select id, person, wish, place, tries, ended_at from releases
+where person = $1 and door = $2
+order by id desc limit 100
+
+-- name: forget
+delete from releases where ended_at < $1
 returning id
 
 -- name: let_go

@@ -1,6 +1,10 @@
 -- name: evaluations
 select * from evaluations where submission = $1 order by gpu collate "C"
 
+-- name: files
+select gpu, name, zipped from evaluation_files join evaluations using (job)
+where submission = $1 order by gpu collate "C", name collate "C"
+
 -- name: outcomes
 select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns
 from evaluations left join scores using (job)
@@ -17,18 +21,71 @@ where scores.task_version = $1 and gpu = $2
     and not exists (select from exclusions where exclusions.submission = scores.submission)
 order by time_ns, scores.submission
 
+-- name: scores_of
+select scores.submission, person, people.name as person_name, board, scores.task_version, scores.gpu,
+    time_ns, half_width_ns, submissions.created_at as submitted_at
+from submissions
+join scores on scores.submission = submissions.id and scores.gpu = $3
+join people on people.id = person
+where person = $1 and submissions.task_version = $2
+    and not exists (select from exclusions where exclusions.submission = submissions.id)
+order by submissions.created_at, submissions.id
+
+-- name: counted
+select coalesce(sum(attempts), 0)::bigint as total from entrants where task_version = $1 and gpu = $2
+
+-- name: course
+with chosen as (
+    select submission from records where task_version = $1 and gpu = $2
+    union
+    select submission from scores where task_version = $1 and gpu = $2 and hashint8(job) <= $3
+)
+select scores.submission, person, people.name as person_name, board, scores.task_version, gpu,
+    time_ns, half_width_ns, submissions.created_at as submitted_at
+from chosen
+join scores on scores.submission = chosen.submission and gpu = $2
+join submissions on submissions.id = scores.submission
+join people on people.id = person
+where not exists (select from exclusions where exclusions.submission = scores.submission)
+order by submissions.created_at, submissions.id
+
+-- name: fastest
+select best.*, people.name as person_name, wanted.version as task_version, wanted.gpu
+from unnest($1::bigint[], $2::text[]) as wanted (version, gpu)
+cross join lateral (
+    select scores.submission, person, board, time_ns, half_width_ns,
+        submissions.created_at as submitted_at
+    from scores
+    join submissions on submissions.id = scores.submission
+    where scores.task_version = wanted.version and scores.gpu = wanted.gpu
+        and not exists (select from exclusions where exclusions.submission = scores.submission)
+    order by time_ns, submissions.created_at, scores.submission
+    limit 1
+) as best
+join people on people.id = best.person
+
+-- name: moves
+select moves from leaderboards where task_version = $1 and gpu = $2
+
+-- name: entrants
+select scores.submission, entrants.person, people.name as person_name, board,
+    scores.task_version, scores.gpu, time_ns, half_width_ns, submissions.created_at as submitted_at, attempts
+from entrants
+join scores on scores.job = best
+join submissions on submissions.id = scores.submission
+join people on people.id = entrants.person
+where entrants.task_version = $1 and entrants.gpu = $2
+order by time_ns, scores.submission
+
 -- name: refusals
-select * from (
-    select distinct on (person) submissions.id as submission, person, people.name as person_name,
-        gpu, verdict, stage, message, submissions.created_at as submitted_at
-    from submissions
-    join evaluations on evaluations.submission = submissions.id
-    join people on people.id = person
-    where submissions.task_version = $1 and mode = 'ranked' and gpu = $2 and verdict <> 'passed'
-        and submissions.id > 0
-    order by person, submissions.id desc
-) as newest
-order by submission desc
+select submissions.id as submission, entrants.person, people.name as person_name, evaluations.gpu,
+    verdict, stage, message, submissions.created_at as submitted_at
+from entrants
+join evaluations on evaluations.job = refused
+join submissions on submissions.id = evaluations.submission
+join people on people.id = entrants.person
+where entrants.task_version = $1 and entrants.gpu = $2
+order by submissions.id desc
 
 -- name: pool_durations
 -- The newest jobs by the primary key, so that a GPU type which is seldom used costs no more.

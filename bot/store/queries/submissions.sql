@@ -37,8 +37,22 @@ select text from sources join submissions on submissions.source = sha256 where i
 select *, array(select state from jobs where submission = submissions.id) as states
 from submissions
 where person = $1 and ($2::bigint is null or board = $2) and ($3::bigint is null or id < $3)
+    and board not in (select id from boards where name like '/%')
 order by id desc limit $4
 
 -- name: to
 select *, array(select state from jobs where submission = submissions.id) as states
 from submissions where board = $1 and id > 0 order by id
+
+-- name: first
+select submissions.*, digest, array(select state from jobs where submission = submissions.id) as states
+from submission_keys join submissions on submissions.id = submission
+where submission_keys.person = $1 and key = $2 and made_at > $3
+
+-- name: keep_key
+insert into submission_keys (person, key, digest, submission, made_at) values ($1, $2, $3, $4, $5)
+on conflict (person, key) do update
+set digest = excluded.digest, submission = excluded.submission, made_at = excluded.made_at
+
+-- name: forget_keys
+delete from submission_keys where made_at <= $1 returning key

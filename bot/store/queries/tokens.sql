@@ -1,20 +1,36 @@
 -- name: add
-insert into tokens (person, digest, label, created_at, scope, expires_at)
-values ($1, $2, $3, $4, $5, $6)
+insert into tokens (person, digest, label, created_at, scope, expires_at, begun_by)
+values ($1, $2, $3, $4, $5, $6, $7)
 returning *
 
 -- name: find
-select * from tokens where digest = $1 and revoked_at is null
+select * from tokens
+where digest = $1 and revoked_at is null and not exists (
+    select 1 from tokens as parent
+    where parent.id = tokens.begun_by and parent.revoked_at is not null
+)
 
 -- name: of
-select * from tokens where person = $1 and scope = 'person' and revoked_at is null order by id
+select * from tokens
+where person = $1 and scope in ('read', 'person', 'admin') and revoked_at is null
+    and (expires_at is null or expires_at > $2)
+order by id
+
+-- name: sessions_of
+select * from tokens
+where person = $1 and scope in ('session', 'admin-session') and revoked_at is null
+    and not exists (
+        select 1 from tokens as parent
+        where parent.id = tokens.begun_by and parent.revoked_at is not null
+    )
+order by id desc
 
 -- name: of_workers
 select * from tokens where scope = 'worker' and revoked_at is null order by label collate "C"
 
 -- name: revoke
 update tokens set revoked_at = $3
-where id = $2 and person = $1 and scope = 'person' and revoked_at is null
+where id = $2 and person = $1 and scope <> 'worker' and revoked_at is null
 returning id
 
 -- name: revoke_worker

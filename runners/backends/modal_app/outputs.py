@@ -25,7 +25,7 @@ _GRACE_S = 20.0
 
 
 async def output(client: Client, call: str) -> str | None:
-    """What a call gave; None when it has not ended within a minute.
+    """What a call gave; None when it has not ended for as long as one question waits.
 
     UnknownCallError for one that was cancelled or forgotten, RunnerLostError for one whose
     container ended under it, RunnerError where it took too long or could not begin.
@@ -39,7 +39,10 @@ async def output(client: Client, call: str) -> str | None:
 
 
 @synchronizer.create_blocking
-async def _fetched(client: Any, call: str) -> tuple[Any, bytes]:  # noqa: ANN401 - Modal's inner client
+async def _fetched(
+    client: Any,  # noqa: ANN401 - Modal's inner client
+    call: str,
+) -> tuple[Any, bytes]:
     """The answer to one question, in Modal's own event loop; and what it points to, fetched."""
     stub = client._stub  # noqa: SLF001 - see the top
     request = api_pb2.FunctionGetOutputsRequest(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import modal
 from pydantic import ValidationError
 
+from runners.backends.modal_app.connections import Connections
 from runners.backends.modal_app.faults import AWAY, DEPLOY, translated
 from runners.backends.modal_app.gpus import (
     GPU_TYPES,
@@ -34,6 +35,8 @@ RANKS_ON_CPU = 8
 """The most ranks that a task of several GPUs may have where they are processes on the CPU."""
 _AWAY_S = 300.0
 """For how long Modal may be out of reach before its calls count as lost."""
+_STATS_S = 2.0
+"""How long Modal may take to tell how many calls wait: nobody's start hangs on that."""
 _AGAIN_S = 1.0
 
 
@@ -46,6 +49,9 @@ class ModalRunner:
         self._slots = dict(slots)
         self._version = version
         self._open: set[CallId] = set()
+        self._connections = Connections()
+        self._backlogs: dict[CallId, int] = {}
+        """How many calls waited at Modal when one was begun, until that is told."""
         self._asking: asyncio.Task[Capabilities] | None = None
         self._closed = False
 
@@ -95,17 +101,22 @@ class ModalRunner:
             raise RunnerError(f"runner {NAME} is closed")
         gpu, limit = modal_gpu(kind, order.gpus), container_timeout_s(order.limit_s)
         async with translated():
-            function = modal.Function.from_name(APP, FUNCTION, client=await _client())
+            client = await self._connections.first()
+            function = modal.Function.from_name(APP, FUNCTION, client=client)
             chosen = function.with_options(
                 gpu=gpu, timeout=limit, max_containers=self._slots.get(kind, 1)
             )
+            backlog = await _backlog(chosen)
             spawned = await chosen.spawn.aio(order.model_dump_json())
         call = CallId(spawned.object_id)
         self._open.add(call)
+        self._backlogs[call] = backlog
         return call
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
-        progress(Progress(stage=Stage.PREPARE, note="at Modal"))
+        backlog = self._backlogs.pop(call, 0)
+        where = f"at Modal, {backlog} before it" if backlog else "at Modal"
+        progress(Progress(stage=Stage.PREPARE, note=where))
         self._open.add(call)
         answer = await self._answer(call)
         if answer.evaluation is None:
@@ -120,8 +131,8 @@ class ModalRunner:
         reached = time.monotonic()
         while not self._closed:
             try:
-                async with translated():
-                    text = await output(await _client(), call)
+                async with translated(), self._connections.for_a_question() as client:
+                    text = await output(client, call)
                 reached = time.monotonic()
             except RunnerError as error:
                 if not isinstance(error.__cause__, AWAY):
@@ -139,7 +150,7 @@ class ModalRunner:
     async def cancel(self, call: CallId) -> None:
         try:
             async with translated():
-                spawned = modal.FunctionCall.from_id(call, client=await _client())
+                spawned = modal.FunctionCall.from_id(call, client=await self._connections.first())
                 await spawned.cancel.aio(terminate_containers=True)
         except RunnerError as error:
             if not isinstance(error.__cause__, modal.exception.NotFoundError):
@@ -155,18 +166,17 @@ class ModalRunner:
             await asyncio.wait({asking})
         calls = tuple(self._open)
         await asyncio.gather(*map(self.cancel, calls), return_exceptions=True)
-        if calls or asking is not None:
-            await _close_client()
+        async with translated():
+            await self._connections.aclose()
 
 
-async def _client() -> modal.Client:
-    """The connection of this process to Modal, opened when there is none."""
-    return await modal.Client.from_env.aio()
-
-
-async def _close_client() -> None:
-    async with translated():
-        await (await _client()).close.aio()
+async def _backlog(function: modal.Function[..., str, str]) -> int:
+    """How many calls wait for a container of these options; 0 where Modal does not tell in time."""
+    try:
+        async with asyncio.timeout(_STATS_S):
+            return (await function.get_current_stats.aio()).backlog
+    except (TimeoutError, modal.exception.Error):
+        return 0
 
 
 def _failed(task: asyncio.Task[Capabilities]) -> bool:

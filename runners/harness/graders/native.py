@@ -1,7 +1,7 @@
 """Our own judge: tests in one candidate, then timed rounds in fresh ones."""
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
@@ -12,8 +12,11 @@ from runners.harness.channel import Operation
 from runners.harness.correctness import Reference, TaskCode, planned, public_seed
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.grade import STAGES, Grade, skipped
+from runners.harness.io_contract.asking import blamed
+from runners.harness.io_contract.code import ContractCode, read_contract, side_of
+from runners.harness.io_contract.counting import count
 from runners.harness.problem import ProblemCode
-from runners.harness.profiling import profile
+from runners.harness.profiling import profile, profile_kernels
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
@@ -34,17 +37,38 @@ def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> Reference 
             return TaskCode(folder)
         case TaskFormat.KERNELBENCH:
             return ProblemCode(folder, on_gpu=on_gpu)
+        case TaskFormat.IO_CONTRACT:
+            return ContractCode(read_contract(folder), on_gpu=on_gpu)
 
 
 def grade(session: Session) -> Grade:
     """Run the cases that the request's mode asks for, until one fails."""
+    code = session.code
+    if not isinstance(code, ContractCode):
+        return _grade(session)
+    with code.attended(session):
+        result = _grade(session)
+        count(session, code, result)
+        return result
+
+
+def _session_for(session: Session, workload: Workload) -> Session:
+    """The session in which a case is timed: its reference's where it is the reference's turn."""
+    code = session.code
+    return code.session_for(workload) if isinstance(code, ContractCode) else session
+
+
+def _grade(session: Session) -> Grade:
     task, mode = session.request.task, session.request.mode
     result = Grade()
     tests = task.tests if mode in (Mode.TEST, Mode.RANKED) else ()
     timed = _Timed(task.timed(mode), task.timeout_s(mode))
-    if tests or timed.workloads:
-        _first_candidate(session, result, tests, timed)
-    _run_benchmarks(session, result, timed)
+    with ExitStack() as stack:
+        if session.on_gpu and timed.workloads:
+            _start_early(session, timed, stack)
+        if tests or timed.workloads:
+            _first_candidate(session, result, tests, timed)
+        _run_benchmarks(session, result, timed)
     if mode is Mode.PROFILE:
         _profile(session, result)
     return result
@@ -58,10 +82,22 @@ class _Timed:
         self.seconds = seconds
         self.deadline = Deadline.after(seconds)
         self.fallen: dict[int, Ruling] = {}
+        self.early: Stopwatch | None = None
+        """The one of the first workload, whose candidates start while the first candidate tests."""
 
-    def begin(self) -> None:
-        """From now on the time counts."""
-        self.deadline = Deadline.after(self.seconds)
+
+def _within(session: Session, seconds: float) -> Deadline:
+    """The end of a step that may take so long; a source that is asked has its part of that."""
+    code = session.code
+    return code.left(seconds) if isinstance(code, ContractCode) else Deadline.after(seconds)
+
+
+def _start_early(session: Session, timed: _Timed, stack: ExitStack) -> None:
+    """Have the first workload's candidates start, which know nothing yet; ended by the stack."""
+    with suppress(Ruling):  # it falls again where it counts
+        timed.early = Stopwatch(_session_for(session, timed.workloads[0]), timed.workloads[0])
+        stack.enter_context(timed.early.lineup)
+        timed.early.begin()
 
 
 def _first_candidate(
@@ -71,7 +107,7 @@ def _first_candidate(
 
     It sees public inputs only, for what it compiled is handed on to those which see secret ones.
     """
-    deadline = Deadline.after(session.request.task.test_timeout)
+    deadline = _within(session, session.request.task.test_timeout)
     with take_seat(session, _room(session, (*tests, *timed.workloads)), None) as seat:
         if not _build(session, seat, result, deadline):
             result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
@@ -79,15 +115,18 @@ def _first_candidate(
         for number, workload in enumerate(tests, 1):
             _case(result, CaseKind.TEST, workload, _test(session, seat, workload, deadline))
             session.tell(Stage.TEST, number, len(tests))
-        timed.begin()
+        timed.deadline = _within(session, timed.seconds)
         if result.passed and timed.workloads:
             with session.lasting("rehearse"):
                 _rehearse(session, seat, timed)
-    session.builds.seal()
+    if not session.builds.seal() and timed.early:
+        timed.early.lineup.close()  # for they hold the file that somebody can still write
 
 
 def _rehearse(session: Session, seat: Seat, timed: _Timed) -> None:
     for number, workload in enumerate(timed.workloads):
+        if _session_for(session, workload) is not session:
+            continue
         try:
             data = session.code.generate(workload, public_seed(session.request.task, workload))
             expected = session.code.expected(data)
@@ -106,9 +145,22 @@ def _room(session: Session, workloads: tuple[Workload, ...]) -> Plan:
     none = Plan(ScalarNode(), 0, 0)
     if not session.on_gpu:
         return none
-    task = session.request.task
-    plans = (planned(session.code.generate(each, public_seed(task, each))) for each in workloads)
-    return max(plans, key=lambda plan: plan.device_size, default=none)
+    plans = (_plan(session, each) for each in workloads)
+    known = (plan for plan in plans if plan is not None)
+    largest = max(known, key=lambda plan: plan.device_size, default=none)
+    code = session.code
+    return code.roomy(largest) if isinstance(code, ContractCode) else largest
+
+
+def _plan(session: Session, workload: Workload) -> Plan | None:
+    """How a case's input lies; None where a source that tells it fails, which it does again."""
+    try:
+        seed = public_seed(session.request.task, workload)
+        return planned(session.code.generate(workload, seed))
+    except Ruling:
+        if isinstance(session.code, ContractCode):
+            return None  # told when it is tested, and not before anybody was built
+        raise
 
 
 def _build(session: Session, seat: Seat, result: Grade, deadline: Deadline) -> bool:
@@ -153,7 +205,10 @@ def _run_benchmarks(session: Session, result: Grade, plan: _Timed) -> None:
             if number in plan.fallen:
                 raise plan.fallen[number]
             share = Deadline.after(deadline.remaining / left)
-            return Stopwatch(session, timed, Allowance(deadline, share), report).measure()
+            with blamed(side_of(timed)):
+                early = plan.early if number == 0 else None
+                watch = early or Stopwatch(_session_for(session, timed), timed)
+                return watch.measure(Allowance(deadline, share), report)
 
         _case(result, CaseKind.BENCHMARK, workload, step)
 
@@ -164,10 +219,15 @@ def _profile(session: Session, result: Grade) -> None:
     for number, workload in enumerate(workloads, 1):
 
         def step(profiled: Workload = workload) -> None:
-            profile(session, profiled, deadline)
+            with blamed(side_of(profiled)):
+                profile(_session_for(session, profiled), profiled, deadline)
 
         _case(result, CaseKind.PROFILE, workload, step)
         session.tell(Stage.TIMING, number, len(workloads))
+    if result.passed:
+        profile_kernels(
+            session, [each for each in workloads if _session_for(session, each) is session]
+        )
 
 
 def _case(

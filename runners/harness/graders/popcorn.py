@@ -25,10 +25,11 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.correctness import Reference
 from runners.harness.deadline import Deadline
 from runners.harness.grade import STAGES, Grade, skipped
+from runners.harness.kernel_profile import KernelProfile, KernelProfiler
+from runners.harness.phase import Ended, Phase
 from runners.harness.popcorn import executable
 from runners.harness.popcorn.ending import RAN, own_evaluation, ruling_of_exit
 from runners.harness.popcorn.executable import compiled
-from runners.harness.popcorn.phase import Ended, Phase
 from runners.harness.popcorn.stream import (
     BreachError,
     Case,
@@ -38,7 +39,9 @@ from runners.harness.popcorn.stream import (
     glimpse,
     read,
 )
+from runners.harness.profiling import profile_kernels
 from runners.harness.ruling import Ruling
+from runners.harness.sandbox import program as programs
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
 from runners.harness.session import Session
 from runners.harness.statistics import t_quantile
@@ -90,7 +93,20 @@ def grade(session: Session) -> Grade:
                 _play(session, plan, _program(session, plan, program), result)
             else:
                 result.cases += [skipped(plan.kind, case) for case in plan.cases]
+        if program is not None and result.passed and session.request.mode is Mode.PROFILE:
+            _profile_kernels(session, program)
     return result
+
+
+def _profile_kernels(session: Session, program: int) -> None:
+    """Have the program profiled on each case; it marks the call that is looked at."""
+    task = session.request.task
+
+    def look(profiler: KernelProfiler, case: Workload, deadline: Deadline) -> KernelProfile:
+        plan = _Plan(Step.PROFILE, CaseKind.PROFILE, (case,), task.seed, deadline)
+        return profiler.profile_program(_program(session, plan, program), deadline)
+
+    profile_kernels(session, task.benchmarks, look)
 
 
 def secret_seed(nonce: bytes) -> int:
@@ -119,7 +135,8 @@ def _play(session: Session, plan: _Plan, order: Program, result: Grade) -> None:
     stage, total = STAGES[plan.kind], len(plan.cases)
     session.tell(stage, 0, total)
     printed = bytearray()
-    phase = Phase(order, printed, session.confined)
+    start = session.template.start if order.script else programs.start
+    phase = Phase(order, printed, session.confined, start)
     found: tuple[Case, ...] = ()
     try:
         with session.lasting(plan.step.value):
@@ -187,13 +204,16 @@ def _program(session: Session, plan: _Plan, program: int | None) -> Program:
     task, source = session.request.task, session.request.source
     files = {CASES_FILE: "".join(f"{case.spec}\n" for case in plan.cases)}
     arguments = (plan.step.value, CASES_FILE)
+    script: tuple[str, ...] = ()
     if program is None:
         files = {**task.files, task.submission_file: source, **files}
-        line = own_script("popcorn/launch.py", task.config.main, *arguments)
+        script = (task.config.main, *arguments)
+        line = own_script("popcorn/launch.py", *script)
     else:
         line = (f"./{executable.NAME}", *arguments)
     return Program(
         command=line,
+        script=script,
         files=files,
         programs={} if program is None else {executable.NAME: program},
         environment=_environment(session, plan),

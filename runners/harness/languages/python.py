@@ -1,6 +1,5 @@
 """Python submissions: Triton and CUDA that is compiled inline are Python too."""
 
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from runners.contract.task import TaskFormat
 from runners.harness.building import Built, InvalidSubmissionError, Kernel, Recipe
+from runners.harness.importing import imported
 from runners.harness.model import ModelKernel
 
 
@@ -21,19 +21,9 @@ def build(folder: Path, recipe: Recipe) -> Built:
 
     Whatever the import raises passes through: it is the submission's own failure.
     """
-    sys.path.insert(0, str(folder))
-    name = Path(recipe.submission_file).stem
-    spec = importlib.util.spec_from_file_location(name, folder / recipe.submission_file)
-    if spec is None or spec.loader is None:
-        raise InvalidSubmissionError(f"{recipe.submission_file} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    match recipe.format:
-        case TaskFormat.KERNEL:
-            return Built(_kernel_of(module))
-        case TaskFormat.KERNELBENCH:
-            return Built(_model_of(module))
+    module = imported(folder, recipe.submission_file)
+    named = _model_of if recipe.format is TaskFormat.KERNELBENCH else _kernel_of
+    return Built(named(module))
 
 
 def _model_of(module: object) -> Kernel:

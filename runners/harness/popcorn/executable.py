@@ -17,10 +17,10 @@ from runners.contract.task import COMPILE_S, BuildConfig, Scalar
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import nvcc
 from runners.harness.deadline import Deadline
+from runners.harness.phase import Phase
 from runners.harness.popcorn.diagnostics import cut, first_error, without_paths, without_use
-from runners.harness.popcorn.phase import Phase
 from runners.harness.ruling import MachineError, Ruling, ruling_of_end
-from runners.harness.sandbox.compile import End
+from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import Program, own_script
 from runners.harness.session import Session
 
@@ -73,7 +73,7 @@ def compiled(session: Session) -> Iterator[int]:
 
 
 def command(compiler: Path, config: BuildConfig, capability: int | None) -> tuple[str, ...]:
-    """The compiler's command line up to its output.
+    """The compiler's command line without its output.
 
     `capability` is 90 for compute capability 9.0, None for no GPU in particular.
     """
@@ -107,7 +107,7 @@ def _compile(session: Session, compiler: Path, kind: str, program: int) -> None:
     line = command(compiler, request.task.config, capability)
     most = request.limits.disk // _DISK_PER_PROGRAM
     order = Program(
-        command=own_script("sandbox/compile.py", str(program), str(most), NAME, *line),
+        command=own_script("sandbox/make.py", str(program), str(most), NAME, *line, "-o", MADE),
         files={**request.task.files, request.task.submission_file: request.source},
         environment={},
         limits=request.limits.model_copy(update={"output": SAID_MAX}),

@@ -65,7 +65,7 @@ def move_in(
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: build_view(limits.disk, gpu=gpu))
         layers.attempt(OWN_USER, lambda: leave_root(layers))
     make_namespaces(layers)
-    _become_first(announce)
+    leave_parent(announce)
     os.setsid()
     if not as_root:
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(limits.disk, gpu=gpu))
@@ -74,7 +74,7 @@ def move_in(
         layers.attempt(NESTED, _forbid_namespaces)
     job = view.enter_job(own_view=IsolationLayer.FILESYSTEM in layers.active)
     _clean_environment(job)
-    _close_others(keep_fds)
+    close_others(keep_fds)
     return layers, job
 
 
@@ -111,7 +111,7 @@ def _unshare_all() -> None:
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
-def _become_first(announce: Announce) -> None:
+def leave_parent(announce: Announce) -> None:
     """Fork; the child goes on once its parent is gone and the judge has become its parent."""
     parent = os.pidfd_open(os.getpid())
     child = os.fork()
@@ -143,7 +143,8 @@ def _clean_environment(job: str) -> None:
     tempfile.tempdir = None  # what it remembers is another process's
 
 
-def _close_others(keep: frozenset[int]) -> None:
+def close_others(keep: frozenset[int]) -> None:
+    """Close every descriptor but these and the standard streams."""
     start = _FIRST_FREE_FD
     highest = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     for descriptor in (*sorted(fd for fd in keep if fd >= start), highest):

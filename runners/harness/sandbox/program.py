@@ -5,6 +5,7 @@ child without rights in the same sandbox, and is killed with all that it started
 task's files are laid out. This process cannot be opened by it: it is PID 1 and not dumpable.
 """
 
+import gc
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import select
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,9 +54,12 @@ class Program:
     """Whether its processes talk to each other over a loopback interface."""
     prelude: Prelude | None = None
     programs: Mapping[str, int] = field(default_factory=dict)
-    """Files to be executed, beside the others: each one's name, and a descriptor that holds it."""
+    """Files of bytes, which may be executed: each one's name, and a descriptor that holds it."""
     handed: frozenset[int] = frozenset()
     """Descriptors that the command begins with, beside its streams and its line."""
+    script: tuple[str, ...] = ()
+    """The Python script that the command launches, and its arguments: for a fork that does so
+    without the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ def visible_gpus() -> tuple[str, ...]:
 
 def start(program: Program, lines: Lines) -> None:
     """Fork a child that becomes the program; it is announced on the status line."""
+    collects = gc.isenabled()
+    gc.disable()  # in the child no finalizer of what this process has on a GPU may run
     child = os.fork()
     if child == 0:
         try:
@@ -91,10 +97,22 @@ def start(program: Program, lines: Lines) -> None:
         finally:
             sys.stderr.flush()
             os._exit(NOT_BEGUN)
+    if collects:
+        gc.enable()
     os.waitpid(child, 0)  # the intermediate, which leaves as soon as its child runs
 
 
 def _become(program: Program, lines: Lines) -> None:
+    become(program, lines, lambda: execute(program.command))
+
+
+def become(
+    program: Program, lines: Lines, run: Callable[[], None], kept: frozenset[int] = frozenset()
+) -> None:
+    """Turn this fresh fork into PID 1 of a sandbox, and `run` there what never returns.
+
+    Descriptors that are `kept` until then, and those of `lines`, must not be inheritable.
+    """
     for stream in (1, 2):
         os.dup2(lines.output, stream)
     sys.stdout, sys.stderr = (os.fdopen(fd, "w", closefd=False) for fd in (1, 2))
@@ -103,7 +121,8 @@ def _become(program: Program, lines: Lines) -> None:
         program.limits,
         lambda pid: _say(lines.status, {"pid": pid}),
         keep_fds=frozenset({lines.result, lines.status, *program.programs.values()})
-        | program.handed,
+        | program.handed
+        | kept,
         gpu=program.gpu,
     )
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -117,7 +136,7 @@ def _become(program: Program, lines: Lines) -> None:
     _say(lines.status, {"layers": layers.active, "missing": layers.missing})
     for descriptor in (lines.result, *program.handed):
         os.set_inheritable(descriptor, True)  # noqa: FBT003 - the library's own signature
-    _exec(program.command, {})
+    run()
 
 
 def _walls(program: Program, layers: Layers, job: str) -> isolate.Walls:
@@ -142,7 +161,8 @@ def _run_first(prelude: Prelude, program: Program, job: str) -> None:
             isolate.take_rights_away(Layers(), program.limits, isolate.Walls(job, gpu=program.gpu))
             sink = os.open(os.devnull, os.O_WRONLY)
             os.set_inheritable(sink, True)  # noqa: FBT003 - the library's own signature
-            _exec(python(prelude.script), {**prelude.environment, RESULT_FD: str(sink)})
+            os.environ.update({**prelude.environment, RESULT_FD: str(sink)})
+            execute(python(prelude.script))
         finally:
             os._exit(NOT_BEGUN)
     select.select([os.pidfd_open(child)], [], [], prelude.seconds)
@@ -157,8 +177,9 @@ def _place(program: Program) -> None:
     view.place(program.files, program.programs)
 
 
-def _exec(command: tuple[str, ...], environment: Mapping[str, str]) -> None:
-    os.execve(command[0], command, {**os.environ, **environment})  # noqa: S606 - no shell wanted
+def execute(command: tuple[str, ...]) -> None:
+    """Become the command, with the environment as it is."""
+    os.execve(command[0], command, os.environ)  # noqa: S606 - no shell wanted
 
 
 def _say(fd: int, what: Mapping[str, object]) -> None:

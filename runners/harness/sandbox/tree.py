@@ -1,5 +1,6 @@
 """A process with everything that it started: what they hold, and their end."""
 
+import math
 import os
 import select
 import signal
@@ -17,15 +18,40 @@ _HELD = {"RssAnon:", "RssShmem:"}
 _SHARED_OUT = {"Pss_Anon:", "Pss_Shmem:"}
 
 
-def memory_of_tree(pid: int) -> int:
+def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
     """Bytes of memory that the process and its descendants hold, files aside.
 
     One process alone is read from `status`, which costs microseconds; several share pages since
-    they were forked, so that each one's share is asked for.
+    they were forked, so that each one's share is asked for. Many that keep the cores busy can make
+    that last for seconds: after `within_s` no more of them are counted.
     """
+    end = time.monotonic() + within_s
     tree = (pid, *descendants(pid))
-    living = [thread for each in tree for thread in living_threads(each)[:1]]
-    return sum(held_by(each) if len(tree) == 1 else _share_of(each) for each in living)
+    held = held_by if len(tree) == 1 else _share_of
+    total = 0
+    for each in tree:
+        total += sum(map(held, living_threads(each)[:1]))
+        if time.monotonic() > end:
+            break
+    return total
+
+
+def holds_more(pid: int, most: int, within_s: float = math.inf) -> bool:
+    """Whether the process and its descendants hold more bytes than that, files aside.
+
+    What they share is counted for each of them at first. Only where that is too much is it looked
+    for, as `memory_of_tree` does: the system walks through all of their pages for it, many times a
+    second, and holds up who maps memory meanwhile.
+    """
+    end = time.monotonic() + within_s
+    total = 0
+    for each in (pid, *descendants(pid)):
+        total += sum(map(held_by, living_threads(each)[:1]))
+        if total > most:
+            return memory_of_tree(pid, end - time.monotonic()) > most
+        if time.monotonic() > end:
+            break
+    return False
 
 
 def held_by(thread: int) -> int:

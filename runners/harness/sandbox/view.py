@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from runners.harness import ncu
 from runners.harness.sandbox import kernel
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix")
@@ -55,13 +56,14 @@ def _beneath(path: str, above: str) -> bool:
 
 
 def interpreter() -> tuple[str, ...]:
-    """The folders that this Python program is made of, wherever they lie.
+    """The folders that this Python program is made of, and the profiler's, wherever they lie.
 
     Not the folder above `runners`: a checkout may hold the data of Podium itself.
     """
     imported = {path for path in sys.path if path and Path(path).resolve() != _OWN.parent}
     paths = {sys.prefix, sys.base_prefix, str(_OWN), *imported}
     paths.add(os.environ.get("CUDA_HOME", sys.prefix))  # inline CUDA is built by it
+    paths.update(map(str, ncu.folders()))
     paths |= {os.path.realpath(path) for path in paths}
     found = sorted(path for path in paths if Path(path).is_absolute() and Path(path).is_dir())
     return _outermost(found)
@@ -69,7 +71,8 @@ def interpreter() -> tuple[str, ...]:
 
 def unreadable_by_others() -> str | None:
     """A folder on the way to the interpreter that only its owner may pass, if there is one."""
-    for path in interpreter():
+    profilers = {os.path.realpath(path) for path in ncu.folders()}
+    for path in (each for each in interpreter() if os.path.realpath(each) not in profilers):
         for folder in (Path(path), *Path(path).parents):
             if not folder.stat().st_mode & stat.S_IXOTH:
                 return str(folder)

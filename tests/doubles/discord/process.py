@@ -4,10 +4,12 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
+from tests.doubles import launcher
 from tests.doubles.discord.gateway.gateway import Gateway
 from tests.doubles.discord.model.world import World
 
@@ -15,11 +17,39 @@ START_WITHIN_S = 30.0
 STOP_WITHIN_S = 10.0
 
 
+Begin = Callable[[Mapping[str, str], Path | None, IO[bytes]], "subprocess.Popen[str]"]
+"""Starts a bot with this environment, in this folder, saying what it says to this file."""
+
+
+def program(*words: str) -> Begin:
+    """A bot that is a program of its own."""
+
+    def begin(
+        environment: Mapping[str, str], folder: Path | None, log: IO[bytes]
+    ) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            words, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT, text=True
+        )
+
+    return begin
+
+
+def podium_command(*arguments: str) -> Begin:
+    """The `podium` command as a bot."""
+
+    def begin(
+        environment: Mapping[str, str], folder: Path | None, log: IO[bytes]
+    ) -> "subprocess.Popen[str]":
+        return launcher.Command(arguments, environment, folder, stdout=log)
+
+    return begin
+
+
 @dataclass(frozen=True)
 class Command:
     """How the bot is run, and where what it says is kept."""
 
-    words: Sequence[str]
+    begin: "Begin"
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
@@ -30,14 +60,14 @@ class BotProcess:
 
     def __init__(self, world: World, gateway: Gateway, command: Command) -> None:
         self._world, self._gateway, self._command = world, gateway, command
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: subprocess.Popen[str] | None = None
 
     async def start(self, within: float = START_WITHIN_S) -> None:
         before = self._gateway.identifies
-        process = self._process = await self._spawn()
+        process = self._process = await asyncio.to_thread(self._spawn)
 
         def up_or_over() -> bool:
-            return process.returncode is not None or self._gateway.identifies > before
+            return process.poll() is not None or self._gateway.identifies > before
 
         try:
             await self._world.wait_for(up_or_over, within)
@@ -46,16 +76,10 @@ class BotProcess:
         if process.returncode is not None:
             raise RuntimeError(f"the bot ended with {process.returncode}:\n{self.log}")
 
-    async def _spawn(self) -> asyncio.subprocess.Process:
-        environment = {**os.environ, **self._command.environment}
-        with self._command.log.open("ab") as log:
-            return await asyncio.create_subprocess_exec(
-                *self._command.words,
-                env=environment,
-                cwd=self._command.folder,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+    def _spawn(self) -> "subprocess.Popen[str]":
+        command = self._command
+        with command.log.open("ab") as log:
+            return command.begin({**os.environ, **command.environment}, command.folder, log)
 
     @property
     def log(self) -> str:
@@ -63,11 +87,11 @@ class BotProcess:
 
     async def stop(self, sign: signal.Signals = signal.SIGTERM) -> int | None:
         process = self._process
-        if process is None or process.returncode is not None:
+        if process is None or process.poll() is not None:
             return process.returncode if process else None
         process.send_signal(sign)
         try:
-            return await asyncio.wait_for(process.wait(), STOP_WITHIN_S)
-        except TimeoutError:
+            return await asyncio.to_thread(process.wait, STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
             process.kill()
-            return await process.wait()
+            return await asyncio.to_thread(process.wait)

@@ -7,7 +7,7 @@ The bot under test is a process of its own with an unmodified discord.py; it is 
 import asyncio
 import base64
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self, TypeVar
@@ -22,8 +22,9 @@ from tests.doubles.discord.limits import Limits, Rates
 from tests.doubles.discord.model.guilds import Guild
 from tests.doubles.discord.model.people import Role
 from tests.doubles.discord.model.world import Sync, World
+from tests.doubles.discord.oauth import OAuth
 from tests.doubles.discord.permissions import Permission
-from tests.doubles.discord.process import BotProcess, Command
+from tests.doubles.discord.process import Begin, BotProcess, Command
 from tests.doubles.discord.rest.api import Record, RestApi
 from tests.doubles.discord.rest.faults import Faults
 from tests.doubles.discord.rest.rates import RateLimits
@@ -55,12 +56,14 @@ class LocalDiscord:
         self.gateway = Gateway(self.world, self._admission)
         self.rates = RateLimits(rates or Rates(), limits.global_rate, self.clock)
         self.rest = RestApi(self.world, self._admission, self.rates)
+        self.oauth = OAuth(self.world)
         self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=UPLOADS)
         for path in ("/gateway/", "/"):
             app.router.add_get(path, self.gateway.handle)
+        self.oauth.add_to(app)
         self.rest.add_to(app)
         self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.5)
         await self._runner.setup()
@@ -80,6 +83,11 @@ class LocalDiscord:
     @property
     def api_base(self) -> str:
         return f"http://{LOOPBACK}:{self.port}/api/v10"
+
+    @property
+    def authorize_url(self) -> str:
+        """The page on which people agree to be known to an application."""
+        return f"http://{LOOPBACK}:{self.port}/oauth2/authorize"
 
     @property
     def gateway_url(self) -> str:
@@ -157,7 +165,7 @@ class LocalDiscord:
     @asynccontextmanager
     async def spawn(
         self,
-        words: Sequence[str],
+        begin: Begin,
         log: Path,
         *,
         environment: Mapping[str, str] | None = None,
@@ -165,7 +173,7 @@ class LocalDiscord:
     ) -> AsyncIterator[BotProcess]:
         """Run the bot until the block ends; it has identified when the block begins."""
         merged = {**self.environment, **(environment or {})}
-        bot = BotProcess(self.world, self.gateway, Command(words, log, merged, folder))
+        bot = BotProcess(self.world, self.gateway, Command(begin, log, merged, folder))
         try:
             await bot.start()
             yield bot

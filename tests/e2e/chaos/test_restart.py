@@ -24,7 +24,7 @@ WAIT_S = 40.0
 
 @pytest.fixture
 def podium(folder: Path) -> Podium:
-    return Podium(folder, PODIUM_LEASE_S="1")
+    return Podium(folder, PODIUM_LEASE_S="3")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A guild with people, and Podium beside it as a process of its own, on real Postgres."""
 
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,12 +10,12 @@ from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.guilds import Guild
 from tests.doubles.discord.model.interactions import Interaction
 from tests.doubles.discord.permissions import Permission
-from tests.doubles.discord.process import BotProcess
+from tests.doubles.discord.process import BotProcess, podium_command
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
 from tests.e2e.command import IDENTITY, Podium, fresh, timed_briefly
 
-UP = [sys.executable, "-m", "bot", "up"]
+UP = podium_command("up")
 START_S = 60
 QUICK = 0.05
 """The scale of rate windows where they are not what is tested."""

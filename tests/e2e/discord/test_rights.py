@@ -65,3 +65,13 @@ async def test_one_s_own_submissions_are_rerun_compared_and_withdrawn(stage: Sce
     linked = await stage.alice.slash("profile link", label="laptop")
     assert "podium_" in (await linked.final()).text
     stage.server.assert_clean()
+
+
+async def test_who_is_an_admin_here_is_one_over_http_by_a_token_for_it(stage: Scene) -> None:
+    refused = await stage.alice.slash("profile link", label="ci", scope="admin")
+    assert "only an admin" in (await refused.final()).text
+    linked = await stage.carol.slash("profile link", label="ci", scope="admin")
+    assert "podium_" in (await linked.final()).text
+    listed = await stage.carol.slash("profile tokens")
+    assert "admin" in (await listed.final()).text
+    stage.server.assert_clean()

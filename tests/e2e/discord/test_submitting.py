@@ -1,5 +1,8 @@
 """A person submits, watches, reads the report and sees the ranking change."""
 
+from io import BytesIO
+from zipfile import ZipFile
+
 import pytest
 
 from tests.doubles.discord.model.files import File
@@ -32,6 +35,21 @@ async def test_a_wrong_kernel_is_told_why_in_its_own_thread_only(stage: Scene) -
     thread = await stage.bob.sees_thread("wrong.py on identity")
     await stage.bob.sees("wrong answer", thread, within=30)
     assert not any("wrong.py" in each.text for each in stage.alice.messages(stage.submissions))
+    stage.server.assert_clean()
+
+
+async def test_the_reports_of_a_profile_come_as_a_file(stage: Scene) -> None:
+    script = kernel("file=case-1.ncu-rep", name="looked_at.py")
+    run = await stage.alice.slash(
+        "leaderboard submit profile", script=script, leaderboard_name="identity"
+    )
+    assert "profile on CPU" in (await run.final()).text
+    thread = await stage.alice.sees_thread("looked_at.py on identity")
+    message = await stage.alice.sees("passed, profile on CPU", thread, within=30)
+    (archive,) = message.files
+    assert archive.filename.startswith("profile-")
+    with ZipFile(BytesIO(archive.data)) as opened:
+        assert opened.read("case-1.ncu-rep") == script.data
     stage.server.assert_clean()
 
 

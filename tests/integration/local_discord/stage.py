@@ -17,14 +17,14 @@ from tests.doubles.discord.limits import Rates
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.guilds import Guild
 from tests.doubles.discord.permissions import Permission
-from tests.doubles.discord.process import BotProcess
+from tests.doubles.discord.process import BotProcess, program
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.wire import Json
 
-BOT = [
+BOT = program(
     sys.executable, "-m", "tests.doubles.discord.redirect",
     "-m", "tests.integration.local_discord.demo_bot",
-]  # fmt: skip
+)  # fmt: skip
 ENOUGH_S = 1.0
 """Longer than the demo bot needs for any answer."""
 QUICK = 0.05

@@ -124,5 +124,6 @@ async def test_a_server_that_is_closed_hangs_up_on_who_does_not(tmp_path: Path) 
     async with asyncio.timeout(5):
         while await reader.read(1 << 10):
             continue
+    assert reader.at_eof()
     writer.close()
     await writer.wait_closed()

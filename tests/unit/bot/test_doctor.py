@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from pydantic import SecretStr
 
 from bot.doctor import away, examine, examine_discord, examine_server, examine_web, offered
 from bot.domain.agent import Greeting
@@ -128,6 +129,15 @@ def test_the_http_door_is_optional_and_said_with_where_it_listens(tmp_path: Path
     assert (found.found, found.optional) == (False, True)
     (found,) = examine_web(Settings(data_dir=tmp_path, http_port=8000))
     assert (found.found, found.detail) == (True, "http, at 127.0.0.1 port 8000")
+    signing_in = Settings(
+        data_dir=tmp_path,
+        http_port=8000,
+        public_url="https://podium.example.org",
+        discord_client_id="17",
+        discord_client_secret=SecretStr("hunter2"),
+    )
+    (found,) = examine_web(signing_in)
+    assert found.detail.endswith("; people sign in by Discord at https://podium.example.org")
 
 
 async def test_the_server_of_a_worker_is_asked_where_one_is_named(tmp_path: Path) -> None:

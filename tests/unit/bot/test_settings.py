@@ -1,5 +1,6 @@
 """Tests of the settings."""
 
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from bot.settings import RunnerChoice, Settings, read_settings
 VARIABLES = (
     "PODIUM_DATA_DIR", "DATABASE_URL", "PODIUM_RUNNERS", "PODIUM_LEASE_S", "PODIUM_REQUIRE_SANDBOX",
     "PODIUM_HTTP_HOST", "PODIUM_HTTP_PORT", "PODIUM_HTTP_CERTIFICATE", "PODIUM_HTTP_KEY",
-    "PODIUM_SERVER", "PODIUM_WORKER_TOKEN",
+    "PODIUM_SERVER", "PODIUM_WORKER_TOKEN", "PODIUM_CLI_SERVER", "PODIUM_CLI_TOKEN",
+    "XDG_CONFIG_HOME", "PODIUM_PUBLIC_URL", "DISCORD_CLIENT_ID", "DISCORD_CLIENT_SECRET",
 )  # fmt: skip
 
 
@@ -85,8 +87,33 @@ def test_a_value_that_cannot_be_used_is_refused_by_name(
 
 
 def test_a_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgresql://ada:secret@db/podium")
-    assert "secret" not in repr(read_settings())
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ada:hunter2@db/podium")
+    monkeypatch.setenv("PODIUM_PUBLIC_URL", "https://podium.example.org")
+    monkeypatch.setenv("DISCORD_CLIENT_ID", "17")
+    monkeypatch.setenv("DISCORD_CLIENT_SECRET", "hunter3")
+    assert "hunter" not in repr(read_settings())
+
+
+def test_signing_in_by_discord_takes_the_whole_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODIUM_PUBLIC_URL", "HTTPS://Podium.example.org:8443/")
+    assert read_settings().public_url == "https://podium.example.org:8443"
+    monkeypatch.setenv("DISCORD_CLIENT_ID", "17")
+    with pytest.raises(SetupError, match="belong together"):
+        read_settings()
+    monkeypatch.setenv("DISCORD_CLIENT_SECRET", "hunter2")
+    assert read_settings().discord_client_id == "17"
+    monkeypatch.setenv("PODIUM_PUBLIC_URL", "")
+    with pytest.raises(SetupError, match="needs PODIUM_PUBLIC_URL"):
+        read_settings()
+
+
+@pytest.mark.parametrize(
+    "address", ["podium.example.org", "ftp://x", "https://x/path", "https://a@x", "https://x?y"]
+)
+def test_a_public_address_is_scheme_and_host(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("PODIUM_PUBLIC_URL", address)
+    with pytest.raises(SetupError, match=r"https://podium\.example\.org"):
+        read_settings()
 
 
 def test_settings_are_frozen() -> None:
@@ -117,8 +144,23 @@ def test_the_http_door_and_the_server_of_a_worker_are_read(monkeypatch: pytest.M
     assert (settings.http_port, settings.worker_server, settings.worker_token) == (None, None, None)
 
 
+def test_the_limits_of_the_http_door_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (read_settings().http_proxies, read_settings().http_requests_per_minute) == ((), 600)
+    monkeypatch.setenv("PODIUM_HTTP_PROXIES", "10.0.0.1, fd00::/8,")
+    monkeypatch.setenv("PODIUM_HTTP_REQUESTS_PER_MINUTE", "0")
+    settings = read_settings()
+    assert settings.http_proxies == (ip_network("10.0.0.1"), ip_network("fd00::/8"))
+    assert settings.http_requests_per_minute == 0
+
+
 @pytest.mark.parametrize(
-    ("name", "value"), [("PODIUM_HTTP_PORT", "70000"), ("PODIUM_HTTP_CERTIFICATE", "c.pem")]
+    ("name", "value"),
+    [
+        ("PODIUM_HTTP_PORT", "70000"),
+        ("PODIUM_HTTP_CERTIFICATE", "c.pem"),
+        ("PODIUM_HTTP_PROXIES", "proxy.example.org"),
+        ("PODIUM_HTTP_PROXIES", "*"),
+    ],
 )
 def test_a_door_that_cannot_be_is_refused(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
@@ -126,3 +168,73 @@ def test_a_door_that_cannot_be_is_refused(
     monkeypatch.setenv(name, value)
     with pytest.raises(SetupError, match="PODIUM_HTTP"):
         read_settings()
+
+
+def test_the_logins_are_where_the_desktops_keep_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    usual = Path("/home/ada/.config/podium/credentials.json")
+    assert read_settings().credentials == usual
+    for other in ("", "relative"):
+        monkeypatch.setenv("XDG_CONFIG_HOME", other)
+        assert read_settings().credentials == usual
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/elsewhere")
+    assert read_settings().credentials == Path("/elsewhere/podium/credentials.json")
+
+
+def test_who_has_no_home_keeps_no_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert read_settings().credentials is None
+
+
+def test_a_chosen_folder_or_database_is_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not read_settings().names_this_machine
+    assert read_settings().at(Path("there")).names_this_machine
+    monkeypatch.setenv("DATABASE_URL", "postgresql://db/podium")
+    assert read_settings().names_this_machine
+    monkeypatch.delenv("DATABASE_URL")
+    monkeypatch.setenv("PODIUM_DATA_DIR", ".podium")
+    assert read_settings().names_this_machine
+
+
+def test_a_secret_may_stand_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "database"
+    file.write_text("postgresql://ada:se%20cret@db/podium\n")
+    monkeypatch.setenv("DATABASE_URL", "")  # as a compose file has it that leaves it open
+    monkeypatch.setenv("DATABASE_URL_FILE", str(file))
+    settings = read_settings()
+    assert settings.database_url is not None
+    assert settings.database_url.get_secret_value() == "postgresql://ada:se%20cret@db/podium"
+    assert {"se%20cret", "se cret"} < set(settings.secrets)
+
+
+def test_what_is_no_secret_is_read_from_no_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "runners"
+    file.write_text("fake")
+    monkeypatch.setenv("PODIUM_RUNNERS_FILE", str(file))
+    assert read_settings().runners == ("local",)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff\xfe", b"x" * 5000])
+def test_a_file_without_a_secret_is_refused_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None
+) -> None:
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_bytes(content)
+    monkeypatch.setenv("DISCORD_TOKEN_FILE", str(file))
+    with pytest.raises(SetupError, match="DISCORD_TOKEN_FILE"):
+        read_settings()
+
+
+def test_a_secret_is_not_given_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hunter2")
+    monkeypatch.setenv("PODIUM_WORKER_TOKEN", "hunter3")
+    monkeypatch.setenv("PODIUM_WORKER_TOKEN_FILE", str(tmp_path / "token"))
+    with pytest.raises(SetupError, match="both set") as raised:
+        read_settings()
+    assert "hunter" not in str(raised.value)

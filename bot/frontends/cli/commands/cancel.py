@@ -1,7 +1,6 @@
 """`podium cancel`: stops one's own submission."""
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,13 +11,12 @@ from bot.frontends.cli.context import (
     AsJson,
     CommandLine,
     DataFolder,
-    acting,
+    ServerUrl,
+    Where,
+    asking,
     command_line,
-    viewer_here,
 )
 from bot.frontends.cli.shapes import dumps
-from bot.services.cancel import cancel as stop
-from bot.services.status import status
 
 
 def register(app: typer.Typer) -> None:
@@ -32,11 +30,12 @@ def cancel(
     *,
     actor: Actor = None,
     data: DataFolder = None,
+    server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Stop a submission of yours, queued or running."""
     line = command_line(ctx)
-    jobs, ended = asyncio.run(_cancel(line, data, actor, SubmissionId(submission)))
+    jobs, ended = asyncio.run(_cancel(line, Where(data, server, actor), SubmissionId(submission)))
     if as_json:
         line.out.out(dumps({"submission": submission, "jobs": jobs}), highlight=False)
     elif jobs:
@@ -47,10 +46,8 @@ def cancel(
         line.out.out(f"submission #{submission} {what}", highlight=False)
 
 
-async def _cancel(
-    line: CommandLine, data: Path | None, actor: str | None, submission: SubmissionId
-) -> tuple[int, bool]:
+async def _cancel(line: CommandLine, where: Where, submission: SubmissionId) -> tuple[int, bool]:
     """How many jobs are stopped, and whether the submission has ended."""
-    async with acting(line, data, actor, enters=False) as (podium, person):
-        jobs = await stop(podium.store, viewer_here(person.id), submission)
-        return jobs, (await status(podium.store, submission)).is_final
+    async with asking(line, where, enters=False) as client:
+        jobs = await client.cancel(submission)
+        return jobs, (await client.status(submission)).is_final

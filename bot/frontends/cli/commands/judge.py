@@ -20,6 +20,8 @@ from bot.frontends.cli.failures import ExitCode
 from bot.frontends.cli.following import evaluate
 from bot.frontends.cli.progress import ProgressLines
 from bot.frontends.cli.rounds import cap_rounds
+from bot.frontends.cli.saving import save as save_files
+from bot.frontends.cli.saving import told
 from bot.frontends.cli.shapes import dumps, evaluation_json
 from bot.reports.blocks import Text
 from bot.reports.evaluation import evaluation_report
@@ -52,6 +54,9 @@ def judge(
     grader: Annotated[Grader | None, typer.Option(help="Who grades; else the task says")] = None,
     gpu: Annotated[str | None, typer.Option(help="GPU type, such as H100 or CPU")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Time at most so many rounds")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Keep the reports of mode profile in this folder")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Judge one file against one task: exit code 0 passed, 1 not, 2 usage, 3 our fault."""
@@ -69,6 +74,8 @@ def judge(
             line.say(evaluation.message)
     else:
         draw(evaluation_report(evaluation), line.out)
+    if save is not None:
+        line.say(told(save_files([(each.name, each) for each in evaluation.files], save)))
     return ExitCode.PASSED if evaluation.verdict is Verdict.PASSED else ExitCode.VERDICT
 
 

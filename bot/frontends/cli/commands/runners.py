@@ -1,11 +1,18 @@
 """`podium runners`: who judges now, with what, and how busy it is."""
 
 import asyncio
-from pathlib import Path
 
 import typer
 
-from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
+from bot.frontends.cli.context import (
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    command_line,
+    looking,
+)
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.shapes import dumps
 from bot.ports import Worker
@@ -17,15 +24,20 @@ def register(app: typer.Typer) -> None:
     app.command()(runners)
 
 
-def runners(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = False) -> None:
+def runners(
+    ctx: typer.Context,
+    *,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
     """The workers that live, here and elsewhere, and what they offer."""
-    asyncio.run(_show(command_line(ctx), data, as_json=as_json))
+    asyncio.run(_show(command_line(ctx), Where(data, server), as_json=as_json))
 
 
-async def _show(line: CommandLine, data: Path | None, *, as_json: bool) -> None:
-    async with line.installation.at(data).open() as podium:
-        found = await podium.store.workers.alive()
-        now = podium.clock.now()
+async def _show(line: CommandLine, where: Where, *, as_json: bool) -> None:
+    async with looking(line, where) as client:
+        found, now = await client.workers()
     if as_json:
         line.out.out(dumps([_shape(each) for each in found]), highlight=False)
     else:

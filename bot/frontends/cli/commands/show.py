@@ -1,6 +1,7 @@
 """`podium show`: a board's standings, a submission's report, or the boards there are."""
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,16 +9,27 @@ from typing import Annotated
 import typer
 
 from bot.domain.deadline import show_deadline
+from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line, viewer_here
+from bot.frontends.cli.client import Client
+from bot.frontends.cli.context import (
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    command_line,
+    looking,
+)
 from bot.frontends.cli.draw import draw
+from bot.frontends.cli.saving import save as save_files
+from bot.frontends.cli.saving import told
 from bot.frontends.cli.shapes import Json, dumps, standings_json, status_json
-from bot.ports import Store
+from bot.ports import StoredFile
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.standings import standings_report
 from bot.reports.status import status_report
-from bot.services.standings import standings
-from bot.services.status import status
+from runners.contract.files import EvaluationFile
 
 _BOARD_COLUMNS = (Column("board"), Column("GPU types"), Column("deadline"))
 
@@ -27,6 +39,7 @@ class _Wish:
     target: str | None
     gpu: str | None
     version: int | None
+    save: Path | None
 
 
 def register(app: typer.Typer) -> None:
@@ -42,12 +55,18 @@ def show(
     version: Annotated[
         int | None, typer.Option("--task-version", min=1, help="Else the task's present version")
     ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Keep a profiled submission's reports in this folder")
+    ] = None,
     data: DataFolder = None,
+    server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a board's standings by its name, a submission by its number, else the boards."""
     line = command_line(ctx)
-    reports, shape = asyncio.run(_show(line, data, _Wish(target, gpu, version)))
+    reports, shape = asyncio.run(
+        _show(line, Where(data, server), _Wish(target, gpu, version, save))
+    )
     if as_json:
         line.out.out(dumps(shape), highlight=False)
         return
@@ -58,24 +77,40 @@ def show(
 
 
 async def _show(
-    line: CommandLine, data: Path | None, wish: _Wish
+    line: CommandLine, where: Where, wish: _Wish
 ) -> tuple[list[Report], list[Json] | Json]:
-    async with line.installation.at(data).open() as podium:
+    async with looking(line, where) as client:
         number = (wish.target or "").removeprefix("#")
         if number.isascii() and number.isdecimal() and len(number) < 19:
-            found = await status(podium.store, SubmissionId(int(number)))
-            return [status_report(found)], status_json(found)
+            return await _submission(line, client, SubmissionId(int(number)), wish.save)
+        if wish.save is not None:
+            raise UserError("nothing-to-save", "--save wants the number of a submission beside it")
         if wish.target is not None:
-            leaderboards = await standings(
-                podium.store, viewer_here(), wish.target, wish.gpu, version=wish.version
-            )
+            leaderboards = await client.standings(wish.target, wish.gpu, wish.version)
             shapes = [standings_json(each) for each in leaderboards]
             return [standings_report(each) for each in leaderboards], shapes
-        return await _boards(podium.store)
+        return await _boards(client)
 
 
-async def _boards(store: Store) -> tuple[list[Report], list[Json]]:
-    boards = await store.boards.all()
+async def _submission(
+    line: CommandLine, client: Client, number: SubmissionId, save: Path | None
+) -> tuple[list[Report], Json]:
+    found = await client.status(number)
+    if save is not None:
+        files = await client.files(number)
+        line.say(told(save_files(_named(number, files), save)))
+    return [status_report(found)], status_json(found)
+
+
+def _named(
+    submission: SubmissionId, files: Sequence[StoredFile]
+) -> Iterator[tuple[str, EvaluationFile]]:
+    for each in files:
+        yield f"{submission}-{each.gpu}-{each.file.name}", each.file
+
+
+async def _boards(client: Client) -> tuple[list[Report], list[Json]]:
+    boards = await client.boards()
     if not boards:
         words = "none yet: publish one with `podium task publish DIR`"
         return [Report("leaderboards", (Text(words, Tone.QUIET),))], []

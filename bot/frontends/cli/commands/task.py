@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
+from bot.domain.access import NOBODY
 from bot.domain.deadline import parse_deadline, show_deadline
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId
 from bot.domain.kernelbench import PRECISIONS, problem_tasks
 from bot.domain.scaffold import scaffold
 from bot.domain.task_report import TaskReport
@@ -21,7 +21,9 @@ from bot.frontends.cli.context import (
     AsJson,
     CommandLine,
     DataFolder,
-    actor_name,
+    ServerUrl,
+    Where,
+    asking,
     command_line,
 )
 from bot.frontends.cli.draw import draw
@@ -32,7 +34,7 @@ from bot.frontends.cli.task_places import Listed, read_places
 from bot.reports.task_check import task_report
 from bot.services.check_task import check_on
 from bot.services.publish import PublishRequest
-from bot.services.release import Draft, Released, Releasing
+from bot.services.release import Draft, Released
 from runners.contract.evaluation import CPU
 
 Places = Annotated[
@@ -90,21 +92,20 @@ async def _check(
 class _Wish:
     """What the command line says about the boards, over what a competition says."""
 
-    actor: str
     name: str | None
     gpus: tuple[str, ...]
     deadline: datetime | None
     endless: bool
     unchecked: bool
 
-    def draft(self, person: PersonId, listed: Listed) -> Draft:
+    def draft(self, listed: Listed) -> Draft:
         """What is to become of one task. A competition says of each board when it ends, if ever."""
         problem = listed.problem
         deadline, endless = self.deadline, self.endless
         if problem is not None and deadline is None and not endless:
             deadline, endless = problem.deadline, problem.deadline is None
         request = PublishRequest(
-            person,
+            NOBODY,
             listed.task,
             self.name or (problem.name if problem else None),
             self.gpus or listed.gpus,
@@ -131,6 +132,7 @@ def publish(
     ] = False,
     actor: Actor = None,
     data: DataFolder = None,
+    server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Run each new task's own solutions, then open its board, or give it the new version."""
@@ -139,8 +141,8 @@ def publish(
     listed = read_places(line, places)
     if name is not None and len(listed) > 1:
         raise UserError("usage", "--name is for one task, not for several")
-    wish = _Wish(actor_name(actor), name, tuple(gpu or ()), until, endless, unchecked)
-    released = asyncio.run(_publish(line, data, listed, wish))
+    wish = _Wish(name, tuple(gpu or ()), until, endless, unchecked)
+    released = asyncio.run(_publish(line, Where(data, server, actor), listed, wish))
     if as_json:
         line.out.out(dumps([released_json(each) for each in released]), highlight=False)
         return
@@ -149,16 +151,11 @@ def publish(
 
 
 async def _publish(
-    line: CommandLine, data: Path | None, listed: Sequence[Listed], wish: _Wish
-) -> tuple[Released, ...]:
-    async with (
-        line.installation.at(data).open() as podium,
-        line.installation.runners() as runners,
-    ):
-        person = await podium.store.people.ensure(f"local:{wish.actor}", wish.actor)
-        drafts = [wish.draft(person.id, each) for each in listed]
-        releasing = Releasing(podium.store, podium.clock, runners, line.say)
-        return await releasing.release(drafts, unchecked=wish.unchecked)
+    line: CommandLine, where: Where, listed: Sequence[Listed], wish: _Wish
+) -> Sequence[Released]:
+    drafts = [wish.draft(each) for each in listed]
+    async with asking(line, where) as client:
+        return await client.publish(drafts, line.say, unchecked=wish.unchecked)
 
 
 def _tell(line: CommandLine, released: Released) -> None:

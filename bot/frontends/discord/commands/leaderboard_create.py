@@ -15,8 +15,8 @@ from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.roles import ADMIN, CREATOR, require
 from bot.frontends.discord.viewers import member, viewer_of
-from bot.frontends.discord.wishes import Wish
 from bot.services.lookup import own_board
+from bot.services.wishes import Wish
 
 
 async def setup(tree: Tree) -> None:

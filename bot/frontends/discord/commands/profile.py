@@ -1,15 +1,17 @@
 """`/profile link|tokens|revoke`: tokens with which programs act for a person."""
 
-from typing import Any
+from typing import Any, Literal
 
 import discord
 from discord import app_commands
 
 from bot.domain.ids import TokenId
+from bot.domain.token import scope_of
 from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.viewers import viewer_of
 from bot.frontends.discord.words import line
 from bot.reports.blocks import Column, Report, Table
 from bot.services.link import link as make_token
@@ -25,15 +27,18 @@ async def setup(tree: Tree) -> None:
 
 
 @app_commands.command(description="A personal token for the command line and other programs")
-@app_commands.describe(label="What it is for, such as laptop")
+@app_commands.describe(
+    label="What it is for, such as laptop", scope="What it may do; submit unless you choose"
+)
 async def link(
-    interaction: discord.Interaction[Any], label: app_commands.Range[str, 1, 60] = "token"
+    interaction: discord.Interaction[Any],
+    label: app_commands.Range[str, 1, 60] = "token",
+    scope: Literal["read", "submit", "admin"] = "submit",
 ) -> None:
     """Shown once, to this person alone."""
     async with answering(interaction) as answer:
-        door = door_of(interaction)
-        person = await door.person(interaction.user)
-        made = await make_token(door.store, person.id, label)
+        store, viewer = door_of(interaction).store, await viewer_of(interaction)
+        made = await make_token(store, viewer.person, label, scope=scope_of(scope))
         await answer.say(
             f"Your token {made.token.id} ({line(made.token.label)}), shown this once; keep it to "
             f"yourself:\n```\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` ends it."
@@ -50,8 +55,10 @@ async def tokens(interaction: discord.Interaction[Any]) -> None:
         if not found:
             await answer.say("You have no token; `/profile link` makes one.")
             return
-        columns = (Column("id", numeric=True), Column("for"), Column("since"))
-        rows = tuple((str(each.id), each.label, f"{each.created_at:%Y-%m-%d}") for each in found)
+        columns = (Column("id", numeric=True), Column("for"), Column("may"), Column("since"))
+        rows = tuple(
+            (str(each.id), each.label, each.may, f"{each.created_at:%Y-%m-%d}") for each in found
+        )
         await answer.show(Report("Your tokens", (Table("not revoked", columns, rows),)))
 
 

@@ -1,5 +1,6 @@
 """`/submission show|source|cancel`: one submission by its number."""
 
+import asyncio
 from typing import Any
 
 import discord
@@ -14,6 +15,7 @@ from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.viewers import viewer_of
 from bot.reports.status import status_report
 from bot.services.lookup import own_submission
+from bot.services.profiles import profile_files
 from bot.services.status import status
 
 _LARGEST = 2**53
@@ -40,7 +42,9 @@ async def show(
         door = door_of(interaction)
         own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
         found = await status(door.store, own.id)
-        await answer.show(status_report(found), buttons_of(found))
+        files = await profile_files(door.store, found.submission)
+        report = await asyncio.to_thread(status_report, found, files)
+        await answer.show(report, buttons_of(found))
 
 
 @app_commands.command(name="source", description="The file of a submission, where you may see it")

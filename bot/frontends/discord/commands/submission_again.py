@@ -1,5 +1,6 @@
 """`/submission rerun|withdraw|compare`: what can be done with a finished submission."""
 
+import asyncio
 from typing import Any
 
 import discord
@@ -69,4 +70,4 @@ async def compare(interaction: discord.Interaction[Any], first: _Number, second:
             first=SubmissionId(first),
             second=SubmissionId(second),
         )
-        await answer.show(comparison_report(found))
+        await answer.show(await asyncio.to_thread(comparison_report, found))

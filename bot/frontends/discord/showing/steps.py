@@ -5,6 +5,7 @@ goes on after a kill neither skips a message nor sends it twice. Discord forgets
 minutes: after a failure, or when somebody else began, what stands there is read first.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ from bot.frontends.discord.showing.wording import headline, line_text, live_text
 from bot.frontends.discord.viewers import of_room
 from bot.reports.status import status_report
 from bot.services.placement import placements
+from bot.services.profiles import profile_files
 from bot.services.status import SubmissionStatus, status
 from runners.contract.task import Mode
 
@@ -121,7 +123,9 @@ class Steps:
             await self._open(show, owner, now)
             again_s = await self._draw_live(show, owner, now)
             if again_s is None and now.is_final:
-                await self._report(show, owner, sheets(status_report(now)))
+                files = await profile_files(self.door.store, now.submission)
+                report = await asyncio.to_thread(status_report, now, files)
+                await self._report(show, owner, sheets(report))
         except discord.HTTPException as error:
             if not show.place.in_guild or not rooms.is_lost(error):
                 raise

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain import archive
-from bot.domain.archive import read_zip
+from bot.domain.archive import read_zip, write_zip
 from bot.domain.errors import UserError
+from bot.domain.task_bundle import TaskBundle
 
 GOOD = {"add/task.yml": b"lang: py\n", "add/reference.py": b"x = 1\n"}
 
@@ -225,3 +226,11 @@ def test_any_damage_gives_a_bundle_or_a_refusal(tail: bytes, at: int, value: int
     data[at % len(data)] = value
     with contextlib.suppress(UserError):
         assert "task.yml" in " ".join(read_zip(bytes(data)).files)
+
+
+@pytest.mark.parametrize("root", ["", "add"])
+def test_a_bundle_is_the_same_after_its_way_through_a_zip(root: str) -> None:
+    folder = f"{root}/" if root else ""
+    files = {f"{folder}task.yml": b"tests: []", f"{folder}zeros.bin": bytes(1 << 20), "é.py": b"x"}
+    bundle = TaskBundle(files, root, root or "add")
+    assert read_zip(write_zip(bundle), name="add") == bundle

@@ -14,3 +14,8 @@ def test_a_board_takes_submissions_up_to_its_deadline_and_not_after() -> None:
 
 def test_a_board_without_a_deadline_stays_open() -> None:
     assert make_board(deadline=None).is_open(NOON + timedelta(days=10_000))
+
+
+def test_a_board_of_the_houses_has_a_name_that_nobody_can_give() -> None:
+    assert make_board(name="/eval").is_hidden
+    assert not make_board(name="eval").is_hidden

@@ -2,6 +2,7 @@ import pytest
 
 from bot.domain.disclosure import disclosed
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
+from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_case, make_evaluation
@@ -47,8 +48,10 @@ def test_other_modes_are_shown_in_full() -> None:
 
 
 def test_what_a_passed_ranked_run_printed_stays_hidden() -> None:
-    shown = disclosed(make_evaluation(log=HIDDEN, message=HIDDEN))
+    kept = (EvaluationFile.of("a", HIDDEN.encode()),)
+    shown = disclosed(make_evaluation(log=HIDDEN, message=HIDDEN, files=kept))
     assert (shown.log, shown.message, shown.verdict) == ("", "", Verdict.PASSED)
+    assert shown.files == ()
 
 
 def test_a_rejected_time_keeps_the_judge_s_numbers() -> None:

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
-from bot.reports.blocks import Attachment, Log, Table, Text
+from bot.reports.blocks import Attachment, Log, Table, Text, Tone
 from bot.reports.comparison import comparison_report
 from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
 from tests.doubles.factories import NOON
 
 _BESIDE = (("a", "|", "b"), ("李", " ", "c"), ("    ", ">", "d"))
@@ -15,6 +16,7 @@ _BESIDE = (("a", "|", "b"), ("李", " ", "c"), ("    ", ">", "d"))
 @dataclass(frozen=True)
 class Side:
     submission: Submission
+    verdicts: Mapping[str, Verdict]
     scores: Mapping[str, ScoreValue]
 
 
@@ -27,12 +29,12 @@ class Comparison:
     too_long: bool = False
 
 
-def side(number: int, **scores: float) -> Side:
+def side(number: int, version: int = 1, *, failed: str = "", **scores: float) -> Side:
     submission = Submission(
         id=SubmissionId(number),
         person=PersonId(1),
         board=BoardId(1),
-        task_version=TaskVersionId(1),
+        task_version=TaskVersionId(version),
         file_name="kernel.py",
         source_hash="0" * 64,
         mode=Mode.RANKED,
@@ -40,7 +42,10 @@ def side(number: int, **scores: float) -> Side:
         state=SubmissionState.FINISHED,
         created_at=NOON,
     )
-    return Side(submission, {gpu: ScoreValue(time, 1) for gpu, time in scores.items()})
+    verdicts = dict.fromkeys(scores, Verdict.PASSED)
+    if failed:
+        verdicts[failed] = Verdict.WRONG_ANSWER
+    return Side(submission, verdicts, {gpu: ScoreValue(time, 1) for gpu, time in scores.items()})
 
 
 def test_each_gpu_type_has_a_row_that_says_which_is_faster() -> None:
@@ -56,6 +61,32 @@ def test_each_gpu_type_has_a_row_that_says_which_is_faster() -> None:
     back = comparison_report(Comparison(second, first)).blocks[0]
     assert isinstance(back, Table)
     assert back.rows[1][3] == "3.00x slower"
+
+
+def test_what_has_no_time_has_its_verdict() -> None:
+    table, *_ = comparison_report(Comparison(side(1, H100=300), side(2, failed="H100"))).blocks
+    assert isinstance(table, Table)
+    assert table.rows == (("H100", "300.0 ns ± 1.0", "wrong answer"),)
+    table, words, _ = comparison_report(Comparison(side(1, failed="L4"), side(2))).blocks
+    assert isinstance(table, Table)
+    assert table.rows == (("L4", "wrong answer", ""),)
+    assert words == Text("neither has a ranked time", Tone.QUIET)
+
+
+def test_times_of_two_task_versions_are_not_compared() -> None:
+    report = comparison_report(Comparison(side(1, H100=300), side(2, version=2, H100=100)))
+    table, words, _ = report.blocks
+    assert isinstance(table, Table)
+    assert [each.name for each in table.columns] == ["GPU", "#1", "#2"]
+    assert table.rows == (("H100", "300.0 ns ± 1.0", "100.0 ns ± 1.0"),)
+    assert isinstance(words, Text)
+    assert "different versions of the task" in words.text
+
+
+def test_sources_that_differ_in_line_ends_alone_are_not_called_the_same() -> None:
+    (_, said) = comparison_report(Comparison(side(1), side(2), beside=_BESIDE)).blocks
+    assert isinstance(said, Text)
+    assert "how their lines end" in said.text
 
 
 def test_without_times_and_differences_that_is_said() -> None:

@@ -7,7 +7,7 @@ from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
 from bot.ports import Outcome
 from bot.reports.blocks import Table, Text
-from bot.reports.history import history_report
+from bot.reports.history import history_line, history_report
 from bot.services.history import HistoryEntry
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -42,6 +42,11 @@ def test_each_gpu_type_has_its_outcome() -> None:
         "#7", "2026-11-01 12:00", "vectoradd", "2", "kernel.py", "ranked",
         "H100: 29.14 us ± 0.06, L4: crashed",
     )  # fmt: skip
+
+
+def test_one_submission_in_a_line_says_when_how_and_what_came_of_it() -> None:
+    line = history_line(_entry(SubmissionState.FINISHED, PASSED))
+    assert line == "#7, 2026-11-01 12:00, ranked; H100: 29.14 us ± 0.06"
 
 
 def test_a_submission_without_an_outcome_shows_its_state() -> None:

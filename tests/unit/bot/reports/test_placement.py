@@ -2,8 +2,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bot.domain.score import ScoreValue
-from bot.reports.placement import ordinal, placement_line
+from bot.domain.score import ScoreValue, Standing
+from bot.reports.placement import ordinal, placement_line, standing_line
+from tests.doubles.factories import make_score
 
 VALUE = ScoreValue(29_140, 60)
 
@@ -49,3 +50,8 @@ def test_a_place_is_told_in_one_line(place: Place, words: str) -> None:
 )
 def test_a_rank_is_spoken_as_in_english(number: int, spoken: str) -> None:
     assert ordinal(number) == spoken
+
+
+def test_a_standing_in_a_line_says_who_and_how_fast() -> None:
+    standing = Standing(2, make_score(17, 29_140, 60, person_name="Ada\n\u202eL"), 3)
+    assert standing_line(standing) == f"2nd: Ada L, 29.14 us ± 0.06 (#{standing.score.submission})"

@@ -9,9 +9,9 @@ from bot.services.standings import BoardStandings
 from tests.doubles.factories import NOON, make_board, make_score
 
 
-def season(*scores: Score) -> Season:
+def season(*scores: Score, total: int | None = None) -> Season:
     leaderboard = BoardStandings(make_board(), 1, "CPU", rank(scores), ())
-    return Season(leaderboard, scores, NOON + timedelta(days=9))
+    return Season(leaderboard, scores, NOON + timedelta(days=9), total or len(scores))
 
 
 def test_without_scores_there_is_nothing_to_draw() -> None:
@@ -33,3 +33,9 @@ def test_the_best_time_falls_in_steps_and_holds_to_the_end() -> None:
         (12.0, 0.0),
         (6.0, 0.03),
     ]
+
+
+def test_a_series_with_a_part_of_the_runs_says_so() -> None:
+    chart = season_chart(season(make_score(1, 9000), make_score(2, 8000), total=40_000))
+    assert isinstance(chart, Chart)
+    assert [each.name for each in chart.series] == ["best so far", "ranked runs (2 of 40,000)"]

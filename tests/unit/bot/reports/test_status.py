@@ -6,9 +6,11 @@ from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Job, JobState
 from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.submission import Submission, SubmissionState
-from bot.reports.blocks import Text, Tone
+from bot.ports import StoredFile
+from bot.reports.blocks import Attachment, Text, Tone
 from bot.reports.status import job_line, status_report
 from bot.services.status import JobStatus, QueuePlace, SubmissionStatus
+from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import NOON, make_board, make_evaluation
@@ -30,6 +32,16 @@ def _submission() -> Submission:
         SubmissionId(7), board.creator, board.id, board.task_version, "kernel.py", "hash",
         Mode.RANKED, ("H100",), SubmissionState.RUNNING, NOON,
     )  # fmt: skip
+
+
+def test_files_come_after_everything_else() -> None:
+    file = StoredFile("H100", EvaluationFile.of("case-1.ncu-rep", b"NVR"))
+    done = JobStatus(_job(JobState.SUCCEEDED), evaluation=make_evaluation(gpu="H100"))
+    progress = SubmissionStatus(_submission(), make_board(), (done,))
+    *rest, last = status_report(progress, [file]).blocks
+    assert isinstance(last, Attachment)
+    assert last.name == "profile-7-H100.zip"
+    assert tuple(rest) == status_report(progress).blocks
 
 
 @pytest.mark.parametrize(

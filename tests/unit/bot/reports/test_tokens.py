@@ -3,7 +3,7 @@ from datetime import timedelta
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.token import Token, TokenScope
 from bot.reports.blocks import Table, Text
-from bot.reports.tokens import worker_tokens_report
+from bot.reports.tokens import personal_tokens_report, worker_tokens_report
 from tests.doubles.factories import NOON
 
 
@@ -22,3 +22,13 @@ def test_without_tokens_it_says_how_one_is_made() -> None:
     (text,) = worker_tokens_report([], NOON).blocks
     assert isinstance(text, Text)
     assert "podium token create" in text.text
+
+
+def test_a_persons_tokens_say_what_they_may() -> None:
+    own = Token(TokenId(7), PersonId(1), "laptop", NOON, None, TokenScope.PERSON)
+    (table,) = personal_tokens_report([own], NOON).blocks
+    assert isinstance(table, Table)
+    assert table.rows == (("7", "laptop", "submit", "2026-11-01", "never"),)
+    (text,) = personal_tokens_report([], NOON).blocks
+    assert isinstance(text, Text)
+    assert "podium token create --person" in text.text

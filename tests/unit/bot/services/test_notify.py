@@ -72,6 +72,19 @@ async def test_scores_that_come_together_are_told_one_after_the_other(place: Pla
     assert "from rank 2 to 3" in second[1]
 
 
+async def test_a_better_time_of_ones_own_that_came_meanwhile_is_not_there_yet(
+    place: Place,
+) -> None:
+    await ran(place, "ada", 100)
+    await tell_of_scores(place.store)
+    await listen(place, "local:ada", NewsKind.LOST_RANK)
+    await ran(place, "bob", 50)
+    await ran(place, "ada", 20)
+    (news,) = await told(place)
+    assert "from rank 1 to 2" in news[1]
+    assert "bob needs 50.00 ns" in news[1]
+
+
 async def test_scores_of_an_earlier_task_version_are_no_news(place: Place) -> None:
     await listen(place, ROOM, NewsKind.RECORD)
     await ran(place, "ada", 100)

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 from bot.domain.ids import EventId
 from bot.domain.job import JobState
+from bot.domain.once import KEPT
 from bot.services.recover import recover
 from tests.doubles.dispatching import failing
 from tests.doubles.place import Place
@@ -34,6 +35,13 @@ async def test_the_steps_of_what_ended_long_ago_are_forgotten(place: Place) -> N
     await run_for(place, 0.02)
     assert await place.store.jobs.events(ended.id, EventId(0)) == ()
     assert len(await place.store.jobs.events(fresh.id, EventId(0))) == 1
+
+
+async def test_keys_of_submissions_are_forgotten_after_a_day(place: Place) -> None:
+    await place.submit(key="k")
+    place.clock.advance(KEPT.total_seconds())
+    await run_for(place, 0.02)
+    assert await place.store.submissions.forget_keys() == 0
 
 
 async def test_a_database_that_is_away_forgets_later(place: Place) -> None:

@@ -1,9 +1,10 @@
 import pytest
 
+from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.services.moderate import Deed
 from bot.services.publish import PublishRequest, publish
-from bot.services.rejudge import best_of, rejudge, rejudge_standings
+from bot.services.rejudge import best_of, rejudge, rejudge_from, rejudge_standings
 from runners.contract.task import Mode
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
@@ -71,3 +72,17 @@ async def test_what_was_given_up_or_cancelled_is_judged_all_the_same(place: Plac
     await place.store.jobs.release(job.id, job.fence, "no runner", final=True)
     assert await rejudge_standings(place.store, deed, board, before) == 1
     assert await rejudge_standings(place.store, deed, board, before) == 0
+
+
+async def test_only_who_may_change_a_board_has_its_standings_judged_again(place: Place) -> None:
+    await place.judged(await place.submit(mode=Mode.RANKED))
+    changed = make_task(description="Another one.")
+    board = (await publish(place.store, place.clock, PublishRequest(place.ada, changed))).board
+    with pytest.raises(UserError, match="belongs to somebody else"):
+        await rejudge_from(place.store, Viewer(await place.person("bob")), board, 1)
+    for number in (2, 3):
+        with pytest.raises(UserError, match=f"task version {number} now"):
+            await rejudge_from(place.store, Viewer(place.ada), board, number)
+    assert await rejudge_from(place.store, Viewer(place.ada), board, 1) == (1, 2)
+    with pytest.raises(UserError, match="nothing is judged"):
+        await rejudge_from(place.store, Viewer(place.ada), board, 1)

@@ -29,3 +29,9 @@ async def test_somebody_else_s_is_not_run_again(place: Place) -> None:
     earlier = await place.submit(await place.person("bob"))
     with pytest.raises(UserError, match="somebody else's; name your own"):
         await rerun(place.store, place.clock, RerunRequest(Viewer(place.ada), earlier.id))
+
+
+async def test_a_request_to_the_evaluation_server_is_repeated_there(place: Place) -> None:
+    earlier = await place.asked()
+    with pytest.raises(UserError, match="send it there once more"):
+        await rerun(place.store, place.clock, RerunRequest(Viewer(place.ada), earlier.id))

@@ -26,6 +26,17 @@ async def test_scores_come_in_the_order_of_the_season_with_its_records(place: Pl
     assert found.until == place.clock.now()
 
 
+async def test_of_a_long_season_the_records_and_a_part_of_the_rest_are_read(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.services.season.MOST", 2)
+    for time_ns in (300, 400, 200, 500, 600):
+        await ran(place, "ada", time_ns)
+    found = await season(place.store, place.clock, Viewer(place.ada), "vectoradd")
+    assert [each.value.time_ns for each in found.records] == [300, 200]
+    assert (len(found.scores), found.total) == (3, 5)
+
+
 async def test_the_view_ends_with_the_season(place: Place) -> None:
     deadline = place.clock.now() + timedelta(minutes=30)
     await place.store.boards.configure(place.board.id, ("CPU",), deadline)

@@ -6,7 +6,7 @@ import pytest
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import SubmissionState
-from bot.ports import Notice, Topic
+from bot.ports import Notice, StoredEvaluation, Topic
 from bot.services.publish import PublishRequest, publish
 from bot.services.status import QueuePlace, SubmissionStatus, status, waiting_time, watch
 from bot.store import subscriptions
@@ -100,6 +100,25 @@ async def test_an_ended_job_shows_what_may_be_seen_of_its_evaluation(place: Plac
     evaluation = now.jobs[0].evaluation
     assert evaluation is not None
     assert (evaluation.verdict, evaluation.log) == (Verdict.CRASHED, "")
+
+
+async def test_a_job_that_ends_while_it_is_read_has_not_ended_yet(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission = await place.submit()
+    read = place.store.results.evaluations
+
+    async def after_its_end(of: SubmissionId) -> tuple[StoredEvaluation, ...]:
+        monkeypatch.setattr(place.store.results, "evaluations", read)
+        await place.judged(submission)
+        return await read(of)
+
+    monkeypatch.setattr(place.store.results, "evaluations", after_its_end)
+    now = await status(place.store, submission.id)
+    assert (now.is_final, now.jobs[0].evaluation) == (False, None)
+    now = await status(place.store, submission.id)
+    assert now.is_final
+    assert now.jobs[0].evaluation is not None
 
 
 async def test_an_unknown_submission_is_refused(place: Place) -> None:

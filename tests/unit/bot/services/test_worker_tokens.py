@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.services.link import link, unlink, whose
+from bot.services.link import link, unlink, viewer_of_secret
 from bot.services.worker_tokens import admitted, issue, revoke, worker_tokens
 from tests.doubles.place import Place
 
@@ -47,8 +47,8 @@ async def test_a_name_that_is_none_is_refused(place: Place, name: str) -> None:
 async def test_neither_kind_of_token_does_what_the_other_is_for(place: Place) -> None:
     worker = await issue(place.store, place.clock, place.ada, "box", lifetime=DAY)
     own = await link(place.store, place.ada, "laptop")
-    with pytest.raises(UserError, match="unknown or revoked"):
-        await whose(place.store, worker.secret)
+    with pytest.raises(UserError, match="unknown, expired or revoked"):
+        await viewer_of_secret(place.store, place.clock, worker.secret)
     with pytest.raises(UserError, match="no token of a worker"):
         await admitted(place.store, place.clock, own.secret)
     with pytest.raises(UserError, match="you have no token"):

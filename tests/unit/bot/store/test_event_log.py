@@ -89,3 +89,18 @@ def test_a_copy_of_each_line_goes_to_whoever_asks_for_it(tmp_path: Path) -> None
     logging.getLogger("httpx").warning("second")
     assert (tmp_path / "podium.log").read_text(encoding="utf-8").splitlines() == copies
     assert [json.loads(line)["event"] for line in copies] == ["first", "second"]
+
+
+def test_no_line_holds_a_secret_whoever_wrote_it(tmp_path: Path) -> None:
+    copies: list[str] = []
+    token = "podium_worker_" + "a1_-" * 8
+    log_to(tmp_path / "podium.log", copies.append, ['se"cret', "hunter22", "x"])
+    structlog.get_logger().info('quoted: se"cret', key="hunter22", url="amqp://ada:pw@host/x")
+    logging.getLogger("httpx").warning("sent %s to https://host/x", token)
+    structlog.get_logger().error("failed", exc_info=ValueError("refused: hunter22"))
+    text = "\n".join(copies)
+    for secret in ("hunter22", 'se"cret', 'se\\"cret', token, "ada:pw"):
+        assert secret not in text
+    assert [json.loads(line)["level"] for line in copies] == ["info", "warning", "error"]
+    assert json.loads(copies[0])["url"] == "amqp://***@host/x"
+    assert "https://host/x" in copies[1]

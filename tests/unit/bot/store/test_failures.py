@@ -54,6 +54,17 @@ def test_other_exceptions_pass_unchanged() -> None:
         raise KeyError("a bug")
 
 
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "ada:4711@h/x", "4711", "file:///4711", "postgresql://ada:4711/y@h/x",
+        "postgresql://ada:4711?y@h/x", "postgresql://ada:4711#y@h/x", "postgresql://ada:47:11@h:p/x",
+    ],
+)  # fmt: skip
+def test_of_what_is_no_url_nothing_is_shown_for_it_may_be_the_password(dsn: str) -> None:
+    assert "4711" not in where(dsn)
+
+
 def test_an_unreadable_url_is_refused_without_quoting_it() -> None:
     with pytest.raises(SetupError, match="DATABASE_URL") as failure, reaching("mysql://a:pw9@h/x"):
         raise ValueError("pw9 is not a number")

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from runners.contract.task import (
     GPU_NAME,
+    PROFILE_S,
     ArgValue,
     Mode,
     RankingBy,
@@ -53,7 +54,7 @@ def test_each_mode_has_its_time_limit(mode: Mode, limit_s: int) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "limit_s"),
-    [(Mode.TEST, 10), (Mode.BENCHMARK, 20), (Mode.PROFILE, 20), (Mode.RANKED, 40)],
+    [(Mode.TEST, 10), (Mode.BENCHMARK, 20), (Mode.PROFILE, 20 + PROFILE_S), (Mode.RANKED, 40)],
 )
 def test_a_whole_evaluation_may_take_as_long_as_the_phases_that_it_has(
     mode: Mode, limit_s: int

@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,12 +14,14 @@ import torch
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
 from runners.harness import evaluate as evaluating
+from runners.harness import ncu
 from runners.harness.builds import Builds
 from runners.harness.correctness import PUBLIC_NONCE, TaskCode
 from runners.harness.process import adopt_orphans
 from runners.harness.session import Session
 from runners.harness.template import Template, fork_template, pack_files
 from runners.harness.workspace import candidate_files, workspace
+from tests.doubles.ncu import installed
 
 torch.set_num_threads(1)  # a template may only be forked from a process without OpenMP threads
 SUBREAPER = 36
@@ -41,13 +44,24 @@ def template() -> Iterator[Template]:
     gc.collect()
     captured = sys.stdout, sys.stderr  # pytest's files, which a candidate has to close
     sys.stdout, sys.stderr = (os.fdopen(fd, "w", 1, closefd=False) for fd in (1, 2))
-    forked = fork_template()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pytest's filters make errors of some
+        forked = fork_template()
     sys.stdout, sys.stderr = captured
     adopt_orphans()
     yield forked
     forked.close()
     ctypes.CDLL(None).prctl(SUBREAPER, 0, 0, 0, 0)
     signal.signal(signal.SIGALRM, alarm)
+
+
+@pytest.fixture
+def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ncu.Ncu:
+    """A stand-in for `ncu` where NVIDIA's packages put it, and so where every sandbox shows it."""
+    monkeypatch.setattr(ncu, "_PACKAGES", tmp_path / "nsight-compute")
+    monkeypatch.setattr(ncu, "_DRIVER", tmp_path / "params")
+    installed(tmp_path / "nsight-compute" / "0.0.1")
+    return ncu.here()
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_once_sealed_nobody_can_write_or_resize_or_break_the_seal(builds: Builds
     os.pwrite(builds.fd, b"kept", 0)
     builds.packed = True
 
-    builds.seal()
+    assert builds.seal()
 
     for attempt in (
         lambda: os.pwrite(builds.fd, b"x", 0),
@@ -132,7 +132,7 @@ def test_what_somebody_can_still_write_is_thrown_away_and_what_replaces_it_is_se
     builds.packed = True
     with mmap.mmap(builds.fd, SIZE) as mapped:
         mapped[:6] = b"public"
-        builds.seal()
+        assert not builds.seal()
         mapped[:6] = b"secret"
 
     assert (os.pread(builds.fd, 6, 0), builds.packed) == (bytes(6), False)

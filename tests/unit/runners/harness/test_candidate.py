@@ -285,13 +285,13 @@ def test_what_was_packed_is_unpacked_before_the_import_and_only_where_there_was_
     *, judge: Judge, tmp_path: Path, built: bool
 ) -> None:
     path = laid_out(tmp_path, judge, b"compiled")
-    judge.candidate.enlisted = ENLISTMENT.model_copy(update={"built": built})
     (tmp_path / "kernel.py").write_text(
         f"from pathlib import Path\nFOUND = Path({str(path)!r}).exists()\n"
         "def custom_kernel(data): return FOUND\n"
     )
 
-    assert judge.ask(Operation.BUILD).status is Status.DONE
+    order = Order(operation=Operation.BUILD, built=built)
+    assert judge.candidate.answer(order).status is Status.DONE
     assert judge.candidate.kernel(INPUT) is built
 
 
@@ -305,10 +305,10 @@ def endless_headers() -> bytes:
 @pytest.mark.parametrize("left", [b"nonsense" * 512, endless_headers()], ids=["nonsense", "deep"])
 def test_who_left_no_archive_compiles_for_itself(judge: Judge, tmp_path: Path, left: bytes) -> None:
     os.pwrite(judge.builds.fd, left, 0)
-    judge.candidate.enlisted = ENLISTMENT.model_copy(update={"built": True})
     (tmp_path / "kernel.py").write_text("def custom_kernel(data): return data\n")
 
-    assert judge.ask(Operation.BUILD).status is Status.DONE
+    order = Order(operation=Operation.BUILD, built=True)
+    assert judge.candidate.answer(order).status is Status.DONE
 
 
 def test_what_cannot_be_packed_is_a_failure_of_that_order_alone(

@@ -18,7 +18,7 @@ from runners.harness.values import FloatNode, Node, ScalarNode, SequenceNode, Te
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
 
-INPUT = (torch.tensor([3.0, 1.0, 2.0]), torch.empty(3))
+INPUT = (torch.tensor([3.0, 1.0, 2.0]), torch.zeros(3))
 ROOM = lay_out(INPUT)
 COUNTING = "import torch\ndef custom_kernel(data):\n    return torch.get_num_threads()\n"
 

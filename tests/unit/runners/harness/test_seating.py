@@ -1,4 +1,5 @@
 import os
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -8,6 +9,7 @@ import torch
 from runners.harness import seating
 from runners.harness.arena import Plan, lay_out
 from runners.harness.handle import Handle, StartError
+from runners.harness.process import ProcessGoneError
 from runners.harness.seat import Seat, host_start
 from runners.harness.seating import Lineup, take_seat
 from runners.harness.session import Session
@@ -57,10 +59,72 @@ def test_several_start_at_once_and_each_is_used_once(
         for _ in range(4):
             with lineup.seat() as seat:
                 used.append(seat.handle.process.pid)
+            lineup.bury()
             assert seat.handle.process.reaped
 
     assert used[:3] == expected
     assert len(set(used)) == 4  # one more than waited had to be started
+
+
+def test_begun_candidates_start_by_themselves_until_they_are_wanted(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met: list[Handle] = []
+    meet = Handle._meet
+
+    def meeting(handle: Handle, *args: object) -> object:
+        met.append(handle)
+        return meet(handle, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Handle, "_meet", meeting)
+    session = sit(make_judging())
+    before = started(session)
+    with Lineup(session, ROOM, None) as lineup:
+        lineup.begin(2)
+        lineup.begin(2)
+        assert (len(lineup.starting), met) == (2, [])
+        lineup.prepare(3)
+        assert (len(lineup.starting), len(lineup.waiting), len(met)) == (0, 3, 3)
+    with Lineup(session, ROOM, None) as lineup:
+        lineup.begin(2)
+
+    assert started(session) == before
+
+
+def test_who_has_left_a_seat_ends_while_the_next_one_takes_his(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close, closed = Handle.close, []
+
+    def closing(handle: Handle) -> None:
+        closed.append(handle)
+        close(handle)
+
+    monkeypatch.setattr(Handle, "close", closing)
+    with Lineup(sit(make_judging()), ROOM, None) as lineup:
+        lineup.prepare(2)
+        with lineup.seat() as first:
+            pass
+        with lineup.seat() as second:
+            assert closed == []
+            select.select([first.handle.process.pidfd], [], [], 10)  # it is on its way already
+            with pytest.raises(ProcessGoneError):
+                first.handle.process.check()
+            lineup.bury()
+            assert closed == [first.handle]
+            second.handle.process.check()
+        lineup.close()
+        assert closed == [first.handle, second.handle]
+
+
+def test_who_has_no_namespace_is_not_struck_before_all_that_he_started_is_known(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Lineup(sit(make_judging()), ROOM, None) as lineup, lineup.seat() as seat:
+        alone = seat.handle.welcome.model_copy(update={"layers": ()})
+        monkeypatch.setitem(seat.handle.__dict__, "welcome", alone)
+        seating._strike(seat)
+        assert select.select([seat.handle.process.pidfd], [], [], 0.2)[0] == []
 
 
 def test_those_who_wait_already_are_not_started_again(sit: Sit) -> None:

@@ -26,11 +26,12 @@ from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import (
     ROUNDS_TOLD,
-    idle_seat,
+    measured,
     seat_on_cpu,
     speak_as_on_gpu,
     two_seats,
     watch,
+    without_gpu,
 )
 
 MEASURED = Round(windows=[3e6, 3.1e6, 3.2e6], beside=[1e6] * 3, used=[1e6] * 3, used_beside=[0.0])
@@ -40,7 +41,7 @@ def test_a_narrow_interval_stops_the_timing(sit: Sit) -> None:
     ROUNDS_TOLD.clear()
     wide = RoundPolicy(looks=(2, 6), samples=3, half_width=1000.0)
 
-    found = watch(sit, rounds=wide).measure()
+    found = measured(watch(sit, rounds=wide))
 
     assert (found.rounds, found.stop_reason) == (2, StopReason.PRECISE)
     assert ROUNDS_TOLD == [1, 2]
@@ -49,7 +50,7 @@ def test_a_narrow_interval_stops_the_timing(sit: Sit) -> None:
 def test_a_wide_interval_goes_on_to_the_cap(sit: Sit) -> None:
     narrow = RoundPolicy(looks=(2, 3), samples=3, half_width=1e-9)
 
-    found = watch(sit, rounds=narrow).measure()
+    found = measured(watch(sit, rounds=narrow))
 
     assert (found.rounds, found.stop_reason) == (3, StopReason.ROUND_CAP)
 
@@ -58,7 +59,7 @@ def test_a_near_deadline_stops_the_timing_with_fewer_samples(sit: Sit) -> None:
     slow = SORTED.replace("    return", "    import time; time.sleep(0.1)\n    return")
     policy = RoundPolicy(looks=(5,), samples=30)
 
-    found = watch(sit, slow, seconds=2.0, rounds=policy).measure()
+    found = measured(watch(sit, slow, seconds=2.0, rounds=policy))
 
     assert found.stop_reason is StopReason.TIME_CAP
     assert all(3 <= len(samples) < 30 for samples in found.samples)
@@ -70,7 +71,7 @@ def test_every_candidate_is_a_fresh_one(sit: Sit) -> None:
     )
     stopwatch = watch(sit, counting, rounds=RoundPolicy(looks=(2,), samples=4))
 
-    stopwatch.measure()
+    measured(stopwatch)
 
     assert bytes(stopwatch.session.log).split() == [str(n).encode() for n in range(1, 8)] * 2
 
@@ -83,7 +84,7 @@ def test_every_output_is_checked_even_of_the_warm_up(sit: Sit, call: int) -> Non
     )
 
     with pytest.raises(Ruling) as ruling:
-        watch(sit, cheating).measure()
+        measured(watch(sit, cheating))
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
@@ -94,14 +95,14 @@ def test_a_task_without_a_reference_kernel_is_timed_as_well(sit: Sit) -> None:
     stopwatch = watch(sit, task=unnamed)
 
     assert stopwatch.expected is None
-    assert stopwatch.measure().rounds == 2
+    assert measured(stopwatch).rounds == 2
 
 
 def test_a_longer_kernel_takes_longer_by_its_own_time(sit: Sit) -> None:
     def slowed(seconds: float) -> str:
         return SORTED.replace("    return", f"    import time; time.sleep({seconds})\n    return")
 
-    short, long = (watch(sit, slowed(seconds)).measure().time_ns for seconds in (0.01, 0.03))
+    short, long = (measured(watch(sit, slowed(seconds))).time_ns for seconds in (0.01, 0.03))
 
     assert long - short == pytest.approx(20e6, rel=0.25)
 
@@ -113,7 +114,7 @@ def test_slow_warm_ups_do_not_choose_how_many_calls_are_timed(sit: Sit) -> None:
     )
     policy = RoundPolicy(looks=(2,), samples=12)
 
-    found = watch(sit, slow_at_first, seconds=9, rounds=policy).measure()
+    found = measured(watch(sit, slow_at_first, seconds=9, rounds=policy))
 
     assert [len(samples) for samples in found.samples] == [12, 12]
 
@@ -188,12 +189,12 @@ def test_on_a_gpu_only_a_confirmed_claim_is_precise(
     assert stopwatch._stop_reason(rounds * 2, 0.0) is (stop or StopReason.ROUND_CAP)
 
 
-@pytest.mark.parametrize(("apart_ns", "stop"), [(16.0, StopReason.PRECISE), (18.0, None)])
+@pytest.mark.parametrize(("apart_ns", "stop"), [(18.0, StopReason.PRECISE), (21.0, None)])
 def test_a_short_kernel_on_a_gpu_is_precise_at_a_wider_interval(
     sit: Sit, apart_ns: float, stop: StopReason | None
 ) -> None:
     stopwatch = watch(sit, on_gpu=True, rounds=GPU_LOOKS)
-    # Of two rounds the half-width is 12.7 times how far each lies from the middle: 203 and 229 ns.
+    # Of two rounds the half-width is 12.7 times how far each lies from the middle: 229 and 267 ns.
     rounds = [seen_on_gpu(each, each) for each in (5_000.0 - apart_ns, 5_000.0 + apart_ns)]
 
     assert stopwatch._stop_reason(rounds, 0.0) is stop
@@ -202,16 +203,13 @@ def test_a_short_kernel_on_a_gpu_is_precise_at_a_wider_interval(
 def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lineup = SimpleNamespace(waiting=[1], seat=lambda: nullcontext(idle_seat()))
-    monkeypatch.setattr(timing, "Lineup", lambda *_: nullcontext(lineup))
-    unsure = seen_on_gpu(100_000.0, 102_500.0)
-    monkeypatch.setattr(Stopwatch, "_round", lambda *_: unsure)
+    without_gpu(monkeypatch, seen_on_gpu(100_000.0, 102_500.0))
 
     with pytest.raises(Ruling, match="too coarse to tell") as ruling:
-        watch(sit, on_gpu=True, rounds=GPU_LOOKS).measure()
+        measured(watch(sit, on_gpu=True, rounds=GPU_LOOKS))
 
     assert ruling.value.verdict is Verdict.AUDIT
-    found = watch(sit, mode=Mode.BENCHMARK, on_gpu=True, rounds=GPU_LOOKS).measure()
+    found = measured(watch(sit, mode=Mode.BENCHMARK, on_gpu=True, rounds=GPU_LOOKS))
     assert (round(found.time_ns), round(found.bound_ns)) == (100_000, 102_500)
 
 
@@ -452,7 +450,7 @@ def test_whoever_holds_no_submitted_code_runs_on_between_its_orders_on_a_gpu_alo
     stood = Standing(monkeypatch)
     policy = RoundPolicy(looks=(2,), samples=3)
 
-    watch(sit, mode=Mode.BENCHMARK, on_gpu=on_gpu, rounds=policy).measure()
+    measured(watch(sit, mode=Mode.BENCHMARK, on_gpu=on_gpu, rounds=policy))
 
     anchor, *own = stood.after.values()
     calibrated = timing.CALIBRATIONS + 2 if on_gpu else 3
@@ -492,17 +490,23 @@ def test_every_look_has_its_candidates_started_at_once_on_a_gpu_and_the_anchor_f
 ) -> None:
     stopwatch = watch(sit, on_gpu=True, rounds=RoundPolicy(looks=(3, 20)))
     asked: list[int] = []
-    lineup: Any = SimpleNamespace(waiting=[], prepare=asked.append)
+    early: list[int] = []
+    lineup: Any = SimpleNamespace(waiting=[], begin=early.append, prepare=asked.append)
+    stopwatch.lineup = lineup
 
-    stopwatch._prepare(lineup, 1, 0)
-    stopwatch._prepare(lineup, 0, 3)
-    stopwatch._prepare(lineup, 0, 17)
+    stopwatch.begin()
+    stopwatch._prepare(1, 0)
+    stopwatch._prepare(0, 3)
+    stopwatch._prepare(0, 17)
     lineup.waiting = [1]
-    stopwatch._prepare(lineup, 0, 18)
+    stopwatch._prepare(0, 18)
+    lineup.waiting = []
     stopwatch.session.on_gpu = False
-    stopwatch._prepare(lineup, 1, 0)
+    stopwatch._prepare(1, 0)
+    stopwatch.begin()
 
     assert asked == [4, timing.STARTS_MOST, 3]
+    assert early == [4]
 
 
 def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_structure(
@@ -515,9 +519,14 @@ def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_str
     monkeypatch.setattr(timing, "take_seat", lambda *_: nullcontext(seat))
     unnamed = make_sort_task(SORT.replace("ref_kernel", "right_answer"))
 
-    assert watch(sit, on_gpu=True, task=unnamed).expected == WANTED
+    lineup = without_gpu(monkeypatch, seen_on_gpu(100_000.0, 100_000.0))
+
+    stopwatch = watch(sit, on_gpu=True, task=unnamed)
+    stopwatch.begin()  # nobody can start before it is known what they have to fill
+    measured(stopwatch)
+    assert stopwatch.expected == lineup.expected == WANTED
     assert done == ["build", "call"]
-    watch(sit, on_gpu=True)
+    measured(watch(sit, on_gpu=True))
     assert done == ["build", "call"]
 
 
@@ -562,7 +571,7 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
     monkeypatch.setattr(timing, "measurement", lambda rounds, *_, **__: taken.extend(rounds))
     monkeypatch.setattr(stopwatch, "_touch", touching)
 
-    stopwatch.measure()
+    measured(stopwatch)
 
     beside = {each.cpu_ns - each.reply.claimed_cpu_ns for each in touched}
     for each in taken:

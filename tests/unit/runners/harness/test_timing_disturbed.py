@@ -1,7 +1,6 @@
 """Rounds on a GPU beside whose calibration something works, or which slows down."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from runners.harness import timing
 from runners.harness.clocks import DISTURBED_NS, DRIFT_MOST_NS, Round
 from runners.harness.deadline import Deadline
 from runners.harness.evaluate import environment_of
@@ -26,7 +24,13 @@ from runners.harness.timing import (
 )
 from tests.doubles.judging import make_sort_task
 from tests.unit.runners.harness.conftest import Sit
-from tests.unit.runners.harness.watches import CALM_NS, idle_seat, speak_as_on_gpu, watch
+from tests.unit.runners.harness.watches import (
+    CALM_NS,
+    measured,
+    speak_as_on_gpu,
+    watch,
+    without_gpu,
+)
 
 SAMPLES = 4
 OTHERS_TURN_NS = 2e6
@@ -56,16 +60,13 @@ class Machine:
         self.lives, self.looked = True, 0
 
     def round(self, anchor: Seat) -> Round:
-        playing: Any = SimpleNamespace(seat=self.seat_until_killed)
-        return self.stopwatch._next_round(playing, anchor, 0)
+        playing: Any = SimpleNamespace(seat=self.lineup.seat, bury=self.bury)
+        self.stopwatch.lineup = playing
+        return self.stopwatch._next_round(anchor, 0)
 
-    @contextmanager
-    def seat_until_killed(self) -> Iterator[Seat]:
-        try:
-            with self.lineup.seat() as seat:
-                yield seat
-        finally:
-            self.lives = False
+    def bury(self) -> None:
+        self.lineup.bury()
+        self.lives = False
 
 
 @pytest.fixture
@@ -114,6 +115,19 @@ def test_what_goes_on_after_the_candidates_death_is_the_machines_fault(
         time_round()
 
     assert (machine.builds, machine.lives) == (1, False)
+
+
+def test_what_ends_with_the_candidates_that_live_beside_is_not_the_machines_fault(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    beside = ["a reference that is asked"]
+    machine.stopwatch.session.beside.callback(beside.clear)
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.builds and beside else CALM_NS
+
+    with pytest.raises(Ruling, match="works on after its calls"):
+        time_round()
+
+    assert not beside
 
 
 @pytest.mark.parametrize(("excess_ns", "discarded"), [(0.0, 0), (1.0, DISCARDS_MOST)])
@@ -235,27 +249,12 @@ def test_a_ranked_time_that_the_card_cannot_reach_is_audited(
 ) -> None:
     task = make_sort_task(bytes="335000000 + 0*size")
     looks = RoundPolicy(looks=(2,), samples=5)
+    without_gpu(monkeypatch, seen_ns(time_ns, claimed=claimed))
     stopwatch = watch(sit, mode=mode, on_gpu=True, rounds=looks, task=task, gpu=gpu)
-    _without_gpu(monkeypatch, seen_ns(time_ns, claimed=claimed))
 
     if not audited:
-        assert stopwatch.measure().time_ns == pytest.approx(time_ns)
+        assert measured(stopwatch).time_ns == pytest.approx(time_ns)
         return
     with pytest.raises(Ruling, match=r"94\.00 us is less than the 100\.00 us") as ruling:
-        stopwatch.measure()
+        measured(stopwatch)
     assert ruling.value.verdict is Verdict.AUDIT
-
-
-def _without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> None:
-    """Have every round come out as this one."""
-
-    @contextmanager
-    def still(*_: object) -> Iterator[Any]:
-        yield idle_seat()
-
-    @contextmanager
-    def lineup(*_: object) -> Iterator[Any]:
-        yield SimpleNamespace(waiting=[1], seat=still)
-
-    monkeypatch.setattr(timing, "Lineup", lineup)
-    monkeypatch.setattr(Stopwatch, "_round", lambda *_: timed)

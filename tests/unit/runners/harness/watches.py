@@ -1,14 +1,17 @@
 """Stopwatches of real candidates on the CPU, and seats that cost what those on a GPU do."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from runners.contract.evaluation import Measurement
 from runners.contract.task import Mode
-from runners.harness import seating
+from runners.harness import seating, timing
+from runners.harness.clocks import Round
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.seat import Seat, host_start
 from runners.harness.seating import Lineup
@@ -33,8 +36,14 @@ def watch(
     session = sit(make_judging(source, mode, **changes))
     session.on_gpu = on_gpu
     (workload,) = session.request.task.benchmarks
-    limit = Deadline.after(seconds)
-    return Stopwatch(session, workload, Allowance(limit, limit), ROUNDS_TOLD.append)
+    stopwatch = Stopwatch(session, workload)
+    stopwatch.deadline = stopwatch.share = Deadline.after(seconds)
+    return stopwatch
+
+
+def measured(stopwatch: Stopwatch) -> Measurement:
+    """What it measures within its time; tells `ROUNDS_TOLD` of every round."""
+    return stopwatch.measure(Allowance(stopwatch.deadline, stopwatch.share), ROUNDS_TOLD.append)
 
 
 @contextmanager
@@ -51,6 +60,14 @@ def idle_seat() -> Any:  # noqa: ANN401 - no seat, but a round that is told asks
     """A trusted seat without a process."""
     process = SimpleNamespace(loose=False)
     return SimpleNamespace(call=lambda *_: None, handle=SimpleNamespace(process=process))
+
+
+def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: ANN401 - a double
+    """Have every round come out as this one, with no process behind it; gives the lineup."""
+    lineup = MagicMock(waiting=[1], seat=lambda: nullcontext(idle_seat()))
+    monkeypatch.setattr(timing, "Lineup", lambda *_: lineup)
+    monkeypatch.setattr(Stopwatch, "_round", lambda *_: timed)
+    return lineup
 
 
 def seat_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,8 @@ def test_every_command_of_the_contract_is_there() -> None:
     names = set(getattr(command, "commands", {}))
     assert names == {
         "up", "demo", "worker", "migrate", "doctor", "task", "judge", "submit", "show",
-        "history", "cancel", "discord", "modal", "runners", "token",
+        "history", "cancel", "discord", "modal", "runners", "token", "login", "logout", "rerun",
+        "withdraw", "backup", "restore", "export",
     }  # fmt: skip
 
 

@@ -15,11 +15,15 @@ from rich.console import Console
 
 from bot.domain.errors import UserError
 from bot.frontends.cli.app import build
+from bot.frontends.cli.client import Say
 from bot.frontends.cli.context import (
     CommandLine,
+    Where,
     acting,
     actor_name,
+    asking,
     command_line,
+    looking,
     read_submission,
 )
 from bot.frontends.cli.installation import Installation, OpenPodium
@@ -63,9 +67,47 @@ async def test_without_a_name_one_has_an_account_from_the_first_command_on() -> 
         assert who.identity == f"local:{getpass.getuser()}"
 
 
-def _line_on(store: MemoryStore) -> CommandLine:
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        (Where(Path("d"), "https://podium.test"), "--data is for this machine"),
+        (Where(None, "https://podium.test", "ada"), "you are whose token it is"),
+        (Where(None, None, "ada"), "at https://login.test you are"),
+    ],
+)
+async def test_options_that_contradict_each_other_are_refused(where: Where, words: str) -> None:
+    line = _line_on(MemoryStore(SystemClock()), "https://login.test")
+    for opening in (asking, looking):
+        with pytest.raises(UserError, match=words):
+            async with opening(line, where):
+                pass
+
+
+async def test_a_command_goes_to_its_server_or_stays_here() -> None:
+    line = _line_on(MemoryStore(SystemClock()), "https://login.test")
+    for opening in (asking, looking):
+        async with opening(line, Where()) as client:
+            assert client.keeper() == "stays at https://login.test, not named"
+        async with opening(line, Where(server="https://x.test")) as client:
+            assert client.keeper() == "stays at https://x.test, named"
+        for here in (Where(server="local"), Where(data=Path("d")), Where(Path("d"), "local")):
+            async with opening(line, here) as client:
+                assert client.keeper() == "waits for `podium up`"
+
+
+def _line_on(store: MemoryStore, login: str | None = None) -> CommandLine:
     console = Console(file=io.StringIO())
-    return CommandLine(cast("Installation", _Opened(store)), console, console)
+    return CommandLine(cast("Installation", _Opened(store, login)), console, console)
+
+
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """A way to a server that only says which one it is."""
+
+    words: str
+
+    def keeper(self) -> str:
+        return self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +115,18 @@ class _Opened:
     """An installation on a store in memory."""
 
     store: MemoryStore
+    login: str | None = None
+
+    @property
+    def servers(self) -> Self:
+        return self
+
+    def chosen(self, url: str | None) -> str | None:
+        return None if url == "local" else url or self.login
+
+    @asynccontextmanager
+    async def client_of(self, url: str, say: Say, *, named: bool) -> AsyncIterator[_Elsewhere]:
+        yield _Elsewhere(f"stays at {url}, {'named' if named else 'not named'}")
 
     def at(self, data_dir: Path | None) -> Self:
         return self

@@ -4,12 +4,16 @@ import asyncio
 import io
 import os
 import signal
+from typing import cast
 
 import pytest
 from rich.console import Console
 
+from bot.domain.access import NOBODY, Viewer
 from bot.domain.ids import SubmissionId
 from bot.frontends.cli.following import _moved, evaluate, follow, follow_all, stop_signals
+from bot.frontends.cli.installation import Installation, OpenPodium
+from bot.frontends.cli.local_client import LocalClient
 from bot.frontends.cli.progress import ProgressLines
 from bot.ports import Notice, Store, Topic
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
@@ -64,7 +68,7 @@ async def test_submissions_are_followed_to_their_ends() -> None:
         group.create_task(dispatcher.run(stop))
         names = {number: f"#{number}" for number in numbers}
         ended = await follow_all(store, names, lines)
-        again = await follow(store, numbers[0], lines, "again")
+        again = await follow(_client(store), numbers[0], lines, "again")
         stop.set()
     await runner.aclose()
     verdicts = [job.evaluation.verdict for n in numbers for job in ended[n].jobs if job.evaluation]
@@ -72,6 +76,11 @@ async def test_submissions_are_followed_to_their_ends() -> None:
     assert again == ended[numbers[0]]
     assert f"#{numbers[1]}: CPU: wrong answer" in stream.getvalue()
     assert "again: CPU: passed" in stream.getvalue()
+
+
+def _client(store: Store) -> LocalClient:
+    podium = OpenPodium(store, SystemClock(), "memory", served=False, shared=False)
+    return LocalClient(cast("Installation", None), podium, Viewer(NOBODY))
 
 
 def test_a_notice_concerns_its_own_submission_and_silence_the_oldest_few() -> None:

@@ -2,14 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.ids import PersonId
+from bot.domain.ids import AuditId, PersonId
 from bot.frontends.discord.leafing import _fitting, board_line, decision_line
 from bot.frontends.discord.words import moment
 from bot.ports import AuditRow
 from bot.services.audit import Decision
 from tests.doubles.factories import NOON, make_board
 
-ROW = AuditRow(PersonId(1), "ban", "person discord:17", "**forged**", NOON)
+ROW = AuditRow(AuditId(2), PersonId(1), "ban", "person discord:17", "**forged**", NOON)
 
 
 @pytest.mark.parametrize(

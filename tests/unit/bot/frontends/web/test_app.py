@@ -1,5 +1,8 @@
 """Tests of the whole application without a network: what comes in, and what is answered."""
 
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +11,9 @@ import pytest
 import structlog.testing
 
 from bot.domain.agent import BODY_MAX, HARNESS_HEADER, PATH
+from bot.domain.errors import StoreError
+from bot.frontends.web.routes import health
+from bot.ports.lines import Line
 from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode
@@ -51,7 +57,7 @@ async def test_the_process_says_that_it_answers(place: Place) -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
-@pytest.mark.parametrize("path", ["/", "/nothing", "/docs", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/nothing", "/boards", "/openapi.json"])
 async def test_a_path_that_is_none_is_a_problem_with_words(place: Place, path: str) -> None:
     answer = await asked(place, "GET", path)
     assert answer.status_code == 404
@@ -177,7 +183,7 @@ async def test_a_bug_is_an_incident_without_its_words(
         answer = await asked(
             place, "POST", f"{AGENT}/claim", bearing(token), json={"slots": {CPU: 1}}
         )
-    assert [entry["action"] for entry in logged] == ["incident"]
+    assert [entry["action"] for entry in logged] == ["incident", "request"]
     assert (answer.status_code, answer.json()["code"]) == (500, "incident")
     assert "hunter2" not in answer.text
 
@@ -189,3 +195,55 @@ async def test_who_waits_for_notices_waits_no_longer_than_asked(place: Place, to
     for wrong in ({"gpu": [CPU], "wait_s": 3600}, {"wait_s": 1}, {"gpu": "a b"}):
         answer = await asked(place, "GET", f"{AGENT}/notices", bearing(token), params=wrong)
         assert (answer.status_code, answer.json()["code"]) == (422, "bad-request")
+
+
+async def test_readiness_names_the_part_that_does_not_work(place: Place) -> None:
+    door = replace(make_door(place.store, place.clock), judges=True, lines=(Line("discord"),))
+    async with httpx.AsyncClient(transport=way_to(door), base_url="http://podium.test") as client:
+        answer = await client.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.json()["not_ready"] == ["judging", "discord"]
+        assert "dispatcher" in answer.json()["parts"]["judging"]["detail"]
+        passed_over = await client.get("/readyz?exclude=discord&exclude=judging")
+        assert (passed_over.status_code, passed_over.json()["not_ready"]) == (200, [])
+
+
+async def test_a_working_podium_is_ready_and_measured(place: Place) -> None:
+    await place.submit()
+    await place.store.workers.announce("w", [CPU], timedelta(seconds=30))
+    assert (await asked(place, "GET", "/readyz")).json()["status"] == "ready"
+    answer = await asked(place, "GET", "/metrics")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+    assert 'podium_jobs{gpu="CPU",state="queued"} 1.0' in answer.text
+
+
+async def test_a_database_that_is_away_is_told_to_whoever_watches(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing() -> None:
+        raise StoreError("no route to 10.0.0.5")
+
+    monkeypatch.setattr(place.store.operations, "schema", nothing)
+    monkeypatch.setattr(place.store.operations, "tallies", nothing)
+    ready, measured = [await asked(place, "GET", path) for path in ("/readyz", "/metrics")]
+    assert (ready.status_code, ready.json()["not_ready"]) == (503, ["database"])
+    assert (measured.status_code, "podium_database_up 0.0" in measured.text) == (200, True)
+    assert "10.0.0.5" not in ready.text + measured.text
+
+
+async def test_a_database_that_says_nothing_is_told_in_time_and_logged(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        await asyncio.sleep(0.2)  # as a driver does that wants to tell its server of it first
+
+    monkeypatch.setattr(health, "WITHIN_S", 0.01)
+    monkeypatch.setattr(place.store.operations, "schema", silent)
+    with structlog.testing.capture_logs() as logged:
+        ready = await asyncio.wait_for(asked(place, "GET", "/readyz"), 5)
+    assert (ready.status_code, ready.json()["not_ready"]) == (503, ["database"])
+    assert [each["error"] for each in logged if each["action"] == "not-ready"] == [
+        "the database: no answer within 0.01 s"
+    ]

@@ -8,7 +8,14 @@ from starlette.types import Message
 from bot.domain.agent import Held, HeldJob
 from bot.domain.errors import UserError
 from bot.frontends.web import bodies
-from bot.frontends.web.bodies import read, written
+from bot.frontends.web.bodies import form_of, read, read_optional, written
+from runners.contract.wire import Wire
+from tests.doubles.spooling import Spooled, spooling
+
+
+class GivenUpLike(Wire):
+    why: str = ""
+
 
 HELD = Held(jobs=(HeldJob(id=1, fence=2),))
 
@@ -54,3 +61,81 @@ async def test_what_does_not_fit_is_told_by_its_place_and_not_repeated() -> None
     assert "jobs.0.id" in words
     assert "and 3 more" in words
     assert "hunter2" not in words
+
+
+async def test_without_a_body_the_defaults_hold_where_that_is_allowed() -> None:
+    assert await read_optional(request([]), GivenUpLike, 10) == GivenUpLike()
+    with pytest.raises(UserError, match="GivenUpLike"):
+        await read_optional(request([b"["]), GivenUpLike, 10)
+
+
+async def test_a_form_is_read_within_its_limit() -> None:
+    part = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n'
+    for most in (len(part), len(part) - 1):
+        asked = request([part[:7], part[7:]])
+        asked.scope["headers"] = [(b"content-type", b"multipart/form-data; boundary=x")]
+        if most == len(part):
+            async with form_of(asked, most) as form:
+                assert form["a"] == "1"
+            continue
+        with pytest.raises(UserError, match="too long"):
+            async with form_of(asked, most):
+                pass
+
+
+@pytest.mark.parametrize("kind", [b"multipart/form-data", b"multipart/form-data; boundary=y"])
+async def test_what_is_no_form_is_refused(kind: bytes) -> None:
+    asked = request([b"--x\r\nnonsense"])
+    asked.scope["headers"] = [(b"content-type", kind)]
+    with pytest.raises(UserError, match="form"):
+        async with form_of(asked, 100):
+            pass
+
+
+FILE = b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.zip"\r\n\r\n'
+
+
+@pytest.fixture
+def spooled(monkeypatch: pytest.MonkeyPatch) -> Spooled:
+    return spooling(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"data that breaks off",
+        b"data\r\n--x",
+        b"data\r\n--x\r\n",
+        b"data\r\n" + FILE + b"a second",
+        b"data\r\n--x\r\nnonsense",
+        b"x" * (2 << 20),  # more than is kept in memory
+    ],
+)
+async def test_a_form_that_breaks_off_is_refused_and_leaves_no_file_open(
+    spooled: Spooled, rest: bytes
+) -> None:
+    asked = request([FILE, rest])
+    asked.scope["headers"] = [(b"content-type", b"multipart/form-data; boundary=x")]
+    with pytest.raises(UserError, match="the form cannot be read"):
+        async with form_of(asked, 4 << 20):
+            pass
+    assert spooled
+    assert all(each.closed for each in spooled)
+
+
+async def test_the_files_of_a_form_are_closed_with_it_whatever_ends_it(
+    spooled: Spooled,
+) -> None:
+    async def used() -> None:
+        asked = request([FILE, b"data\r\n--x--\r\n"])
+        asked.scope["headers"] = [(b"content-type", b"multipart/form-data; boundary=x")]
+        async with form_of(asked, 1000):
+            assert not spooled[0].closed
+            await asyncio.sleep(60)
+
+    using = asyncio.create_task(used())
+    await asyncio.sleep(0.01)
+    using.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await using
+    assert [each.closed for each in spooled] == [True]

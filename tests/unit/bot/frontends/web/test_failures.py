@@ -1,13 +1,19 @@
 import json
+from datetime import timedelta
 
 import pytest
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.frontends.web.failures import answer_to
+from bot.store.memory import MemoryStore
 from runners.contract.runner import RunnerError
+from tests.doubles.agents import make_door
+from tests.doubles.clock import ManualClock
+from tests.doubles.factories import NOON
 
 REQUEST = Request({"type": "http"})
 
@@ -15,8 +21,12 @@ REQUEST = Request({"type": "http"})
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
-        (UserError("closed", "it is closed"), 400, "closed"),
+        (UserError("bad-zip", "it is none"), 400, "bad-zip"),
+        (UserError("closed", "it is closed"), 409, "closed"),
+        (UserError("rate-limit", "later"), 429, "rate-limit"),
         (UserError("bad-token", "it is none"), 401, "bad-token"),
+        (UserError("not-yours", "it is another's"), 403, "not-yours"),
+        (UserError("unknown-board", "there is none"), 404, "unknown-board"),
         (UserError("lease-lost", "it is another's"), 409, "lease-lost"),
         (StoreError("away"), 503, "away"),
         (SetupError("away"), 503, "away"),
@@ -42,3 +52,13 @@ async def test_a_person_s_error_is_told_in_its_own_words_and_ours_is_not() -> No
     answer = await answer_to(REQUEST, StoreError("postgres at 10.0.0.1 is away"))
     assert b"10.0.0.1" not in bytes(answer.body)
     assert answer.headers["retry-after"] == "2"
+
+
+async def test_a_limit_that_knows_its_end_says_after_how_many_seconds_it_lifts() -> None:
+    app = FastAPI()
+    app.state.door = make_door(MemoryStore(ManualClock()), ManualClock())
+    request = Request({"type": "http", "app": app})
+    moments = {"soon": NOON + timedelta(seconds=90.2)}
+    for code, told in (("rate-limit", "91"), ("hidden-source", None)):
+        answer = await answer_to(request, UserError(code, "soon", moments))
+        assert answer.headers.get("retry-after") == told

@@ -22,6 +22,6 @@ def test_an_unknown_name_is_a_bug() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_query_is_used(name: str) -> None:
-    code = [file.read_text("utf-8") for file in (FOLDER.parent / "postgres").glob("*.py")]
+    code = [file.read_text("utf-8") for file in FOLDER.parent.rglob("*.py")]
     assert any(f'"{name}"' in text for text in code)
     assert query(name)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import modal
 import pytest
@@ -82,6 +83,43 @@ async def test_what_a_call_cost_is_told_with_its_evaluation(server: LocalModal) 
     assert answer.durations_s.keys() >= SPENT
     assert all(answer.durations_s[name] > 0 for name in SPENT)
     assert answer.gpu_s > answer.wall_s > 0
+    await made.aclose()
+
+
+async def test_who_waits_at_modal_is_told_behind_how_many(server: LocalModal) -> None:
+    await modal_app.deploy()
+    made = modal_app.create()
+    calls = [await made.start(make_request(ENDLESS, timeout_s=60)) for _ in range(3)]
+    notes: list[str] = []
+    for call in reversed(calls):
+        waiting = asyncio.create_task(made.wait(call, lambda told: notes.append(told.note)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+    await made.aclose()
+    # The first one may have a container already when the others come.
+    assert notes[2] == "at Modal"
+    assert notes[0] in {f"at Modal, {count} before it" for count in (1, 2)}
+
+
+@pytest.mark.usefixtures("server")
+async def test_a_modal_that_does_not_tell_who_waits_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+
+    async def hangs(function: object) -> object:
+        asked.append(function)
+        return await asyncio.Event().wait()
+
+    def hanging(function: object) -> object:
+        return SimpleNamespace(aio=lambda: hangs(function))
+
+    monkeypatch.setattr(modal.Function, "get_current_stats", property(hanging))
+    monkeypatch.setattr(runner, "_STATS_S", 0.1)
+    await modal_app.deploy()
+    made = modal_app.create()
+    assert await asyncio.wait_for(made.start(make_request(ENDLESS, timeout_s=60)), 10)
+    assert len(asked) == 1
     await made.aclose()
 
 

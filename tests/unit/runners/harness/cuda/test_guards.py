@@ -82,8 +82,10 @@ def test_whole_bands_are_well(laid: tuple[Guards, torch.Tensor]) -> None:
     made, memory = laid
     memory[:100] = 3
     memory[4096:4196] = 4
+    before = memory.clone()
     made.refuse_changed(memory)
     Guards((), OUTPUT_AT).refuse_changed(memory)
+    assert torch.equal(memory, before)
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,11 @@ def device_seat(
     made: DeviceSeat = object.__new__(DeviceSeat)
     steps = candidate.steps
     for name, value in {
-        "session": SimpleNamespace(request=SimpleNamespace(limits=Limits()), launching=None),
+        "session": SimpleNamespace(
+            request=SimpleNamespace(limits=Limits()),
+            launching=None,
+            builds=SimpleNamespace(packed=True),
+        ),
         "handle": candidate,
         "arena": SimpleNamespace(size=1 << 20, write=lambda *_: steps.append("reveal host")),
         "gate": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),

@@ -1,4 +1,5 @@
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -8,9 +9,12 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan
 from runners.harness.builds import Builds
 from runners.harness.deadline import Allowance
+from runners.harness.grade import Grade
 from runners.harness.graders import native
 from runners.harness.graders.native import grade
+from runners.harness.seating import Lineup
 from runners.harness.session import Session
+from runners.harness.timing import Stopwatch
 from runners.harness.values import ScalarNode
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit, progress, sit, template
@@ -72,15 +76,49 @@ def test_each_benchmark_has_its_share_of_the_time_that_is_left(
 ) -> None:
     given: list[tuple[float, float]] = []
 
-    def timing(session: Session, workload: Workload, allowed: Allowance, report: object) -> object:
+    def measure(_: Stopwatch, allowed: Allowance, report: object) -> Measurement:
         given.append((allowed.deadline.remaining, allowed.share.remaining))
-        return SimpleNamespace(measure=lambda: MEASURED)
+        return MEASURED
 
-    monkeypatch.setattr(native, "Stopwatch", timing)
+    monkeypatch.setattr(Stopwatch, "measure", measure)
     task = make_sort_task(tests=(), benchmarks=TWO, benchmark_timeout=20)
     grade(sit(make_judging(SORTED, Mode.BENCHMARK, task=task)))
 
     assert [pytest.approx(each, abs=1) for each in ((20, 10), (20, 20))] == given
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "steps"),
+    [(True, ["begin", "tests", "timed", "close"]), (False, ["tests", "timed"])],
+)
+def test_on_a_gpu_those_who_are_timed_start_while_the_first_candidate_tests(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, on_gpu: bool, steps: list[str]
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(Stopwatch, "begin", lambda _: made.append("begin"))
+    monkeypatch.setattr(Lineup, "close", lambda _: made.append("close"))
+    monkeypatch.setattr(native, "_first_candidate", lambda *_: made.append("tests"))
+    monkeypatch.setattr(native, "_run_benchmarks", lambda *_: made.append("timed"))
+    session = sit(make_judging(SORTED, Mode.RANKED))
+    session.on_gpu = on_gpu
+    grade(session)
+
+    assert made == steps
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_who_started_early_with_a_file_that_somebody_can_still_write_is_not_timed(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    closed: list[str] = []
+    session = sit(make_judging(SORTED))
+    monkeypatch.setattr(session.builds, "seal", lambda: kept)
+    lineup = SimpleNamespace(close=lambda: closed.append("early"))
+    timed = native._Timed(session.request.task.benchmarks, 20)
+    timed.early = cast("Stopwatch", SimpleNamespace(lineup=lineup))
+    native._first_candidate(session, Grade(), session.request.task.tests, timed)
+
+    assert closed == ([] if kept else ["early"])
 
 
 def test_a_profile_ends_in_time(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> None:

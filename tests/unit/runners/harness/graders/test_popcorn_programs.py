@@ -2,23 +2,34 @@
 
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runners.contract.evaluation import CaseStatus, Evaluation, Limits, Timing
-from runners.contract.task import Mode
+from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import nvcc
+from runners.harness import ncu, nvcc
+from runners.harness.graders import popcorn
+from runners.harness.kernel_profile import KernelProfiler
 from runners.harness.popcorn import executable
+from runners.harness.profiling import Look, profile_by
 from runners.harness.session import Session
 from tests.doubles.judging import make_judging
 from tests.doubles.program import ACTS, case, make_program_task
-from tests.unit.runners.harness.conftest import Judge, Sit, judge, progress, sit, template
+from tests.unit.runners.harness.conftest import (
+    Judge,
+    Sit,
+    found,
+    judge,
+    progress,
+    sit,
+    template,
+)
 
-__all__ = ["Sit", "judge", "progress", "sit", "template"]
+__all__ = ["Sit", "found", "judge", "progress", "sit", "template"]
 pytestmark = pytest.mark.skipif(nvcc.toolchain() is None, reason="no nvcc")
 _made: list[bytes] = []
 """The one program, once it is compiled."""
@@ -112,6 +123,25 @@ def test_an_honest_program_passes_in_every_mode(judge: Judge, mode: Mode) -> Non
         measured = found.cases[-1].measurement
         assert measured is not None
         assert measured.time_ns == 7
+
+
+def test_a_profiled_program_has_its_kernels_looked_at(
+    judge: Judge, found: ncu.Ncu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def profile_here(session: Session, cases: Sequence[Workload], look: Look) -> None:
+        profile_by(KernelProfiler(session, found), cases, look)
+
+    monkeypatch.setattr(popcorn, "profile_kernels", profile_here)
+    seen = judged(judge, 15, Mode.PROFILE)
+    assert seen.verdict is Verdict.PASSED
+    assert [(each.name, each.content()) for each in seen.files] == [
+        ("case-1.ncu-rep", b"doubles\n")
+    ]
+    assert "\nncu 0.0.1, size: 3; act: 15; seed: 5:\n  doubles (1, 1, 1)" in seen.log
+    nothing = judged(judge, 0, Mode.PROFILE)
+    assert nothing.verdict is Verdict.PASSED
+    assert "no profile: no kernel was launched between the marks of the profiler" in nothing.log
+    assert judged(judge, 15, Mode.TEST).files == ()
 
 
 def test_its_own_exit_statuses_are_the_tasks_fault(judge: Judge) -> None:

@@ -12,7 +12,7 @@ from runners.harness import nvcc
 from runners.harness.popcorn import executable
 from runners.harness.popcorn.executable import command
 from runners.harness.ruling import MachineError
-from runners.harness.sandbox.compile import End
+from runners.harness.sandbox.make import End
 from tests.doubles.judging import make_judging
 from tests.doubles.program import DOUBLES, EVAL, MISSPELT, make_program_task
 from tests.unit.runners.harness.conftest import Judge, Sit, judge, progress, sit, template

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -59,12 +60,19 @@ def test_a_layer_that_the_kernel_refuses_is_named_and_the_others_hold(
     assert outcome.said == "here"
 
 
-def test_landlock_alone_hides_files_where_there_is_no_view_of_its_own(
-    open_folder_root: Path,
-) -> None:
-    secret = open_folder_root / "secret"
-    secret.write_text("hunter2")
-    secret.chmod(0o644)
+@pytest.fixture
+def secret() -> Iterator[Path]:
+    """A file that anybody may read, which no folder of pytest's is for others than root."""
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    folder.chmod(0o755)
+    file = folder / "secret"
+    file.write_text("hunter2")
+    file.chmod(0o644)
+    yield file
+    shutil.rmtree(folder)
+
+
+def test_landlock_alone_hides_files_where_there_is_no_view_of_its_own(secret: Path) -> None:
     script = f"""
 import os, tempfile
 said = []

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import psutil
@@ -31,6 +32,7 @@ CONFINE = """
 report = outer.confine([], strict={strict}, gpu=False)
 print(json.dumps([json.loads(report.model_dump_json()), os.getuid(), dict(os.environ)]), flush=True)
 """
+SETTLES_S = 5
 WAIT = "sys.stdin.read()\n"
 own_launcher = pytest.mark.skipif(
     os.getuid() != 0 and bubblewrap.installed() is not None,
@@ -90,13 +92,22 @@ def test_its_exit_status_is_handed_on() -> None:
     assert run(BEGIN + CONFINE.format(strict=False) + "raise SystemExit(7)\n")[2] == 7
 
 
+def settled(pid: int, count: int) -> list[psutil.Process]:
+    """What runs beneath it once so many are left: what a probe leaves is reaped a little later."""
+    supervisor = psutil.Process(pid)
+    deadline = time.monotonic() + SETTLES_S
+    while len(found := supervisor.children(recursive=True)) != count:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.005)
+    return found
+
+
 @own_launcher
 def test_killing_the_supervisor_kills_everything() -> None:
     with start(BEGIN + CONFINE.format(strict=False) + WAIT) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        beneath = psutil.Process(process.pid).children(recursive=True)
-        assert len(beneath) == 2
+        beneath = settled(process.pid, 2)
         process.send_signal(signal.SIGKILL)
         _, alive = psutil.wait_procs(beneath, timeout=5)
         assert alive == []

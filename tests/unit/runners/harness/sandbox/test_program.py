@@ -1,6 +1,7 @@
 """What a task's own evaluation and a submission beside it meet inside the sandbox."""
 
 import ctypes
+import gc
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import pytest
 from runners.contract.evaluation import Limits
 from runners.harness import builds
 from runners.harness.deadline import Deadline
-from runners.harness.popcorn.phase import Phase
+from runners.harness.phase import Phase
 from runners.harness.process import adopt_orphans
 from runners.harness.sandbox import isolate, kernel, program, view
 from runners.harness.sandbox.program import LOOPBACK, READ_ONLY, Prelude, Program, own_script
@@ -279,7 +280,31 @@ def test_the_gpus_that_are_visible_are_known(
     assert program.visible_gpus() == gpus
 
 
-@pytest.mark.parametrize("name", ["popcorn/launch", "sandbox/compile"])
+def test_nothing_of_the_starter_is_finalized_in_the_child(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the collector would free may belong to a GPU, which a fork of its process cannot use."""
+
+    class Finalized:
+        def __del__(self) -> None:
+            (tmp_path / str(os.getpid())).touch()
+
+    def collects(*_: object) -> None:
+        if gc.isenabled():
+            gc.collect()
+        os._exit(0)
+
+    cycle = [Finalized()]
+    cycle.append(cycle)  # type: ignore[arg-type]  # garbage that only the collector finds
+    del cycle
+    monkeypatch.setattr(program, "_become", collects)
+    assert gc.isenabled()
+    program.start(Program(("x",), {}, {}, Limits()), program.Lines(0, 0, 0))
+    assert gc.isenabled()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["popcorn/launch", "sandbox/make"])
 def test_a_script_of_our_own_is_where_it_is_looked_for(name: str) -> None:
     script = Path(own_script(f"{name}.py")[2])
     assert script.is_file()

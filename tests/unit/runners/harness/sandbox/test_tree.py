@@ -9,7 +9,13 @@ import psutil
 import pytest
 
 from runners.harness.sandbox import tree
-from runners.harness.sandbox.tree import kill_beneath, kill_others, kill_tree, memory_of_tree
+from runners.harness.sandbox.tree import (
+    holds_more,
+    kill_beneath,
+    kill_others,
+    kill_tree,
+    memory_of_tree,
+)
 from runners.lineage import alive, descendants
 
 GRANDCHILDREN = """
@@ -77,6 +83,26 @@ def test_pages_shared_in_a_tree_count_once(started: list[subprocess.Popen[bytes]
     pid = run(started, SHARER)
     settled(pid, 3)
     assert 200 * MIB <= memory_of_tree(pid) < 300 * MIB
+
+
+def test_when_the_time_is_over_no_more_of_a_tree_is_counted(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    pid = run(started, SHARER)
+    settled(pid, 3)
+    assert memory_of_tree(pid, within_s=0) < memory_of_tree(pid, within_s=10)
+
+
+def test_a_tree_holds_more_only_when_its_shared_pages_counted_once_are_more(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = run(started, SHARER)
+    settled(pid, 3)
+    assert holds_more(pid, 150 * MIB)
+    assert not holds_more(pid, 300 * MIB)
+    assert not holds_more(pid, 150 * MIB, within_s=-1)
+    monkeypatch.setattr(tree, "memory_of_tree", pytest.fail)
+    assert not holds_more(pid, 1000 * MIB)
 
 
 @pytest.mark.parametrize("spared", [False, True])

@@ -1,0 +1,126 @@
+"""What admins ask for, and what they are told."""
+
+from datetime import date, datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from bot.domain.api.wire import Answer, Asked, GpuName, Name, Reason
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+
+
+class Deed(Asked):
+    """Why an admin does something; it is kept in the audit and shown to whom it concerns."""
+
+    reason: Reason = ""
+
+
+class PersonDeed(Deed):
+    """Whom it concerns, by identity, such as `discord:17`."""
+
+    identity: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class PauseDeed(Deed):
+    """What is to rest: one board, one GPU type, or with neither the taking of submissions."""
+
+    board: Name | None = None
+    gpu: GpuName | None = None
+
+
+class LimitKey(Deed):
+    """Which submissions a limit counts; None covers every board, or every mode."""
+
+    board: Name | None = None
+    mode: Mode | None = None
+
+
+class LimitOrder(LimitKey):
+    """At most so many submissions of one person in any such time."""
+
+    most: Annotated[int, Field(ge=1, le=1_000_000)]
+    window_s: Annotated[float, Field(ge=1, le=366 * 86_400)]
+
+
+class Stopped(Answer):
+    """How many unfinished submissions a deed has stopped."""
+
+    stopped: int
+
+
+class LimitAnswer(Answer):
+    """A limit that holds."""
+
+    board: str | None
+    mode: Mode | None
+    most: int
+    window_s: float
+
+
+class BanAnswer(Answer):
+    """Who may not submit, and why."""
+
+    identity: str
+    name: str
+    reason: str
+
+
+class RulesAnswer(Answer):
+    """Everything that keeps submissions out at the moment."""
+
+    limits: tuple[LimitAnswer, ...]
+    pause: str | None
+    boards: dict[str, str]
+    """The notice of each paused board."""
+    gpus: dict[str, str]
+    """The notice of each paused GPU type."""
+    bans: tuple[BanAnswer, ...]
+
+
+class DecisionAnswer(Answer):
+    """A row of the audit; nobody's name for what Podium did by itself."""
+
+    actor: str | None
+    action: str
+    subject: str
+    reason: str
+    at: datetime
+
+
+class AuditAnswer(Answer):
+    """Decisions, newest first; `next` is the cursor of the page after this one."""
+
+    decisions: tuple[DecisionAnswer, ...]
+    next: str | None
+
+
+class DayAnswer(Answer):
+    """How much was submitted on a day."""
+
+    day: date
+    submissions: int
+    people: int
+
+
+class UsageAnswer(Answer):
+    """What one person's evaluations for one board needed of one GPU type."""
+
+    board: str
+    person: str
+    gpu: str
+    evaluations: int
+    seconds: float
+    """For which they had a GPU, or so many GPUs as many times."""
+
+
+class StatsAnswer(Answer):
+    """Counts as they are now; days, verdicts and usage are of the last two weeks."""
+
+    people: int
+    boards: int
+    days: tuple[DayAnswer, ...]
+    verdicts: dict[Verdict, int]
+    backlog: dict[str, dict[str, int]]
+    """Jobs that have not ended, by GPU type and state."""
+    usage: tuple[UsageAnswer, ...]

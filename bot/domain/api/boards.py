@@ -1,0 +1,152 @@
+"""Boards, their tasks and their standings."""
+
+from datetime import datetime
+
+from bot.domain.access import SourceVisibility, Visibility
+from bot.domain.api.wire import Answer, Time
+from runners.contract.evaluation import Timing
+from runners.contract.task import (
+    Device,
+    Grader,
+    Language,
+    RankingBy,
+    TaskFormat,
+    Workload,
+)
+
+
+class BestTime(Time):
+    """The fastest on one GPU type."""
+
+    gpu: str
+    person: str
+    submission: int
+
+
+class BoardLine(Answer):
+    """A board: one task, its GPU types and its season."""
+
+    name: str
+    id: int
+    gpus: tuple[str, ...]
+    deadline: datetime | None
+    """None: it stays open."""
+    is_open: bool
+    created_at: datetime
+    creator_id: int
+    task_version_id: int
+    """Of the version by which new submissions are judged."""
+    visibility: Visibility
+    source_visibility: SourceVisibility
+    """When others may read what was submitted."""
+
+
+class BoardAnswer(BoardLine):
+    """A board with what goes on there."""
+
+    participants: int
+    """How many people have submitted, in any mode."""
+    best: tuple[BestTime, ...]
+    """Of the present task version, on each GPU type with a ranked time."""
+
+
+class BoardsAnswer(Answer):
+    """Boards that exist for whoever asks, by name; `next` is the cursor of the page after this."""
+
+    boards: tuple[BoardAnswer, ...]
+    next: str | None = None
+
+
+class TaskFile(Answer):
+    """A file of a task."""
+
+    name: str
+    size: int
+    """In bytes, as UTF-8."""
+
+
+class Case(Answer):
+    """One input shape; `spec` is its line in reports."""
+
+    spec: str
+    workload: Workload
+
+
+class TaskAnswer(Answer):
+    """One version of a board's task."""
+
+    board: str
+    name: str
+    version: int
+    version_note: str
+    created_at: datetime
+    description: str
+    language: Language
+    format: TaskFormat
+    grader: Grader
+    device: Device
+    ranking_by: RankingBy
+    gpus: tuple[str, ...]
+    """Those of the board."""
+    libraries: tuple[str, ...]
+    multi_gpu: bool
+    tests: tuple[Case, ...]
+    benchmarks: tuple[Case, ...]
+    test_timeout_s: int
+    benchmark_timeout_s: int
+    ranked_timeout_s: int
+    submission_file: str
+    files: tuple[TaskFile, ...]
+    templates: tuple[str, ...]
+    """The languages for which there is a file to begin with."""
+
+
+class Entry(Time):
+    """One line: a person's best score, its shared rank, and how many tries it took."""
+
+    rank: int
+    person: str
+    person_id: int
+    vs_reference: float | None
+    """How many times faster than the task's own reference; None while its time is unknown."""
+    attempts: int
+    submission: int
+    submitted_at: datetime
+
+
+class Absent(Answer):
+    """A person without a score here, with the latest ranked run that did not pass."""
+
+    person: str
+    person_id: int
+    verdict: str
+    stage: str | None
+    message: str
+    submission: int
+    submitted_at: datetime
+
+
+class StandingsAnswer(Answer):
+    """One leaderboard: one task version on one GPU type, the fastest first."""
+
+    board: str
+    gpu: str
+    task_version: int
+    version_note: str
+    deadline: datetime | None
+    speed_of_light_ns: float | None
+    """The time that the card's memory allows at the least, where it is known."""
+    timing: Timing
+    reference: Time | None
+    """The time of the task's own reference, where it is known."""
+    reference_failure: str
+    """Why there is none; told to the board's creator only."""
+    entries: tuple[Entry, ...]
+    absent: tuple[Absent, ...]
+
+
+class LeaderboardsAnswer(Answer):
+    """The leaderboards of a board: one for each GPU type, or the one that was asked for."""
+
+    board: BoardLine
+    leaderboards: tuple[StandingsAnswer, ...]

@@ -1,0 +1,36 @@
+"""`podium restore`: the database as a backup has it."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.frontends.cli.context import AsJson, DataFolder, command_line
+from bot.frontends.cli.shapes import backup_json, dumps
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(restore)
+
+
+def restore(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A file that `podium backup` wrote")],
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="Remove everything that the database holds now")
+    ] = False,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a backup into an empty database: all of it, or after a failure nothing."""
+    line = command_line(ctx)
+    made = asyncio.run(line.installation.at(data).restore(file, force=force))
+    if as_json:
+        line.out.out(dumps(backup_json(made)), highlight=False)
+        return
+    rows = sum(made.rows.values())
+    when = made.made_at.strftime("%Y-%m-%d %H:%M UTC")
+    line.out.out(f"restored {rows} rows as they were at {when}", highlight=False)

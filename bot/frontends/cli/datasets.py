@@ -1,0 +1,136 @@
+"""Writes tables into files, as CSV or as Parquet, piece by piece."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from bot.domain.errors import UserError
+from bot.reports.dataset import DataTable, Kind
+from bot.reports.export import Row
+from bot.reports.spreadsheet import inert
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_AT_ONCE = 2000
+"""Lines of Parquet that are kept until they are written together."""
+
+
+class DataFormat(StrEnum):
+    """What a table's file may be."""
+
+    CSV = "csv"
+    """For spreadsheets, and for everything else that reads text."""
+    PARQUET = "parquet"
+    """For programs: typed, compressed, with what each column means in it."""
+
+
+class Writer(Protocol):
+    """Takes the lines of one table."""
+
+    def put(self, rows: Iterable[Row]) -> None:
+        """Write these lines."""
+        ...
+
+
+@contextmanager
+def made_whole(folder: Path) -> Iterator[Path]:
+    """A new folder, which has its name only once everything is in it; UserError for a taken one."""
+    if folder.exists():
+        raise UserError("folder-exists", f"{folder}: there is such a folder; name another one")
+    partial = folder.with_name(f"{folder.name}.partial")
+    try:
+        partial.mkdir(mode=0o700, parents=True)
+    except FileExistsError as error:
+        words = f"{partial}: left by an export that broke off; remove it, or name another folder"
+        raise UserError("folder-exists", words) from error
+    except OSError as error:
+        raise UserError("bad-folder", f"{partial}: cannot be made ({error.strerror})") from error
+    yield partial
+    partial.rename(folder)
+
+
+@contextmanager
+def written(folder: Path, table: DataTable, form: DataFormat) -> Iterator[Writer]:
+    """The file of a table, open for its lines."""
+    path = folder / f"{table.name}.{form}"
+    with ExitStack() as stack:
+        if form is DataFormat.CSV:
+            yield stack.enter_context(_csv(path, table))
+        else:
+            yield stack.enter_context(_parquet(path, table))
+
+
+class _CsvFile:
+    def __init__(self, writer: "csv.DictWriter[str]") -> None:
+        self._writer = writer
+
+    def put(self, rows: Iterable[Row]) -> None:
+        self._writer.writerows({name: inert(value) for name, value in row.items()} for row in rows)
+
+
+@contextmanager
+def _csv(path: Path, table: DataTable) -> Iterator[Writer]:
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        writer = csv.DictWriter(file, [each.name for each in table.fields])
+        writer.writeheader()
+        yield _CsvFile(writer)
+
+
+class _ParquetFile:
+    """Keeps lines until there are many: each piece of a Parquet file costs some room of its own."""
+
+    def __init__(self, schema: "pa.Schema", path: Path) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - a quarter of a second, for this command alone
+        from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - the same
+
+        self._table = pa.Table
+        self._schema = schema
+        self._writer = ParquetWriter(path, schema, compression="zstd")
+        self._waiting: list[Row] = []
+
+    def put(self, rows: Iterable[Row]) -> None:
+        self._waiting += rows
+        if len(self._waiting) >= _AT_ONCE:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what waits, and what every Parquet file ends with."""
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        whole = [{name: _sound(value) for name, value in row.items()} for row in self._waiting]
+        self._writer.write_table(self._table.from_pylist(whole, schema=self._schema))
+        self._waiting = []
+
+
+def _sound(value: object) -> object:
+    """Text as UTF-8 can hold it: a file's name may have half of a character."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return value
+
+
+@contextmanager
+def _parquet(path: Path, table: DataTable) -> Iterator[Writer]:
+    import pyarrow as pa  # noqa: PLC0415 - see above
+
+    kinds = {
+        Kind.TEXT: pa.string(),
+        Kind.INTEGER: pa.int64(),
+        Kind.REAL: pa.float64(),
+        Kind.BOOLEAN: pa.bool_(),
+    }
+    fields = [
+        pa.field(each.name, kinds[each.kind], metadata={"meaning": each.meaning})
+        for each in table.fields
+    ]
+    file = _ParquetFile(pa.schema(fields, metadata={"about": table.about}), path)
+    try:
+        yield file
+    finally:
+        file.close()

@@ -1,0 +1,155 @@
+"""Writes measures in the text format that Prometheus reads."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+from typing_extensions import override
+
+from bot.domain.tally import BUCKETS_S, Tally
+from bot.ports.lines import Line
+from bot.services.measures import MOST_GPUS, OTHER, Measures, Pool
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_EDGES = (*(str(edge) for edge in BUCKETS_S), "+Inf")
+
+
+def exposition(measures: Measures | None, lines: Sequence[Line]) -> bytes:
+    """Everything there is to tell; without measures that the database is away, and the rest."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(_Collected(measures, lines))
+    return generate_latest(registry)
+
+
+class _Collected(Collector):
+    """The families of one scrape."""
+
+    def __init__(self, measures: Measures | None, lines: Sequence[Line]) -> None:
+        self._measures = measures
+        self._lines = lines
+
+    @override
+    def collect(self) -> Iterator[Metric]:
+        there = 0 if self._measures is None else 1
+        yield GaugeMetricFamily("podium_database_up", "Whether the database answers", value=there)
+        yield from _of_lines(self._lines)
+        if self._measures is not None:
+            yield from _of_pools(self._measures.pools)
+            yield from _of_tallies(self._measures.tallies)
+            yield _lost(self._measures)
+            words = "Workers that give signs of life, over all processes and machines"
+            yield GaugeMetricFamily("podium_workers", words, value=self._measures.workers)
+            words = "Whether an admin has the installation take no submissions"
+            yield GaugeMetricFamily("podium_paused", words, value=int(self._measures.paused))
+
+
+def _of_lines(lines: Sequence[Line]) -> Iterator[Metric]:
+    """Of this process alone: another one has lines of its own."""
+    for line in lines:
+        latency_s, name = line.latency_s, f"podium_{line.name}"
+        words = f"Whether this process is connected to {line.name.capitalize()}"
+        yield GaugeMetricFamily(f"{name}_connected", words, value=int(latency_s is not None))
+        if latency_s is not None and math.isfinite(latency_s):
+            words = f"How long {line.name.capitalize()} takes to answer a heartbeat"
+            yield GaugeMetricFamily(f"{name}_latency_seconds", words, value=latency_s)
+
+
+def _of_pools(pools: Iterable[Pool]) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily("podium_jobs", "Jobs that have not ended", labels=("gpu", "state"))
+    waits = _by_gpu("podium_queue_wait_seconds", "For how long the oldest due job has been queued")
+    slots = _by_gpu("podium_slots", "Evaluations that may run at once")
+    lost = _by_gpu("podium_cards_out_of_service", "Cards that nothing is run on until they are fit")
+    paused = _by_gpu("podium_pool_paused", "Whether an admin has the GPU type wait")
+    for gpu, same in _bounded(pools):
+        jobs.add_metric((gpu, "queued"), sum(each.queued for each in same))
+        jobs.add_metric((gpu, "running"), sum(each.running for each in same))
+        waits.add_metric((gpu,), max(each.waits_s for each in same))
+        slots.add_metric((gpu,), sum(each.slots for each in same))
+        lost.add_metric((gpu,), sum(each.out_of_service for each in same))
+        paused.add_metric((gpu,), int(all(each.paused for each in same)))
+    yield from (jobs, waits, slots, lost, paused)
+
+
+def _by_gpu(name: str, words: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, words, labels=("gpu",))
+
+
+def _bounded(pools: Iterable[Pool]) -> Iterator[tuple[str, list[Pool]]]:
+    """Pools by label: from a number on they are one, however many there are."""
+    found: dict[str, list[Pool]] = defaultdict(list)
+    for pool in sorted(pools, key=lambda each: (-each.slots, each.gpu)):
+        known = pool.gpu in found or len(found) < MOST_GPUS
+        found[pool.gpu if known else OTHER].append(pool)
+    yield from sorted(found.items())
+
+
+def _of_tallies(tallies: Sequence[Tally]) -> Iterator[Metric]:
+    labels = _labels(tallies)
+    evaluations = CounterMetricFamily(
+        "podium_evaluations", "Evaluations by verdict", labels=("gpu", "mode", "verdict")
+    )
+    for (gpu, mode, verdict), count in sorted(_evaluations(tallies, labels).items()):
+        evaluations.add_metric((gpu, mode, verdict), count)
+    judged = HistogramMetricFamily(
+        "podium_evaluation_seconds", "How long evaluations took", labels=("gpu",)
+    )
+    waited = HistogramMetricFamily(
+        "podium_job_wait_seconds", "How long jobs were queued before they began", labels=("gpu",)
+    )
+    for gpu in sorted(set(labels.values())):
+        same = [each for each in tallies if labels[each.gpu] == gpu]
+        judged.add_metric(
+            (gpu,), _buckets(each.judged for each in same), sum(each.judged_s for each in same)
+        )
+        waited.add_metric(
+            (gpu,), _buckets(each.waited for each in same), sum(each.waited_s for each in same)
+        )
+    yield from (evaluations, judged, waited)
+
+
+def _labels(tallies: Iterable[Tally]) -> dict[str, str]:
+    """The label of each GPU type: those with the most evaluations have their own."""
+    sizes = Counter[str]()
+    for each in tallies:
+        sizes[each.gpu] += each.evaluations
+    kept = {gpu for gpu, _ in sizes.most_common(MOST_GPUS)}
+    return {gpu: gpu if gpu in kept else OTHER for gpu in sizes}
+
+
+def _evaluations(
+    tallies: Iterable[Tally], labels: Mapping[str, str]
+) -> Counter[tuple[str, str, str]]:
+    counts = Counter[tuple[str, str, str]]()
+    for each in tallies:
+        counts[labels[each.gpu], each.mode, each.verdict] += each.evaluations
+    return counts
+
+
+def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
+    """Cumulative, as Prometheus wants them."""
+    together = [sum(same) for same in zip(*counts, strict=True)]
+    return list(zip(_EDGES, map(float, accumulate(together)), strict=True))
+
+
+def _lost(measures: Measures) -> Metric:
+    """Also of pools that have lost none: from nothing to one, no rate is seen."""
+    leases = {**dict.fromkeys((each.gpu for each in measures.pools), 0), **measures.lost_leases}
+    counts = Counter[str]()
+    for place, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):
+        counts[gpu if place < MOST_GPUS else OTHER] += jobs
+    words = "Leases that ran out since their worker gave no sign of life"
+    lost = CounterMetricFamily("podium_lost_leases", words, labels=("gpu",))
+    for gpu, jobs in sorted(counts.items()):
+        lost.add_metric((gpu,), jobs)
+    return lost

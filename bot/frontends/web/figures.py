@@ -1,0 +1,167 @@
+"""Small drawings beside the words: where things lie, in percent of the width."""
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.domain.score import Standing
+
+_LOGARITHMIC_FROM = 4.0
+"""Times that differ more than so many times are drawn on a logarithmic scale."""
+_MARGIN = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A standing's time with its interval, and what all who share its rank span, if any do."""
+
+    at: float
+    left: float
+    right: float
+    band: tuple[float, float] | None = None
+    """Where the band begins and how wide it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The spans of some standings on one scale, and the times at its ends in nanoseconds."""
+
+    rows: tuple[Span, ...]
+    low_ns: float
+    high_ns: float
+    logarithmic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a histogram; heights in percent."""
+
+    left: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How samples are distributed between two values; marks are `(name, place)`."""
+
+    bars: tuple[Bar, ...]
+    low: float
+    high: float
+    median: float
+    count: int
+    beyond: int
+    """Samples above the last bar, which is where the slowest hundredth begins."""
+    marks: tuple[tuple[str, float], ...]
+
+
+class _Scale:
+    """Brings values between two into percent."""
+
+    def __init__(self, low: float, high: float, *, logarithmic: bool = False) -> None:
+        self._turn = math.log if logarithmic else float
+        self._low = self._turn(low)
+        self._width = self._turn(high) - self._low or 1.0
+
+    def __call__(self, value: float) -> float:
+        share = (self._turn(value) - self._low) / self._width
+        return round(100 * min(1.0, max(0.0, share)), 2)
+
+
+def spans(standings: Sequence[Standing], among: Sequence[Standing] = ()) -> Spans | None:
+    """The intervals of these standings, in order; None where there are none.
+
+    They may be some `among` all of a leaderboard: then a band spans those, too, that are not shown.
+    """
+    if not standings:
+        return None
+    groups = _groups(among or standings, {each.rank for each in standings})
+    low, high = (
+        min(each.low for each in groups.values()),
+        max(each.high for each in groups.values()),
+    )
+    logarithmic = high > _LOGARITHMIC_FROM * low
+    low, high = _widened(low, high, logarithmic=logarithmic)
+    scale = _Scale(low, high, logarithmic=logarithmic)
+    rows = tuple(_span(each, groups[each.rank], scale) for each in standings)
+    return Spans(rows, low, high, logarithmic)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Those who share a rank: how many, and what they span in nanoseconds."""
+
+    count: int = 0
+    low: float = math.inf
+    high: float = 0.0
+
+
+def _groups(standings: Iterable[Standing], ranks: Container[int]) -> dict[int, _Group]:
+    groups: defaultdict[int, _Group] = defaultdict(_Group)
+    for each in standings:
+        if each.rank in ranks:
+            group, (low, high) = groups[each.rank], _edges(each)
+            group.count += 1
+            group.low, group.high = min(group.low, low), max(group.high, high)
+    return groups
+
+
+def _span(standing: Standing, group: _Group, scale: _Scale) -> Span:
+    low, high = _edges(standing)
+    band = None
+    if group.count > 1:
+        left = scale(group.low)
+        band = (left, round(scale(group.high) - left, 2))
+    return Span(scale(standing.score.value.time_ns), scale(low), scale(high), band)
+
+
+def _edges(standing: Standing) -> tuple[float, float]:
+    """The interval's ends; an interval wider than its time ends at a tenth of it."""
+    value = standing.score.value
+    least = 0.1 * value.time_ns
+    return max(least, value.time_ns - value.half_width_ns), value.time_ns + value.half_width_ns
+
+
+def _widened(low: float, high: float, *, logarithmic: bool) -> tuple[float, float]:
+    if logarithmic:
+        factor = (high / low) ** _MARGIN
+        return low / factor, high * factor
+    margin = _MARGIN * (high - low) or _MARGIN * high
+    return max(0.0, low - margin), high + margin
+
+
+def histogram(
+    samples: Sequence[float], marks: Sequence[tuple[str, float]] = (), bins: int = 48
+) -> Histogram | None:
+    """The distribution of samples with the marks on its scale; None without any sample.
+
+    The scale ends at the slowest hundredth, so that one late sample does not squash all others.
+    """
+    ordered = sorted(each for each in samples if math.isfinite(each))
+    if not ordered:
+        return None
+    cut = ordered[min(len(ordered) - 1, math.ceil(0.99 * len(ordered)))]
+    places = [value for _, value in marks]
+    low, high = min([ordered[0], *places]), max([cut, *places])
+    low, high = _widened(low, high, logarithmic=False)
+    counts = [0] * bins
+    shown = [each for each in ordered if each <= high]
+    for each in shown:
+        counts[min(bins - 1, int((each - low) / (high - low) * bins))] += 1
+    scale, width = _Scale(low, high), 100 / bins
+    bars = tuple(
+        Bar(round(place * width, 2), round(width * 0.86, 2), round(100 * count / max(counts), 1))
+        for place, count in enumerate(counts)
+        if count
+    )
+    return Histogram(
+        bars=bars,
+        low=low,
+        high=high,
+        median=statistics.median(ordered),
+        count=len(ordered),
+        beyond=len(ordered) - len(shown),
+        marks=tuple((name, scale(value)) for name, value in marks),
+    )

@@ -1,0 +1,189 @@
+"""`/create`: a board from a task zip, whose own solutions are run before it opens."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+
+from bot.domain.access import Access, SourceVisibility, Visibility
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.rights import require_creator
+from bot.frontends.web.checks import Check, hand_in, own_check
+from bot.frontends.web.door import DOOR, Door, door_of
+from bot.frontends.web.events import Part, live
+from bot.frontends.web.forms import Act, Fields, Posted, posted
+from bot.frontends.web.rendering import draw
+from bot.frontends.web.routes.acting.drawing import SignedIn, go, part, show
+from bot.frontends.web.routes.acting.zips import (
+    MOST,
+    Plan,
+    access_of,
+    deadline_of,
+    gpus_of_form,
+    offered_for,
+    plan_of,
+)
+from bot.frontends.web.sessions import Browser, still_signed_in
+from bot.services.lookup import seen_board, visible_boards
+from bot.services.publish import NO_BOARD, Change, vet
+from bot.services.rejudge import best_of, rejudge_from
+from bot.services.wishes import Wish
+
+router = APIRouter(prefix="/create")
+
+_Number = Annotated[int, Path(ge=1, le=2**53)]
+
+
+async def creators(request: Request) -> AsyncIterator[Posted]:
+    """A form with a zip, of somebody who may create boards: nobody else's zip is read."""
+    async with aclosing(posted(MOST)(request)) as found:
+        async for act in found:
+            require_creator(act.caller)
+            yield act
+
+
+_Upload = Annotated[Posted, Depends(creators)]
+
+
+@router.get("")
+async def form(request: Request, browser: SignedIn) -> Response:
+    """What a new board needs, one's own boards, and the checks of the last month."""
+    require_creator(browser.session.caller)
+    return await _form(request, browser, {})
+
+
+@router.post("/look")
+async def look(request: Request, act: _Upload) -> Response:
+    """What the zip holds, or what is wrong with it and where; and the GPU types for it."""
+    wish = Wish(act.caller.person, "", (), None)
+    try:
+        plan = await plan_of(act.fields, wish)
+    except UserError as error:
+        return part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
+    return part("acting/found.html", await _seen(door_of(request), plan, act.fields))
+
+
+@router.post("")
+async def create(request: Request, act: _Upload) -> Response:
+    """Hand the zip in to be proven; the form once more where something is wrong with it."""
+    door, fields = door_of(request), act.fields
+    try:
+        plan = await _plan(door, act)
+        number = await hand_in(door, plan.wish, plan.zip)
+    except UserError as error:
+        return await _form(request, act.browser, _written(fields), fault=error)
+    return go(f"/create/checks/{number}")
+
+
+async def _plan(door: Door, act: Posted) -> Plan:
+    fields = act.fields
+    name = fields.text("name")
+    if await door.store.boards.find(name) is not None:
+        raise UserError("board-exists", f"there is a board {name!r}; choose another name")
+    wish = Wish(
+        act.caller.person,
+        name,
+        gpus_of_form(fields),
+        deadline_of(fields),
+        access=access_of(fields, Access()),
+        onto=NO_BOARD,
+    )
+    plan = await plan_of(fields, wish)
+    if not (wish.gpus or plan.task.gpus):
+        offered = await offered_for(door, plan.task)
+        words = ", ".join(offered) or "start a worker, or write them, such as H100"
+        raise UserError("no-gpu", f"choose the board's GPU types: {words}")
+    await vet(door.store, door.clock, plan.request)
+    return plan
+
+
+async def _seen(door: Door, plan: Plan, fields: Fields) -> dict[str, Any]:
+    gpus = await offered_for(door, plan.task)
+    wanted = set(gpus_of_form(fields) or plan.task.gpus)
+    if len(gpus) == 1:
+        wanted |= set(gpus)
+    return {
+        "remark": "",
+        "found": plan.found,
+        "gpus": gpus,
+        "chosen": wanted & set(gpus),
+        "task": plan.task,
+    }
+
+
+def _written(fields: Fields) -> dict[str, Any]:
+    names = ("name", "deadline", "visibility", "sources", "other_gpus")
+    written = {name: fields.text(name) for name in names if fields.text(name)}
+    ticked = " ".join(gpus_of_form(fields))
+    return written | ({"other_gpus": ticked} if ticked else {})
+
+
+async def _form(
+    request: Request, browser: Browser, written: dict[str, Any], fault: UserError | None = None
+) -> Response:
+    store, caller = door_of(request).store, browser.session.caller
+    checks = [Check.of(each) for each in await store.releases.told_to(DOOR, caller.person)]
+    values = {
+        "title": "Create a leaderboard",
+        "name": "",
+        "deadline": "",
+        "visibility": Visibility.PUBLIC.value,
+        "sources": SourceVisibility.AFTER_DEADLINE.value,
+        "other_gpus": "",
+        "checks": checks[:20],
+        "own": [each for each in await visible_boards(store, caller) if each.belongs_to(caller)],
+        **written,
+    }
+    return await show(request, browser, "acting/create.html", values, fault=fault)
+
+
+@router.get("/checks/{number}")
+async def check(request: Request, browser: SignedIn, number: _Number) -> Response:
+    """How far a check is, and its outcome; goes on by itself."""
+    door = door_of(request)
+    found = await own_check(door, browser.session.caller, number)
+    drawn = await _drawn(door, browser, found)
+    values = {"title": f"Check of {found.name}", "check": found, "part": drawn}
+    return await show(request, browser, "acting/check.html", values)
+
+
+@router.get("/checks/{number}/events")
+async def events(request: Request, browser: SignedIn, number: _Number) -> Response:
+    """The part of that page which moves."""
+    door, caller = door_of(request), browser.session.caller
+    await own_check(door, caller, number)
+
+    async def moving() -> Part:
+        found = await own_check(door, caller, number)
+        return await _drawn(door, browser, found), found.stand.outcome is not None
+
+    return live(door, moving, lambda: still_signed_in(request, browser))
+
+
+async def _drawn(door: Door, browser: Browser, check: Check) -> str:
+    outcome = check.stand.outcome
+    board: Board | None = None
+    standing = 0
+    if outcome is not None and outcome.board is not None:
+        board = await door.store.boards.get(outcome.board)
+        if board is not None and outcome.change is Change.NEW_VERSION:
+            versions = await door.store.boards.versions(board.id)
+            earlier = [each.id for each in versions if each.number == outcome.before]
+            standing = len(await best_of(door.store, board, earlier[0])) if earlier else 0
+    values = {"check": check, "board": board, "standing": standing, "stamp": browser.stamp}
+    return draw("acting/check_live.html", values)
+
+
+@router.post("/checks/{number}/rejudge")
+async def rejudge(request: Request, act: Act, number: _Number) -> Response:
+    """Everyone's best submission to the version before, judged by the new one."""
+    require_creator(act.caller)
+    door = door_of(request)
+    outcome = (await own_check(door, act.caller, number)).stand.outcome
+    if outcome is None or outcome.board is None:
+        raise UserError("no-version", "nothing was published by this check")
+    board = await seen_board(door.store, act.caller, outcome.board)
+    await rejudge_from(door.store, act.caller, board, outcome.before)
+    return go(f"/edit/{board.name}", "rejudging")

@@ -1,0 +1,71 @@
+"""`/leaderboards/NAME/export`: everything of a board, for researchers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
+
+from bot.domain.api.exports import MEDIA_TYPE
+from bot.domain.errors import UserError
+from bot.domain.rights import Caller
+from bot.frontends.web.door import Door, door_of
+from bot.frontends.web.routes.api.arguments import BoardName
+from bot.frontends.web.routes.api.bodies import NO_STORE
+from bot.frontends.web.viewers import MayCreate
+from bot.reports.dataset import pieces
+from bot.services import export as exporting
+from bot.services.lookup import own_board
+
+router = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
+
+LONGEST_S = 1800.0
+"""How long one export may take, its reader included."""
+_LINES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
+}
+
+
+class Turned(StreamingResponse):
+    """An answer that ends unfinished where it takes too long; few are under way at once."""
+
+    turns: asyncio.Semaphore
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_S), self.turns:
+                await super().__call__(scope, receive, send)
+
+
+@router.get("/{name}/export", response_class=StreamingResponse, responses=_LINES)
+async def export(request: Request, name: BoardName, viewer: MayCreate) -> StreamingResponse:
+    """Everything of your board: submissions, results, cases with raw samples, and sources.
+
+    Each line is an object with a `kind`: `board`, then `rows` of a `table` and every `source`, then
+    `end`, without which it has broken off. `podium export` makes files of it.
+    """
+    door = door_of(request)
+    board = await own_board(door.store, viewer, name)
+    if door.exports.locked():
+        raise UserError("too-many-exports", "other boards are being exported; try again later")
+    answer = Turned(_lines(door, viewer, board.name), media_type=MEDIA_TYPE, headers=NO_STORE)
+    answer.turns = door.exports
+    return answer
+
+
+async def _lines(door: Door, viewer: Caller, name: str) -> AsyncIterator[bytes]:
+    found = await exporting.export(door.store, viewer, name)
+    async with (
+        aclosing(exporting.evaluations(door.store, found)) as evaluations,
+        aclosing(exporting.sources(door.store, found)) as sources,
+        aclosing(pieces(found, evaluations, sources)) as whole,
+    ):
+        async for piece in whole:
+            if door.closing.begun:
+                return
+            yield piece.model_dump_json().encode() + b"\n"

@@ -1,0 +1,98 @@
+"""A task zip as it comes over the API, with what is wanted of its board."""
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, Final, TypeVar
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+
+from bot.domain.access import Access
+from bot.domain.api.publishing import BoardWish
+from bot.domain.archive import MAX_PACKED
+from bot.domain.errors import UserError
+from bot.domain.ids import ReleaseId
+from bot.domain.requirements import has_device
+from bot.frontends.web.bodies import form_of, parsed
+from bot.frontends.web.checks import hand_in
+from bot.frontends.web.door import Door
+from bot.frontends.web.forms import ROOM
+from bot.services.offered import offered_gpus
+from bot.services.publish import gpus_of, vet
+from bot.services.wishes import Wish, read
+
+MOST = MAX_PACKED + ROOM
+"""Bytes of a form with a zip."""
+_ZIP = "task_zip"
+_FLAGS = {"true": True, "false": False}
+_LISTS = frozenset({"gpus"})
+
+Fields = TypeVar("Fields", bound=BoardWish)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskZip:
+    """The bytes of a zip, and its name without what ends it."""
+
+    data: bytes
+    name: str
+
+
+def zip_body(kind: type[BoardWish]) -> dict[str, Any]:
+    """For `openapi_extra` of a route that reads such a form."""
+    schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    properties = {_ZIP: {"type": "string", "format": "binary"}, **schema["properties"]}
+    schema |= {"properties": properties, "required": [_ZIP]}
+    content: Final = {"multipart/form-data": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]:
+    """A form's zip and its fields; UserError when it is none, or one of them does not fit."""
+    async with form_of(request, MOST, files=1) as form:
+        file = form.get(_ZIP)
+        if not isinstance(file, UploadFile):
+            raise UserError("bad-body", f"the form has no zip; send it as the file `{_ZIP}`")
+        fields = parsed(kind, json.dumps(_fields(form)).encode())
+        name = PurePath((file.filename or "").replace("\\", "/")).stem[:100]
+        return TaskZip(await file.read(), name), fields
+
+
+def _fields(form: FormData) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in form.keys() - {_ZIP}:
+        words = [each for each in form.getlist(name) if isinstance(each, str)]
+        if len(words) < len(form.getlist(name)):
+            raise UserError("bad-body", f"the form's field `{name}` is a file; send it as text")
+        if name in _LISTS:
+            found[name] = [word for each in words for word in each.replace(",", " ").split()]
+        else:
+            found[name] = _FLAGS.get(words[-1], words[-1])
+    return found
+
+
+def access_of(fields: BoardWish, present: Access) -> Access:
+    """Who may see the board and its sources: what is not named stays, house and guests too."""
+    return replace(
+        present,
+        visibility=fields.visibility or present.visibility,
+        source=fields.source_visibility or present.source,
+    )
+
+
+async def prove(door: Door, found: TaskZip, wish: Wish) -> ReleaseId:
+    """Have a task checked and published; UserError for what is known to be wrong by now."""
+    wish = replace(wish, zip_name=found.name)
+    _, read_task = await asyncio.to_thread(read, found.data, wish)
+    wish = replace(wish, name=wish.name or read_task.task.name)
+    request = wish.request(read_task.task)
+    board = await door.store.boards.find(request.board_name)
+    if board is None and not gpus_of(request, None):
+        offered = await offered_gpus(door.store, door.runners)
+        gpus = tuple(sorted(gpu for gpu in offered if has_device(read_task.task, gpu)))
+        wish = replace(wish, gpus=gpus)
+    await vet(door.store, door.clock, wish.request(read_task.task))
+    return await hand_in(door, wish, found.data)

@@ -1,0 +1,15 @@
+"""`/popcorn/...`: KernelBot's HTTP surface, for its unmodified command line popcorn-cli.
+
+`POPCORN_API_URL=<base>/popcorn` and a personal token as `cli_id` in `~/.popcorn.yaml` are all that
+it needs. Its routes are theirs, and so are the shapes; what is done is done by our own services.
+"""
+
+from fastapi import APIRouter
+
+from bot.frontends.web.limits import POPCORN
+from bot.frontends.web.routes.popcorn import account, admin, boards, submissions, submitting
+
+router = APIRouter(prefix=POPCORN, include_in_schema=False)
+# `submitting` has a path of three free parts and takes what no other route took.
+for part in (account, boards, admin, submissions, submitting):
+    router.include_router(part.router)

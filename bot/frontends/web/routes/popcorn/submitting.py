@@ -1,0 +1,61 @@
+"""Handing in a file: to be polled for, or with everything that follows as one stream."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from bot.domain.rights import Caller
+from bot.domain.submission import Submission, SubmissionRequest
+from bot.frontends.web.door import door_of
+from bot.frontends.web.routes.popcorn.answering import Route, answered
+from bot.frontends.web.routes.popcorn.callers import FromSubmitter
+from bot.frontends.web.routes.popcorn.modes import mode_of
+from bot.frontends.web.routes.popcorn.queues import queue_where_known
+from bot.frontends.web.routes.popcorn.streaming import told
+from bot.frontends.web.routes.popcorn.uploads import upload_of
+from bot.services.submit import submit
+
+router = APIRouter(route_class=Route)
+
+_ACCEPTED = 202
+
+
+@router.post("/submission/{board}/{gpu}/{mode}")
+async def begin(
+    request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
+) -> Response:
+    """Take a file in; what comes of it is asked for by its id."""
+    stored = await _stored(request, person, board, gpu=gpu, mode=mode)
+    # Its own number stands for its job's as well: there is one GPU type, so there is one job.
+    ids = {"id": stored.id, "job_status_id": stored.id}
+    queue = await queue_where_known(door_of(request).store, stored.gpus[0])
+    return answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
+
+
+@router.post("/{board}/{gpu}/{mode}")
+async def follow(
+    request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
+) -> StreamingResponse:
+    """Take a file in, and tell what comes of it; who hangs up has it cancelled."""
+    stored = await _stored(request, person, board, gpu=gpu, mode=mode)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    events = told(door_of(request), person, stored)
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def _stored(
+    request: Request, person: Caller, board: str, *, gpu: str, mode: str
+) -> Submission:
+    door, wanted = door_of(request), mode_of(mode)
+    upload = await upload_of(request)
+    return await submit(
+        door.store,
+        door.clock,
+        SubmissionRequest(
+            viewer=person,
+            file_name=upload.file_name,
+            content=upload.content,
+            mode=wanted,
+            board=board.lower(),
+            gpus=(gpu,),
+        ),
+    )

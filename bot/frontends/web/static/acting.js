@@ -1,0 +1,134 @@
+// Forms with a file: dropped, chosen or pasted, looked at by the server before they are sent.
+(() => {
+  const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1048576).toFixed(1)} MB`);
+
+  // <div data-drop> around a file's input takes what is dropped anywhere on the page.
+  for (const zone of document.querySelectorAll("[data-drop]")) {
+    const input = zone.querySelector("input[type=file]");
+    const told = zone.querySelector("[data-dropped]") || zone.appendChild(Object.assign(document.createElement("p"), { className: "dropped", role: "status" }));
+    const show = () => {
+      const file = input.files[0];
+      const most = Number(zone.dataset.most || 0);
+      zone.classList.toggle("has-file", Boolean(file));
+      told.textContent = file ? `${file.name}, ${size(file.size)}` : "";
+      input.setCustomValidity(file && most && file.size > most ? `The file is too large: at most ${size(most)} are taken.` : "");
+      input.reportValidity();
+    };
+    input.addEventListener("change", show);
+    let inside = 0;
+    const ours = (event) => [...event.dataTransfer.types].includes("Files");
+    addEventListener("dragenter", (event) => {
+      if (!ours(event)) return;
+      inside += 1;
+      zone.classList.add("over");
+    });
+    addEventListener("dragleave", (event) => {
+      if (!ours(event)) return;
+      inside = Math.max(0, inside - 1);
+      if (!inside) zone.classList.remove("over");
+    });
+    addEventListener("dragover", (event) => ours(event) && event.preventDefault());
+    addEventListener("drop", (event) => {
+      if (!ours(event)) return;
+      event.preventDefault();
+      inside = 0;
+      zone.classList.remove("over");
+      const one = new DataTransfer();
+      one.items.add(event.dataTransfer.files[0]);
+      input.files = one.files;
+      input.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+    show();
+  }
+
+  // A paste that no field takes goes into the source, or is the file.
+  const source = document.querySelector("textarea[name=source]");
+  if (source) {
+    addEventListener("paste", (event) => {
+      if (event.target.closest("input, textarea, select")) return;
+      const text = event.clipboardData.getData("text/plain");
+      const input = source.form.elements.file;
+      if (event.clipboardData.files.length) {
+        input.files = event.clipboardData.files;
+        input.dispatchEvent(new Event("change", { bubbles: true }));
+      } else if (text) {
+        source.closest("details").open = true;
+        source.value = text;
+        source.dispatchEvent(new Event("change", { bubbles: true }));
+        source.focus();
+      } else {
+        return;
+      }
+      event.preventDefault();
+    });
+    // Of a file and a pasted source the later one counts.
+    source.addEventListener("input", () => {
+      const input = source.form.elements.file;
+      if (source.value && input.files.length) {
+        input.value = "";
+        input.dispatchEvent(new Event("change"));
+      }
+    });
+    source.form.elements.file.addEventListener("change", (event) => {
+      if (event.target.files.length) source.value = "";
+    });
+  }
+
+  // <form data-look="URL" data-into="ID"> asks what is in its file, and what is left to choose.
+  for (const form of document.querySelectorAll("form[data-look]")) {
+    const into = document.getElementById(form.dataset.into);
+    let asked = null;
+    const look = async (changed) => {
+      const data = new FormData(form);
+      const file = form.querySelector("input[type=file]");
+      if (changed === file || changed.name === "source") {
+        for (const name of into.contains(form.elements.board) ? ["board", "gpu"] : ["gpu"]) data.delete(name);
+      }
+      if (changed.name === "board") data.delete("gpu");
+      if (!file.validity.customError && (file.files.length || !file.required || !changed.matches("[type=file]"))) {
+        asked?.abort();
+        asked = new AbortController();
+        into.setAttribute("aria-busy", "true");
+        try {
+          const answer = await fetch(form.dataset.look, { method: "POST", body: data, signal: asked.signal, headers: { Accept: "text/html" } });
+          const text = await answer.text();
+          const focused = into.contains(document.activeElement) ? document.activeElement.id : "";
+          if (answer.ok) into.innerHTML = text;
+          else if (answer.status === 401 || answer.status === 403) location.reload();
+          else into.replaceChildren(Object.assign(document.createElement("p"), { className: "notice bad", textContent: "This could not be looked at; try again." }));
+          const named = into.querySelector("[data-name]");
+          if (named && form.elements.name && !form.elements.name.value) form.elements.name.value = named.dataset.name;
+          if (focused) document.getElementById(focused)?.focus();
+          into.removeAttribute("aria-busy");
+        } catch (error) {
+          if (error.name !== "AbortError") into.removeAttribute("aria-busy");
+        }
+      }
+    };
+    form.addEventListener("change", (event) => {
+      const changed = event.target;
+      if (changed.matches("input[type=file], textarea[name=source], select[name=board]")) look(changed);
+    });
+    form.addEventListener("submit", () => {
+      const button = form.querySelector("[data-send]");
+      button.dataset.words = button.textContent;
+      button.textContent = button.dataset.send;
+      form.setAttribute("aria-busy", "true");
+      setTimeout(() => (button.disabled = true));
+    });
+    addEventListener("pageshow", () => {
+      const button = form.querySelector("[data-send]");
+      button.disabled = false;
+      button.textContent = button.dataset.words || button.textContent;
+      form.removeAttribute("aria-busy");
+    });
+  }
+
+  // <button data-copy="ID"> copies a text.
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+      button.textContent = "Copied";
+    });
+  }
+})();

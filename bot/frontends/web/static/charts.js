@@ -1,0 +1,121 @@
+// Draws every figure with data-chart by uPlot, in the colours of the theme, and lets it be zoomed.
+(() => {
+  const INKS = ["--accent", "--gold", "--good", "--bad", "--soft", "--warn", "--ink", "--edge"];
+
+  const colour = (name) => {
+    const probe = document.createElement("span");
+    probe.style.color = `var(${name})`;
+    document.body.append(probe);
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  };
+
+  // uPlot wants one list of places for all series: each value stands at its place, or null.
+  const aligned = (series) => {
+    const places = [...new Set(series.flatMap((each) => each.points.map((point) => point[0])))];
+    places.sort((one, other) => one - other);
+    const where = new Map(places.map((place, index) => [place, index]));
+    const columns = series.map((each) => {
+      const column = new Array(places.length).fill(null);
+      for (const [at, value] of each.points) {
+        const index = where.get(at);
+        if (column[index] === null || value < column[index]) column[index] = value;
+      }
+      return column;
+    });
+    return [places, ...columns];
+  };
+
+  const line = (each, index) => {
+    const ink = colour(INKS[index % INKS.length]);
+    const dots = each.stroke === "dots";
+    return {
+      label: each.name,
+      stroke: ink,
+      width: dots ? 0 : 2,
+      spanGaps: true,
+      paths: dots ? () => null : each.stroke === "steps" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+      points: { show: dots || each.stroke === "line", size: dots ? 6 : 5, fill: ink, stroke: ink },
+      value: (_, value) => (value === null || value === undefined ? "" : String(+value.toPrecision(5))),
+    };
+  };
+
+  // [at least so many seconds apart, how, and what is added where the year, day or minute changes]
+  const DAYS = [
+    [3600 * 24 * 365, "{YYYY}", null, null, null, null, null, null, 1],
+    [3600 * 24 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [3600 * 24, "{MMM} {D}", "\n{YYYY}", null, null, null, null, null, 1],
+    [60, "{HH}:{mm}", "\n{MMM} {D}", null, "\n{MMM} {D}", null, null, null, 1],
+    [1, "{HH}:{mm}:{ss}", "\n{MMM} {D}", null, "\n{MMM} {D}", null, null, null, 1],
+  ];
+
+  const axes = (data) => {
+    const ink = colour("--soft");
+    const grid = { stroke: colour("--line"), width: 1 };
+    const font = "12px system-ui, sans-serif";
+    const x = { stroke: ink, grid, ticks: grid, font, values: DAYS, space: 80 };
+    if (data.names.length) {
+      x.splits = () => data.names.map((_, index) => index);
+      x.values = () => data.names;
+    }
+    return [x, { stroke: ink, grid, ticks: grid, font, label: data.y, labelFont: font, labelSize: 20, size: 62 }];
+  };
+
+  const drawn = (figure, data) => {
+    const canvas = figure.querySelector(".canvas");
+    const values = aligned(data.series);
+    const margin = data.names.length ? 0.3 : 0;
+    const options = {
+      width: canvas.clientWidth,
+      height: canvas.clientHeight,
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"),
+      scales: { x: { time: !data.names.length, range: margin ? [-margin, data.names.length - 1 + margin] : undefined } },
+      series: [{ label: data.x, value: data.names.length ? (_, at) => data.names[at] ?? "" : "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...data.series.map(line)],
+      axes: axes(data),
+      cursor: { drag: { x: true, y: false, setScale: true } },
+    };
+    canvas.replaceChildren();
+    const plot = new uPlot(options, values, canvas);
+    queueMicrotask(() => {
+      // Its legend is as wide as the plot only after uPlot's own microtask.
+      const legend = plot.root.querySelector(".u-legend").offsetHeight;
+      plot.setSize({ width: canvas.clientWidth, height: Math.max(160, canvas.clientHeight - legend) });
+    });
+    return plot;
+  };
+
+  const ready = async (figure) => {
+    const inside = figure.querySelector("script[type='application/json']");
+    const data = inside
+      ? JSON.parse(inside.textContent)
+      : await (await fetch(figure.dataset.source)).json();
+    if (!data.series.length) return;
+    let plot = drawn(figure, data);
+    figure.dataset.drawn = "";
+    const again = () => {
+      plot.destroy();
+      plot = drawn(figure, data);
+    };
+    document.addEventListener("themed", again);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    new ResizeObserver(([entry]) => {
+      if (Math.abs(entry.contentRect.width - plot.width) > 1) again();
+    }).observe(figure.querySelector(".canvas"));
+    for (const button of figure.querySelectorAll("[data-days]")) {
+      button.addEventListener("click", () => {
+        const places = plot.data[0];
+        const days = Number(button.dataset.days);
+        const last = places[places.length - 1];
+        plot.setScale("x", { min: days ? Math.max(places[0], last - days * 86400) : places[0], max: last });
+      });
+    }
+  };
+
+  for (const figure of document.querySelectorAll("[data-chart]")) {
+    ready(figure).catch((error) => {
+      figure.querySelector(".canvas").textContent = "The plot could not be loaded; its numbers are in the table.";
+      console.error(error);
+    });
+  }
+})();

@@ -1,0 +1,111 @@
+"""Tells of each part of a running Podium whether it does what it is there for."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import structlog
+
+from bot.domain.errors import StoreError
+from bot.ports import Schema, Store, Worker
+from bot.ports.lines import Line
+
+_log = structlog.get_logger(__name__)
+
+
+class State(StrEnum):
+    """How a part is; only `FAILED` means that it is not ready."""
+
+    READY = "ready"
+    """It does what it is there for."""
+    PAUSED = "paused"
+    """An admin has it wait."""
+    WAITING = "waiting"
+    """It waits for somebody who is not part of this process."""
+    FAILED = "failed"
+    """It does not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part; `detail` says what is the matter and what to do, and holds nothing secret."""
+
+    name: str
+    state: State
+    detail: str = ""
+
+
+async def readiness(store: Store, *, judges: bool, lines: Sequence[Line] = ()) -> tuple[Part, ...]:
+    """Every part of this process, the most basic first; `judges` when it has runners of its own."""
+    return *await _stored(store, judges=judges), *map(_line, lines)
+
+
+async def _stored(store: Store, *, judges: bool) -> tuple[Part, ...]:
+    try:
+        schema = await store.operations.schema()
+        judging = await _judging(store, judges=judges)
+    except StoreError as error:
+        _log.warning("not ready", action="not-ready", error=str(error))
+        words = "it does not answer; podium.log says why"
+        return (Part("database", State.FAILED, words),)
+    return Part("database", State.READY), _migrations(schema), judging
+
+
+def _migrations(schema: Schema) -> Part:
+    if schema.present == schema.known:
+        return Part("migrations", State.READY)
+    if schema.present < schema.known:
+        words = f"the database has {schema.present} of {schema.known}; run `podium migrate`"
+    else:
+        words = f"the database has {schema.present}, this version {schema.known}; upgrade Podium"
+    return Part("migrations", State.FAILED, words)
+
+
+async def _judging(store: Store, *, judges: bool) -> Part:
+    """Whether anybody works through the queue, and may."""
+    pause = await store.moderation.pause_notice()
+    if pause is not None:
+        return Part("judging", State.PAUSED, f"no submissions are taken: {pause}")
+    workers = await store.workers.alive()
+    if not workers:
+        return _nobody(judges=judges)
+    gpus = {gpu for each in workers for gpu in each.gpus or ()}
+    paused = gpus & (await store.moderation.pool_pauses()).keys()
+    if paused and paused == gpus:
+        return Part("judging", State.PAUSED, f"by an admin: {', '.join(sorted(gpus))}")
+    if not gpus:
+        return _idle(workers, judges=judges)
+    lost = _out_of_service(workers)
+    return Part("judging", State.READY, f"{lost}; see `podium runners`" if lost else "")
+
+
+def _nobody(*, judges: bool) -> Part:
+    """Without runners of its own the door must stay open, for it is where workers come in."""
+    if judges:
+        words = "its dispatcher gives no sign of life; see podium.log, and start it again"
+        return Part("judging", State.FAILED, words)
+    return Part("judging", State.WAITING, "no worker is there; start `podium worker`")
+
+
+def _idle(workers: Sequence[Worker], *, judges: bool) -> Part:
+    """Workers live, and none of them can take a job."""
+    if any(each.gpus is None for each in workers):
+        return Part("judging", State.WAITING, "its runners have not answered yet")
+    state = State.FAILED if judges else State.WAITING
+    lost = _out_of_service(workers) or "no runner offers a slot"
+    return Part("judging", state, f"{lost}; see `podium runners`, which says why")
+
+
+def _out_of_service(workers: Iterable[Worker]) -> str:
+    """Which cards nothing is run on, in words; empty where all are fit."""
+    offers = (offer for worker in workers for offer in worker.offers.values())
+    lost = Counter(each.gpu for offer in offers for each in offer.out_of_service)
+    cards = ", ".join(f"{count} x {gpu}" for gpu, count in sorted(lost.items()))
+    return f"cards out of service: {cards}" if cards else ""
+
+
+def _line(line: Line) -> Part:
+    if line.latency_s is None:
+        return Part(line.name, State.FAILED, "not connected; Podium tries again by itself")
+    return Part(line.name, State.READY)

@@ -1,0 +1,120 @@
+"""Sessions of browsers: begun by a sign-in, told by their secret, ended by signing out."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.errors import UserError
+from bot.domain.ids import PersonId, TokenId
+from bot.domain.person import Person
+from bot.domain.rights import Caller
+from bot.domain.token import PREFIX, Token, TokenScope, digest_of
+from bot.ports import Clock, KnownPerson, Store
+from bot.services.link import NewToken, caller_for
+
+LIFETIME = timedelta(days=14)
+MOST_SESSIONS = 20
+"""Of one person; a sign-in beyond them ends the oldest."""
+_LONGEST_LABEL = 60
+_POWER = {
+    TokenScope.SESSION: TokenScope.PERSON,
+    TokenScope.ADMIN_SESSION: TokenScope.ADMIN,
+}
+"""As what kind of token each kind of session acts."""
+_SESSION_OF = {power: kind for kind, power in _POWER.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A browser that is signed in, and as whom."""
+
+    token: Token
+    person: Person
+    caller: Caller
+
+
+async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) -> NewToken:
+    """A session that may what a personal token may, and ends with it.
+
+    UserError for a secret that acts for nobody, and for a token that only reads.
+    """
+    token = await store.tokens.find(digest_of(secret))
+    if token is None or not token.is_live(clock.now()) or not token.is_personal:
+        raise UserError(
+            "bad-token",
+            "this is no personal token, or it is expired or revoked; make one: /profile link on "
+            "Discord, or `podium token create --person NAME` at the machine",
+        )
+    kind = _SESSION_OF.get(token.scope)
+    if kind is None:
+        raise UserError("narrow-token", "this token only reads; sign in by one that may submit")
+    return await _begin(store, clock, token.person, label, kind=kind, by=token)
+
+
+async def sign_in_as(store: Store, clock: Clock, known: KnownPerson, label: str) -> NewToken:
+    """A session of somebody for whom a place vouches; an admin's may all that the admin may."""
+    person = await store.people.ensure(known.identity, known.name)
+    return await _begin(store, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
+
+
+async def _begin(
+    store: Store,
+    clock: Clock,
+    person: PersonId,
+    label: str,
+    *,
+    kind: TokenScope,
+    by: Token | None = None,
+) -> NewToken:
+    for oldest in (await sessions_of(store, clock, person))[MOST_SESSIONS - 1 :]:
+        await store.tokens.revoke(person, oldest.id)
+    secret = f"{PREFIX}session_{secrets.token_urlsafe(32)}"
+    name = " ".join(label.split())[:_LONGEST_LABEL] or "browser"
+    until = clock.now() + LIFETIME
+    if by is not None and by.expires_at is not None:
+        until = min(until, by.expires_at)
+    kept = await store.tokens.add(
+        person,
+        digest_of(secret),
+        name,
+        kind,
+        expires_at=until,
+        begun_by=None if by is None else by.id,
+    )
+    return NewToken(kept, secret)
+
+
+async def session_of(store: Store, clock: Clock, secret: str) -> Session | None:
+    """The session of a secret, with the rights that its person has now; None where it has ended."""
+    token = await store.tokens.find(digest_of(secret))
+    if token is None or token.scope not in _POWER or not token.is_live(clock.now()):
+        return None
+    person = await store.people.get(token.person)
+    if person is None:
+        return None
+    # What is made here lasts no longer than what let the person in: of Discord's word, any time.
+    until = None if token.begun_by is None else token.expires_at
+    caller = await caller_for(store, person, _POWER[token.scope], until=until)
+    return Session(token, person, caller)
+
+
+async def sessions_of(store: Store, clock: Clock, person: PersonId) -> tuple[Token, ...]:
+    """Where a person is signed in, the newest first."""
+    now = clock.now()
+    return tuple(each for each in await store.tokens.sessions_of(person) if each.is_live(now))
+
+
+async def sign_out(store: Store, person: PersonId, token: TokenId) -> None:
+    """End one of a person's sessions: its cookie is good for nothing any more."""
+    found = {each.id for each in await store.tokens.sessions_of(person)}
+    if token not in found or not await store.tokens.revoke(person, token):
+        raise UserError("unknown-session", "this session has ended already")
+
+
+async def sign_out_elsewhere(store: Store, session: Session) -> int:
+    """End every other session of the person; gives how many there were."""
+    person = session.person.id
+    others = [each for each in await store.tokens.sessions_of(person) if each != session.token]
+    for each in others:
+        await store.tokens.revoke(person, each.id)
+    return len(others)

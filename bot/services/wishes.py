@@ -1,0 +1,53 @@
+"""What a person wants of a board, whatever its task is: kept with a task zip while it is proven."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import TypeAdapter
+
+from bot.domain.access import Access
+from bot.domain.archive import read_zip
+from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.task_bundle import TaskBundle
+from bot.domain.task_file import ParsedTask, read_task
+from bot.services.publish import PublishRequest
+from runners.contract.task import TaskDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person wants of a board; `zip_name` is the zip's own."""
+
+    person: PersonId
+    name: str
+    gpus: tuple[str, ...]
+    deadline: datetime | None
+    endless: bool = False
+    as_admin: bool = False
+    access: Access | None = None
+    onto: TaskVersionId | None = None
+    zip_name: str = ""
+
+    def request(self, task: TaskDefinition) -> PublishRequest:
+        """The wish with its task."""
+        return PublishRequest(
+            person=self.person,
+            task=task,
+            name=self.name,
+            gpus=self.gpus,
+            deadline=self.deadline,
+            endless=self.endless,
+            as_admin=self.as_admin,
+            access=self.access,
+            onto=self.onto,
+        )
+
+
+WISH = TypeAdapter(Wish)
+"""A wish as text, which a release keeps."""
+
+
+def read(data: bytes, wish: Wish) -> tuple[TaskBundle, ParsedTask]:
+    """The files of a zip, and the task which they make; UserError with file and line."""
+    bundle = read_zip(data, name=wish.zip_name)
+    return bundle, read_task(bundle)

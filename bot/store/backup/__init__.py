@@ -1,0 +1,6 @@
+"""A whole database as one file, and back: every row of one moment, whatever goes on meanwhile."""
+
+from bot.store.backup.dumping import dump
+from bot.store.backup.loading import load
+
+__all__ = ["dump", "load"]

@@ -1,0 +1,239 @@
+"""The file of a backup: a zip of one COPY text per table, and a manifest with their checksums.
+
+Postgres writes and reads COPY texts in every version alike, and `unzip` opens the rest, so that a
+backup can be read without Podium too.
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bot.domain.backup import BackupContents
+from bot.domain.errors import SetupError, UserError
+
+FORMAT: Literal["podium-backup"] = "podium-backup"
+VERSION = 1
+"""Of the file's layout; a newer one is refused. What is in the tables, the migrations tell."""
+PIECE = 1 << 20
+"""Bytes that are read at once."""
+_MANIFEST = "manifest.json"
+_LONGEST_MANIFEST = 16 << 20
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Table(_Part):
+    """One table; `sha256` is that of its COPY text."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    sha256: str
+
+
+class AppliedMigration(_Part):
+    """A migration that the database had."""
+
+    number: int
+    name: str
+    sha256: str
+
+
+class Manifest(_Part):
+    """What is in the file; `sequences` has the last value that each has given out."""
+
+    format: Literal["podium-backup"] = FORMAT
+    version: Literal[1] = 1
+    made_at: datetime
+    podium: str
+    migrations: tuple[AppliedMigration, ...]
+    tables: tuple[Table, ...]
+    sequences: dict[str, int]
+
+    @property
+    def contents(self) -> BackupContents:
+        """What people are told of it."""
+        return BackupContents(
+            self.made_at, self.podium, {each.name: each.rows for each in self.tables}
+        )
+
+
+class Writing:
+    """A backup under way."""
+
+    def __init__(self, file: zipfile.ZipFile, path: Path) -> None:
+        self._file = file
+        self._path = path
+
+    @contextmanager
+    def table(self, name: str) -> Iterator["TableWriting"]:
+        """Takes the COPY text of one table."""
+        with self._file.open(_member(name), "w", force_zip64=True) as member:
+            yield TableWriting(member, self._path)
+
+    def finish(self, manifest: Manifest) -> None:
+        """Nothing comes after it: a file without a manifest is no backup."""
+        self._file.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
+
+
+class TableWriting:
+    """A table's text on its way into the file."""
+
+    def __init__(self, member: IO[bytes], path: Path) -> None:
+        self._member = member
+        self._path = path
+        self._hash = hashlib.sha256()
+
+    async def put(self, piece: bytes) -> None:
+        """Add a piece; SetupError when the disk refuses it, so that no database is blamed."""
+        self._hash.update(piece)
+        with _writing(self._path):
+            self._member.write(piece)
+
+    @property
+    def sha256(self) -> str:
+        """Of everything so far."""
+        return self._hash.hexdigest()
+
+
+@contextmanager
+def created(path: Path) -> Iterator[Writing]:
+    """A new file at `path`, for its owner alone: whole once it has its name, or not there at all.
+
+    Until then it is `path` with `.partial`; what a kill leaves of it, the next backup of that name
+    begins anew. UserError when there is such a file, which is never overwritten.
+    """
+    _require_free(path)
+    if not path.parent.is_dir():
+        raise UserError("no-such-folder", f"{path.parent}: there is no such folder; make it first")
+    with _writing(path), _alone(path.with_name(f"{path.name}.partial")) as (partial, stream):
+        _require_free(path)  # again: another backup may have had the lock until now
+        try:
+            stream.truncate()
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+                yield Writing(file, path)
+            stream.flush()
+            os.fsync(stream.fileno())
+            partial.rename(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        _keep_name(path.parent)
+
+
+def _require_free(path: Path) -> None:
+    if path.exists():
+        raise UserError("file-exists", f"{path}: there is such a file; name another one")
+
+
+@contextmanager
+def _alone(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """The unfinished file, open for whoever writes it alone; a kill frees it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(partial, flags, 0o600)
+    with os.fdopen(descriptor, "r+b") as stream:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            words = f"{partial}: somebody else's, who could read the backup; name another file"
+            raise UserError("file-exists", words)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            words = f"{partial}: another backup is writing it; wait for it, or name another file"
+            raise UserError("file-exists", words) from None
+        yield partial, stream
+
+
+def _keep_name(folder: Path) -> None:
+    """Have the disk remember the file's name, as it does its bytes, whatever happens to power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """SetupError in place of what the file system refused."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        words = "the disk is full; free some space, or name" if full else f"{error.strerror}; name"
+        raise SetupError(f"cannot write {path}: {words} a file elsewhere") from error
+
+
+class Reading:
+    """A backup that was found whole."""
+
+    def __init__(self, file: zipfile.ZipFile, manifest: Manifest) -> None:
+        self._file = file
+        self.manifest = manifest
+
+    def pieces(self, table: str) -> Iterator[bytes]:
+        """The COPY text of one table."""
+        with self._file.open(_member(table)) as member:
+            while piece := member.read(PIECE):
+                yield piece
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Reading]:
+    """The backup at `path`; UserError unless it is whole and of a version that this code reads."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            reading = Reading(file, _manifest(file))
+            for table in reading.manifest.tables:
+                _check(reading, table)
+            yield reading
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise UserError("no-such-file", f"{path}: there is no such file") from error
+    except PermissionError as error:
+        raise UserError("no-such-file", f"{path}: cannot be read ({error.strerror})") from error
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, KeyError, ValueError) as error:
+        raise _broken(f"{path} is no backup, or it is damaged") from error
+
+
+def _manifest(file: zipfile.ZipFile) -> Manifest:
+    with file.open(_MANIFEST) as member:
+        text = member.read(_LONGEST_MANIFEST)
+    found = json.loads(text)
+    version = found.get("version") if isinstance(found, dict) else None
+    if isinstance(version, int) and version > VERSION:
+        raise UserError(
+            "new-backup",
+            f"the backup has format {version} and this Podium reads up to {VERSION}; "
+            "install the Podium that made it, or a newer one",
+        )
+    try:
+        return Manifest.model_validate_json(text)
+    except ValidationError as error:
+        raise _broken("its manifest does not say what it must") from error
+
+
+def _check(reading: Reading, table: Table) -> None:
+    digest = hashlib.sha256()
+    for piece in reading.pieces(table.name):
+        digest.update(piece)
+    if digest.hexdigest() != table.sha256:
+        raise _broken(f"table {table.name} is not as it was written")
+
+
+def _broken(words: str) -> UserError:
+    return UserError("bad-backup", f"{words}; take another backup")
+
+
+def _member(table: str) -> str:
+    return f"tables/{table}.copy"

@@ -1,0 +1,79 @@
+"""A file of an evaluation, beside what it says in words: small enough to travel in its JSON."""
+
+import base64
+import binascii
+import zlib
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, field_validator
+
+from runners.contract.wire import Wire
+
+PACKED_MAX = 8 << 20
+"""Bytes that all files of an evaluation may have together, packed; base64 adds a third."""
+FILE_MAX = 64 << 20
+"""Bytes of the largest file, unpacked."""
+FILES_MAX = 64
+"""How many files an evaluation may have: few bytes can be packed that are many."""
+_LEVEL = 6
+_PER_THREE = 4
+_BASE64_MAX = -(-PACKED_MAX // 3) * _PER_THREE
+
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+class EvaluationFile(Wire):
+    """A file by its name, as it travels; who opens it shall not trust what is in it."""
+
+    name: FileName
+    packed: Annotated[str, Field(max_length=_BASE64_MAX)]
+    """Its bytes, compressed by zlib, in base64."""
+
+    @field_validator("packed")
+    @classmethod
+    def _is_base64(cls, packed: str) -> str:
+        try:
+            base64.b64decode(packed, validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"not in base64: {error}") from error
+        return packed
+
+    @classmethod
+    def of(cls, name: str, content: bytes) -> Self:
+        """Pack a file; ValueError when it is larger than one may be."""
+        if len(content) > FILE_MAX:
+            raise ValueError(f"a file of {len(content)} bytes; at most {FILE_MAX} are taken")
+        return cls.of_zipped(name, zlib.compress(content, _LEVEL))
+
+    @classmethod
+    def of_zipped(cls, name: str, zipped: bytes) -> Self:
+        """The file whose compressed bytes these are."""
+        return cls(name=name, packed=base64.b64encode(zipped).decode())
+
+    @property
+    def packed_size(self) -> int:
+        """Bytes that it takes, packed."""
+        return len(self.packed) // _PER_THREE * 3 - self.packed[-2:].count("=")
+
+    @property
+    def zipped(self) -> bytes:
+        """Its bytes, compressed by zlib."""
+        return base64.b64decode(self.packed, validate=True)
+
+    def content(self) -> bytes:
+        """Its bytes; ValueError where they cannot be read, or are more than a file may have."""
+        unpacking = zlib.decompressobj()
+        try:
+            found = unpacking.decompress(self.zipped, FILE_MAX)
+        except zlib.error as error:
+            raise ValueError(f"the file {self.name} cannot be unpacked: {error}") from error
+        if not unpacking.eof:
+            raise ValueError(f"the file {self.name} is cut, or has more than {FILE_MAX} bytes")
+        return found
+
+
+def fit(files: Sequence[EvaluationFile]) -> bool:
+    """Whether these can travel together."""
+    packed = sum(each.packed_size for each in files)
+    return len(files) <= FILES_MAX and packed <= PACKED_MAX

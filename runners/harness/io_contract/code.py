@@ -1,0 +1,220 @@
+"""What the judge asks of a task of format `io_contract`: arguments, and what is right.
+
+The judge makes the arguments by itself. A reference, and a source that tells its own inputs, are
+asked in candidates of their own.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from runners.contract.io_contract import (
+    CONTRACT,
+    GIVEN_SEED,
+    KERNEL,
+    REFERENCE_FAULT,
+    Argument,
+    Contract,
+    Role,
+    Side,
+    TensorArgument,
+)
+from runners.contract.task import Workload
+from runners.contract.verdict import Verdict
+from runners.harness.arena import Plan, room_for
+from runners.harness.correctness import guarded
+from runners.harness.deadline import Deadline
+from runners.harness.io_contract.asking import Asked, own_session, wide_room
+from runners.harness.io_contract.comparison import mismatch, undefined
+from runners.harness.io_contract.materialise import materialised, size_of
+from runners.harness.io_contract.outputs import NOTHING
+from runners.harness.io_contract.torch_kernel import MODEL_SEED
+from runners.harness.ruling import Ruling
+from runners.harness.session import Session
+from runners.harness.values import Node, leaves
+
+GPU_PART = 24
+"""As much of a GPU's memory may all tensors of a call have: they lie in the judge and in several
+candidates, some of which need room for an output that nobody knows yet, and for allocations."""
+REMEMBERED = 2
+"""How many inputs are still known by the seed that they were made of: the last one is asked for."""
+
+
+class ContractCode:
+    """Both kernels' arguments, and the comparison of the outputs with the reference's.
+
+    `attended` gives it the session that its own candidates need.
+    """
+
+    def __init__(self, contract: Contract, *, on_gpu: bool) -> None:
+        self.contract = contract
+        self.device = torch.device("cuda" if on_gpu else "cpu")
+        self.sessions: dict[Side, Session] = {}
+        self.asked: dict[Side, Asked] = {}
+        self.deadline = Deadline.after(0)
+        self._made: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
+        self._right: tuple[Any, tuple[torch.Tensor, ...]] | None = None
+        self._shared = self._names(Side.CUSTOM) & self._names(Side.REFERENCE)
+
+    @contextmanager
+    def attended(self, session: Session) -> Iterator[None]:
+        """While the block runs, sources can be asked; their candidates end with it."""
+        limit = session.request.task.limit_s(session.request.mode)
+        self.deadline = Deadline.after(limit)
+        with (
+            own_session(session, self.contract, Side.CUSTOM) as custom,
+            own_session(session, self.contract, Side.REFERENCE) as reference,
+            session.beside,
+        ):
+            self.sessions = {Side.CUSTOM: session, Side.REFERENCE: reference}
+            self.asked = {
+                Side.CUSTOM: Asked(custom, Side.CUSTOM),
+                Side.REFERENCE: Asked(reference, Side.REFERENCE),
+            }
+            try:
+                yield
+            except torch.OutOfMemoryError as error:
+                words = (
+                    "the tensors of the call do not fit into this GPU's memory beside each other"
+                )
+                raise Ruling(Verdict.TASK_ERROR, f"{words}; make them smaller") from error
+
+    def left(self, seconds: float) -> Deadline:
+        """The end of a step that may take so long, and never longer than all of it may."""
+        return Deadline.after(min(seconds, self.deadline.remaining))
+
+    def session_for(self, workload: Workload) -> Session:
+        """The session in which the kernel of a case is judged or timed."""
+        return self.sessions[side_of(workload)]
+
+    def generate(self, workload: Workload, seed: int) -> dict[str, Any]:
+        """What the kernel of a case is given in one trial."""
+        side = side_of(workload)
+        data = self._data(side, seed)
+        self._made.append((data, side, seed))
+        return data
+
+    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - as `generate` made it
+        """On a GPU the shape of an output, as the reference or else the kernel itself gives it.
+
+        The CPU's outputs are fetched as they are.
+        """
+        if self.device.type == "cpu":
+            return None
+        room: Node = guarded("kernel", lambda: room_for(self._right_for(data)))
+        return room
+
+    def roomy(self, plan: Plan) -> Plan:
+        """A first candidate's room: its outputs may be much larger than its inputs."""
+        return replace(plan, device_size=max(plan.device_size, wide_room()))
+
+    def refusal(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401, ARG002
+        """Why an output is wrong; that of a kernel by itself is right as soon as it is there."""
+        found = leaves(output)
+        if not found:
+            return NOTHING
+        reference = self.contract.reference
+        if reference is None or not self._compared(data):
+            return None
+        right = self._right_for(data)
+        if undefined(right):
+            raise Ruling(
+                Verdict.TASK_ERROR,
+                f"{REFERENCE_FAULT} gives NaN, or leaves a part of its output unwritten: nothing"
+                " can be compared with that",
+            )
+        wrong = mismatch(right, found, reference.atol, reference.rtol)
+        if wrong and mismatch(right, self._answer(data), reference.atol, reference.rtol):
+            raise Ruling(
+                Verdict.TASK_ERROR,
+                f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
+            )
+        return wrong
+
+    def _compared(self, data: Any) -> bool:  # noqa: ANN401 - as `generate` made it
+        return self.contract.reference is not None and self._known(data)[0] is Side.CUSTOM
+
+    def _known(self, data: Any) -> tuple[Side, int]:  # noqa: ANN401 - as `generate` made it
+        return next((side, seed) for made, side, seed in self._made if made is data)
+
+    def _right_for(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
+        if self._right is None or self._right[0] is not data:
+            self._right = (data, self._answer(data))
+        return self._right[1]
+
+    def _answer(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
+        """The output for the trial that `data` was made for: the reference's, if there is one."""
+        _, seed = self._known(data)
+        side = Side.CUSTOM if self.contract.reference is None else Side.REFERENCE
+
+        def public() -> dict[str, Any]:
+            return self._data(side, GIVEN_SEED)
+
+        given = self._data(side, seed)
+        return leaves(self.asked[side].ask("answer", given, self.deadline, public))
+
+    def _data(self, side: Side, seed: int) -> dict[str, Any]:
+        arguments = self.contract.call_of(side).args
+        if arguments is None:
+            return self._drawn(seed)
+        most = self._room()
+        if size_of(arguments) > most:
+            raise Ruling(
+                Verdict.TASK_ERROR,
+                f"the tensors of io take {size_of(arguments) >> 20:,} MiB; there is room for"
+                f" {most >> 20:,}",
+            )
+        return {"args": materialised(arguments, seed, self._shared, self.device)}
+
+    def _room(self) -> int:
+        """Bytes that all tensors of a call may have."""
+        if self.device.type == "cpu":
+            return self.sessions[Side.CUSTOM].request.limits.memory // 2
+        _, whole = torch.cuda.mem_get_info()
+        return int(whole // GPU_PART)
+
+    def _drawn(self, seed: int) -> dict[str, Any]:
+        """One trial's inputs as a source tells them, on the device of the kernels."""
+        side = self.contract.drawn_by
+        public = {"draw": MODEL_SEED}
+        order = public if seed == GIVEN_SEED else {"draw": seed}
+        told = self.asked[side].ask("draw", order, self.deadline, lambda: public)
+        if not isinstance(told, dict) or told.keys() != {"init", "inputs"}:
+            raise Ruling(Verdict.DISALLOWED, "the inputs of a source are not what was asked for")
+        return {key: self._placed(value) for key, value in told.items()}
+
+    def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
+        if isinstance(value, torch.Tensor):
+            return value.to(self.device)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._placed(each) for each in value)
+        return value
+
+    def _names(self, side: Side) -> frozenset[str]:
+        """The tensors that a kernel reads."""
+        arguments: tuple[Argument, ...] = ()
+        if side is Side.CUSTOM or self.contract.reference is not None:
+            arguments = self.contract.call_of(side).args or ()
+        return frozenset(
+            each.name
+            for each in arguments
+            if isinstance(each, TensorArgument) and each.role is not Role.OUTPUT
+        )
+
+
+def side_of(workload: Workload) -> Side:
+    """Which kernel a case is for."""
+    return Side(str(workload.args.get(KERNEL, Side.CUSTOM.value)))
+
+
+def read_contract(folder: Path) -> Contract:
+    """The contract of a task that was laid out there; Ruling where it cannot be read."""
+    found: Contract = guarded(
+        "contract", lambda: Contract.model_validate_json((folder / CONTRACT).read_bytes())
+    )
+    return found

@@ -1,0 +1,63 @@
+"""What `ncu` counts of one call of each kernel, once both are right and timed.
+
+No verdict hangs on it, and nothing is timed under it: what goes wrong is a line of the log.
+"""
+
+from contextlib import suppress
+
+from runners.contract.files import EvaluationFile, fit
+from runners.contract.io_contract import COUNTERS, UNCOUNTED
+from runners.contract.task import Mode
+from runners.harness import ncu
+from runners.harness.grade import Grade
+from runners.harness.io_contract.code import ContractCode, side_of
+from runners.harness.kernel_profile import KernelProfiler, NoProfileError
+from runners.harness.ruling import Ruling
+from runners.harness.session import Session
+
+BEGINS = '"ID"'
+"""How the first row of the counters begins; what stands before it are remarks."""
+
+
+def count(session: Session, code: ContractCode, grade: Grade) -> None:
+    """Keep the counters of every timed kernel among the files, where they are asked for."""
+    asked = code.contract.counted and session.request.mode is Mode.RANKED
+    if not asked or not grade.passed:
+        return
+    if not session.on_gpu:
+        _note(session, "there is no GPU here")
+        return
+    try:
+        found = ncu.here()
+    except ncu.UnusableError as error:
+        _note(session, str(error))
+        return
+    _count_by(session, code, found)
+
+
+def _count_by(session: Session, code: ContractCode, found: ncu.Ncu) -> None:
+    for workload in session.request.task.timed(session.request.mode):
+        profiler = KernelProfiler(code.session_for(workload), found)
+        try:
+            counters = profiler.count_call(workload, code.deadline)
+        except (NoProfileError, Ruling) as error:
+            _note(session, f"{workload.spec}: {error}")
+            continue
+        _keep(session, COUNTERS[side_of(workload)], counters)
+
+
+def _keep(session: Session, name: str, counters: str) -> None:
+    begin = counters.find(BEGINS)
+    if begin < 0:
+        _note(session, f"{name} has no counters")
+        return
+    with suppress(ValueError):
+        file = EvaluationFile.of(name, counters[begin:].encode())
+        if fit([*session.files, file]):
+            session.files.append(file)
+            return
+    _note(session, f"{name} is larger than can travel")
+
+
+def _note(session: Session, why: str) -> None:
+    session.keep_log(f"\n{UNCOUNTED}{why}\n".encode())

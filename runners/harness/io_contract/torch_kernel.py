@@ -1,0 +1,192 @@
+"""A kernel of kind `torch` or `torch_cuda`, and one of several steps, in the candidate.
+
+This runs beside the submission: nothing here protects the judge.
+"""
+
+import inspect
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runners.contract.io_contract import Argument, KernelCall, KernelKind
+from runners.harness.building import InvalidSubmissionError
+from runners.harness.io_contract.matching import Match, matched
+from runners.harness.io_contract.outputs import Outputs, returned, some
+from runners.harness.values import leaves
+
+MODEL_SEED = 42
+"""Of a model's weights, and of the inputs of the first trial; KernelBench's number."""
+SIDE = 1024
+"""The extent of both dimensions of an input that is drawn by a signature alone."""
+_FORWARD = "forward"
+
+
+class TorchKernel:
+    """A function, a method or a model; it is made at the first call, which is never timed.
+
+    Data is `{"args": [...]}` by a contract, or `{"init": [...], "inputs": [...]}` as a source's own
+    `get_inputs` told them; `{"draw": seed}` asks it for these.
+    """
+
+    def __init__(self, module: Any, call: KernelCall, device: torch.device) -> None:  # noqa: ANN401
+        self.module = module
+        self.call = _reachable(call, module)
+        self.device = device
+        self.function: Callable[..., Any] | None = None
+        self.match: Match | None = None
+        if call.kind is KernelKind.MULTI_KERNEL and call.args is None:
+            raise InvalidSubmissionError("a multi_kernel needs io with the arguments of its call")
+        self._named()  # what is not there is missed before anything is called
+
+    def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - tensors, or drawn inputs
+        """The output as a tuple of tensors, or the inputs that were asked for."""
+        with torch.no_grad():
+            if "draw" in data:
+                return self._drawn(data["draw"])
+            if self.function is None:
+                self.function = self._made(data.get("init"))
+            if self.call.args is None:
+                return some(leaves(self.function(*data["inputs"])))
+            return self._by_contract(self.function, self.call.args, data["args"])
+
+    def _by_contract(
+        self, function: Callable[..., Any], arguments: Sequence[Argument], values: list[Any]
+    ) -> Outputs:
+        if self.call.kind is KernelKind.MULTI_KERNEL:
+            return returned(function(*values), arguments, values)
+        if self.match is None:
+            self.match = matched(function, arguments)
+        places, names = self.match
+        by_name = {name: values[place] for name, place in names.items()}
+        output = function(*(values[place] for place in places), **by_name)
+        return returned(output, arguments, values)
+
+    def _named(self) -> Callable[..., Any]:
+        """The function or class that the metadata or the kind names."""
+        if self.call.kind is KernelKind.MULTI_KERNEL:
+            return self._attribute(self.call.entry_point, "entry_point")
+        if self.call.function_name:
+            return self._attribute(self.call.function_name, "function_name")
+        if self.call.class_name:
+            return self._attribute(self.call.class_name, "class_name")
+        own = ("Model", "ModelNew")
+        names = own if self.call.kind is KernelKind.TORCH else own[::-1]
+        found = (getattr(self.module, name, None) for name in names)
+        model = next((each for each in found if callable(each)), None)
+        if model is None:
+            raise InvalidSubmissionError(
+                f"there is no `{names[0]}`; define that class, or name what is called with"
+                " function_name or class_name in metadata"
+            )
+        return model  # type: ignore[no-any-return]
+
+    def _attribute(self, name: str | None, key: str) -> Callable[..., Any]:
+        if name is None:
+            raise InvalidSubmissionError(f"metadata has no {key}, which names what is called")
+        found = getattr(self.module, name, None)
+        if not callable(found):
+            raise InvalidSubmissionError(f"there is no `{name}`, which metadata names as {key}")
+        return found  # type: ignore[no-any-return]
+
+    def _is_function(self) -> bool:
+        return self.call.kind is KernelKind.MULTI_KERNEL or bool(self.call.function_name)
+
+    def _made(self, init: list[Any] | None) -> Callable[..., Any]:
+        """What is called: a function as it is, a class's method of an instance."""
+        named = self._named()
+        if self._is_function():
+            return named
+        init = self._init() if init is None else init
+        seed_all(MODEL_SEED)
+        made = named(*init)
+        if isinstance(made, torch.nn.Module):
+            made = made.to(self.device)
+        method = self.call.method_name or _FORWARD
+        if method == _FORWARD and callable(made):
+            return made  # type: ignore[no-any-return]  # with a module's hooks
+        found = getattr(made, method, None)
+        if not callable(found):
+            raise InvalidSubmissionError(f"there is no method `{method}` to call")
+        return found  # type: ignore[no-any-return]
+
+    def _init(self) -> list[Any]:
+        """What the constructor takes, by the source's own word."""
+        tells = getattr(self.module, "get_init_inputs", None)
+        if not callable(tells):
+            return []
+        seed_all(MODEL_SEED)
+        return list(tells())
+
+    def _drawn(self, seed: int) -> dict[str, Any]:
+        """The constructor's arguments and one trial's inputs, as the source tells them."""
+        init = [] if self._is_function() else self._init()
+        try:
+            with self.device:  # large inputs are drawn where they are needed
+                inputs = self._inputs(seed)
+        except RuntimeError:  # one may have a generator of its own, or go through NumPy
+            if self.device.type == "cpu":
+                raise
+            inputs = self._inputs(seed)
+        return {"init": self._placed(init), "inputs": self._placed(inputs)}
+
+    def _inputs(self, seed: int) -> list[Any]:
+        tells = getattr(self.module, "get_inputs", None)
+        seed_all(seed)
+        return list(tells()) if callable(tells) else self._by_signature()
+
+    def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
+        if isinstance(value, torch.Tensor):
+            return value.to(self.device)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._placed(each) for each in value)
+        return value
+
+    def _by_signature(self) -> list[Any]:
+        """A tensor for every parameter that can only be one; InvalidSubmissionError for others."""
+        named = self._named()
+        function = named
+        if not self._is_function():
+            function = getattr(named, self.call.method_name or _FORWARD, named)
+        parameters = list(inspect.signature(function).parameters.values())
+        if not self._is_function():
+            parameters = parameters[1:]
+        return [self._guessed(each) for each in parameters if not _can_be_left_out(each)]
+
+    def _guessed(self, parameter: inspect.Parameter) -> torch.Tensor:
+        told = parameter.annotation
+        if told is inspect.Parameter.empty or told is torch.Tensor or "Tensor" in str(told):
+            return torch.randn(SIDE, SIDE)
+        raise InvalidSubmissionError(
+            f"nothing tells what `{parameter.name}` is to be: define get_inputs, or give io with"
+            " the arguments of the call"
+        )
+
+
+def _reachable(call: KernelCall, module: Any) -> KernelCall:  # noqa: ANN401 - as above
+    """The call without names that nothing has, where there is no io: they target io's call alone.
+
+    With io whoever names something means it.
+    """
+    if call.args is not None:
+        return call
+    names = {key: getattr(call, key) for key in ("function_name", "class_name")}
+    gone = [
+        key for key, name in names.items() if name and not callable(getattr(module, name, None))
+    ]
+    return call.model_copy(update=dict.fromkeys(gone))
+
+
+def _can_be_left_out(parameter: inspect.Parameter) -> bool:
+    star = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return star or parameter.default is not inspect.Parameter.empty
+
+
+def seed_all(seed: int) -> None:
+    """Set every generator that a source is likely to draw from."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % (1 << 32))

@@ -1,0 +1,132 @@
+"""What every store keeps of who is on a leaderboard, and of its records: what all scores give."""
+
+import random
+
+import asyncpg
+import pytest
+
+from bot.domain.ids import SubmissionId
+from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.person import Person
+from bot.domain.ranking import rank, rank_entrants, records
+from bot.domain.score import ScoreValue
+from bot.store.postgres import PostgresStore
+from bot.store.queries import query
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+from tests.doubles.clock import ManualClock
+from tests.doubles.stored import Scene, make_evaluation, set_up
+
+
+async def judged(
+    scene: Scene, person: Person, time_ns: float | None, mode: Mode = Mode.RANKED
+) -> SubmissionId:
+    """A submission with this score, or without one when it does not pass."""
+    submission = await scene.submit(person, mode=mode)
+    job = await scene.claim_one()
+    verdict = Verdict.CRASHED if time_ns is None else Verdict.PASSED
+    value = None if time_ns is None or mode is not Mode.RANKED else ScoreValue(time_ns, 1.0)
+    assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(verdict), value)
+    return submission.id
+
+
+async def assert_kept(scene: Scene) -> None:
+    """What is kept is what all the scores give."""
+    results, place = scene.store.results, (scene.board.task_version, "CPU")
+    kept, scores = await results.entrants(*place), await results.scores(*place)
+    assert rank_entrants(kept) == rank(scores)
+    few = await results.course(*place, 1)
+    assert (records(few.scores), few.total) == (records(scores), len(scores))
+
+
+async def test_whatever_happens_the_entrants_are_those_of_all_the_scores(
+    scene: Scene, clock: ManualClock
+) -> None:
+    chance = random.Random(6)  # noqa: S311 - the same each time
+    store = scene.store
+    people = [scene.ada, *[await store.people.ensure(f"local:{n}", f"P{n}") for n in range(3)]]
+    made: list[SubmissionId] = []
+    for step in range(60):
+        clock.advance(chance.choice([0, 1, 1, -1]))
+        deed = chance.random()
+        if deed < 0.6 or not made:
+            time_ns = chance.choice([None, 100.0, 100.0, 200.0, 300.0])
+            made.append(await judged(scene, chance.choice(people), time_ns))
+        elif deed < 0.8:
+            kind = chance.choice(list(ExclusionKind))
+            await store.moderation.exclude(Exclusion(chance.choice(made), kind, "x"))
+        else:
+            await store.moderation.include(chance.choice(made))
+        if step % 6 == 0:
+            await assert_kept(scene)
+    await assert_kept(scene)
+
+
+async def test_a_submission_excluded_before_its_score_came_counts_once_it_is_included(
+    scene: Scene,
+) -> None:
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    await scene.store.moderation.exclude(Exclusion(submission.id, ExclusionKind.WITHDRAWN, ""))
+    value = ScoreValue(1.0, 0.0)
+    assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), value)
+    await assert_kept(scene)
+    assert await scene.store.results.entrants(scene.board.task_version, "CPU") == ()
+    await scene.store.moderation.include(submission.id)
+    await assert_kept(scene)
+    [one] = await scene.store.results.entrants(scene.board.task_version, "CPU")
+    assert (one.attempts, one.best.submission) == (1, submission.id)
+
+
+async def test_whatever_changes_the_standings_is_a_move(scene: Scene) -> None:
+    store, place = scene.store, (scene.board.task_version, "CPU")
+    seen = [await store.results.moves(*place)]
+
+    async def moved() -> bool:
+        seen.append(await store.results.moves(*place))
+        return seen[-1] > seen[-2]
+
+    first = await judged(scene, scene.ada, 100.0)
+    assert await moved()
+    await judged(scene, scene.ada, None)
+    assert await moved()
+    await store.moderation.exclude(Exclusion(first, ExclusionKind.DISQUALIFIED, "x"))
+    assert await moved()
+    await store.moderation.include(first)
+    assert await moved()
+    await store.people.ensure("local:ada", "Ada L.")
+    assert await moved()
+    await store.references.go_without(*place)
+    assert await moved()
+
+
+async def test_a_board_with_entrants_can_be_deleted(scene: Scene) -> None:
+    first = await judged(scene, scene.ada, 100.0)
+    await judged(scene, scene.ada, None)
+    await scene.store.moderation.exclude(Exclusion(first, ExclusionKind.WITHDRAWN, ""))
+    assert await scene.store.boards.delete(scene.board.id)
+    assert await scene.store.results.entrants(scene.board.task_version, "CPU") == ()
+
+
+async def test_of_tests_nothing_is_kept(scene: Scene) -> None:
+    await judged(scene, scene.ada, None, Mode.TEST)
+    assert await scene.store.results.refusals(scene.board.task_version, "CPU") == ()
+
+
+@pytest.mark.postgres
+async def test_a_submission_that_is_removed_leaves_the_others_of_its_person(
+    postgres_store: PostgresStore, postgres_dsn: str
+) -> None:
+    scene = await set_up(postgres_store)
+    await judged(scene, scene.ada, 200.0)
+    best = await judged(scene, scene.ada, 100.0)
+    refused = await judged(scene, await postgres_store.people.ensure("local:bob", "Bob"), None)
+    before = await postgres_store.results.moves(scene.board.task_version, "CPU")
+    connection = await asyncpg.connect(postgres_dsn)
+    for name in ("untold", "scores", "evaluations"):
+        await connection.execute(query(f"boards.drop_{name}"), [best, refused])
+    await connection.close()
+    [one] = await postgres_store.results.entrants(scene.board.task_version, "CPU")
+    assert (one.attempts, one.best.value.time_ns) == (1, 200.0)
+    assert await postgres_store.results.refusals(scene.board.task_version, "CPU") == ()
+    assert await postgres_store.results.moves(scene.board.task_version, "CPU") > before

@@ -1,0 +1,59 @@
+"""What every store must do to tell the best of many leaderboards, and how one came about."""
+
+from bot.domain.ids import TaskVersionId
+from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.person import Person
+from bot.domain.ranking import in_time, records
+from bot.domain.score import ScoreValue
+from bot.domain.submission import Submission
+from bot.ports import Course
+from tests.doubles.stored import Scene, make_evaluation
+
+
+async def _ranked(scene: Scene, person: Person, time_ns: float) -> Submission:
+    submission = await scene.submit(person)
+    job = await scene.claim_one()
+    value = ScoreValue(time_ns, 1.0)
+    assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), value)
+    return submission
+
+
+async def test_the_fastest_of_each_leaderboard_is_given_without_what_is_excluded(
+    scene: Scene,
+) -> None:
+    results, version = scene.store.results, scene.board.task_version
+    asked = [(version, "CPU"), (version, "H100"), (TaskVersionId(999), "CPU")]
+    assert await results.fastest(asked) == ()
+    assert await results.fastest([]) == ()
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    slow = await _ranked(scene, scene.ada, 900.0)
+    fast = await _ranked(scene, bob, 500.0)
+    late = await _ranked(scene, scene.ada, 500.0)
+    (best,) = await results.fastest(asked)
+    assert best == (await results.scores(version, "CPU"))[0]
+    assert (best.submission, best.person_name, best.value) == (fast.id, "Bob", ScoreValue(500, 1))
+    for excluded, left in ((fast, late), (late, slow)):
+        exclusion = Exclusion(excluded.id, ExclusionKind.WITHDRAWN, "")
+        await scene.store.moderation.exclude(exclusion)
+        (best,) = await results.fastest(asked)
+        assert best.submission == left.id
+
+
+async def test_the_course_of_a_leaderboard_has_every_record_and_a_part_of_the_rest(
+    scene: Scene,
+) -> None:
+    results, place = scene.store.results, (scene.board.task_version, "CPU")
+    assert await results.course(*place, 2) == Course((), 0)
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    for number in range(24):
+        time_ns = 900.0 - number if number < 3 else 1000.0 + number
+        await _ranked(scene, (scene.ada, bob)[number % 3 == 1], time_ns)
+    scores = sorted(await results.scores(*place), key=in_time)
+    assert await results.course(*place, 24) == Course(tuple(scores), 24)
+    few = await results.course(*place, 5)
+    assert (few.total, records(few.scores)) == (24, records(scores))
+    assert 3 <= len(few.scores) < 20
+    assert few.scores == tuple(each for each in scores if each in few.scores)
+    own = [each for each in scores if each.person == bob.id]
+    assert list(await results.scores_of(bob.id, *place)) == own
+    assert await results.scores_of(bob.id, scene.board.task_version, "T4") == ()

@@ -1,0 +1,56 @@
+"""The routes of `/api/v1` without a network, over a store in memory."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cached_property
+
+import httpx
+
+from bot.domain.api.wire import PATH
+from bot.domain.token import TokenScope
+from bot.frontends.web.door import Door
+from bot.services.grant import grant
+from bot.store.memory import MemoryStore
+from tests.doubles.agents import make_door, way_to
+from tests.doubles.clock import ManualClock
+from tests.doubles.place import Place, make_place
+
+ROOT = f"http://podium.test{PATH}"
+
+
+@dataclass(frozen=True)
+class Api:
+    """A place with its door; `asking` calls for a person by a token of a scope."""
+
+    place: Place
+    door: Door
+
+    @cached_property
+    def way(self) -> httpx.ASGITransport:
+        """The application: to make one takes longer than most of what is asked of it."""
+        return way_to(self.door)
+
+    @asynccontextmanager
+    async def asking(
+        self, name: str | None = None, scope: TokenScope = TokenScope.PERSON
+    ) -> AsyncIterator[httpx.AsyncClient]:
+        """A client with a new token of this person; nobody's without a name."""
+        headers = {} if name is None else await self.headers(name, scope)
+        async with httpx.AsyncClient(transport=self.way, base_url=ROOT, headers=headers) as client:
+            yield client
+
+    async def headers(self, name: str, scope: TokenScope = TokenScope.PERSON) -> dict[str, str]:
+        """What a request of this person has."""
+        place, day = self.place, timedelta(days=1)
+        made = await grant(place.store, place.clock, place.ada, name, scope=scope, lifetime=day)
+        return {"Authorization": f"Bearer {made.secret}"}
+
+
+async def make_api(requests_per_minute: int = 0) -> Api:
+    """A board of Ada's, and the door to it."""
+    clock = ManualClock()
+    store = MemoryStore(clock)
+    door = replace(make_door(store, clock), requests_per_minute=requests_per_minute)
+    return Api(await make_place(store, clock), door)

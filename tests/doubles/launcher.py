@@ -1,0 +1,344 @@
+"""Starts our programs from processes that have imported everything already.
+
+Most of a short program is imports, and those of the harness are two seconds of torch. While `warm`
+is entered, `python -m` of one of them is not begun by the interpreter: a template, which
+imported what the program needs, forks it. It is a child of whoever asked, as any other is, with its
+own arguments, environment, folder and streams, and has nothing of who asked or of another. It runs
+what `python -m` runs, and may be killed, stopped and asked to end like any other. A program that
+starts harnesses gets a template of its own, made before it begins.
+
+What names another module, an option of the interpreter or, for a harness, a `PYTHONPATH`, is begun
+by the interpreter.
+"""
+
+import atexit
+import ctypes
+import gc
+import importlib
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, NoReturn
+from unittest.mock import patch
+
+from pydantic import BaseModel
+
+ROOT = Path(__file__).resolve().parents[2]
+STARTS_S = 60
+_FRAME_MAX = 1 << 20
+_ROOM = "/" * (1 << 11)
+"""An argument of a template, in whose place the arguments of a program are shown."""
+_PYTHON = sys.executable
+_DESCRIPTOR_BYTES = 2048
+"""What of a thread's descriptor is searched for its number."""
+_PARENT, _CHILD_SETTID = 0x8000, 0x01000000
+_CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+_HELD = ctypes.PyDLL(None)
+"""The C library, called with the interpreter's lock held."""
+_fork_exec = subprocess._fork_exec  # type: ignore[attr-defined]
+
+HARNESS = "runners.harness"
+CONTAINER = "modal._container_entrypoint"
+_JUDGE = ("runners.harness.__main__", "runners.harness.server")
+_DOORS = (
+    "bot.__main__", "bot.frontends.discord.serving", "bot.frontends.web.serving",
+    "matplotlib.backends.backend_agg", "matplotlib.figure",
+)  # fmt: skip
+IMPORTED = {
+    "judge": _JUDGE,
+    "doors": _DOORS,
+    "doors and judge": _JUDGE + _DOORS,
+    "container": (*_JUDGE, CONTAINER),
+}
+"""What each kind of template imports, what a harness needs first."""
+JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
+"""Commands that start harnesses where the runner is local."""
+
+
+class Start(BaseModel):
+    """A program as it was to be started."""
+
+    module: str
+    arguments: list[str]
+    environment: dict[str, str]
+    folder: str
+    own_session: bool
+
+    @property
+    def template(self) -> str | None:
+        """The kind of template that it needs; None where the interpreter begins it."""
+        if self.module == HARNESS and "PYTHONPATH" not in self.environment:
+            return "judge"
+        if self.module == CONTAINER:
+            return "container"
+        if self.module == "bot":
+            local = "local" in self.environment.get("PODIUM_RUNNERS", "local")
+            return "doors and judge" if local and JUDGING & {*self.arguments[:1]} else "doors"
+        return None
+
+    def run(self) -> int | None:
+        """Be the program; gives its status."""
+        if self.module == CONTAINER:
+            del sys.modules[self.module]
+            runpy.run_module(self.module, run_name="__main__", alter_sys=True)
+            return None
+        status: int | None = importlib.import_module(f"{self.module}.__main__").main()
+        return status
+
+
+@dataclass
+class Template:
+    """The line to a process that forks programs."""
+
+    line: socket.socket
+    one: threading.Lock = field(default_factory=threading.Lock)
+
+    def fork(self, start: Start, streams: Sequence[int]) -> int:
+        """Have it fork a program for this process, whose child it is; gives its number."""
+        with self.one:
+            socket.send_fds(self.line, [start.model_dump_json().encode()], streams)
+            answer = self.line.recv(32)
+        if not answer:
+            raise ChildProcessError("a template has ended")
+        return int(answer)
+
+
+@contextmanager
+def warm(only: Template | None = None) -> Iterator[None]:
+    """Start programs from templates: this process's own, or harnesses alone from this one."""
+
+    def fork_exec(*given: Any) -> int:  # noqa: ANN401 - what `Popen` tells it, which is much
+        start = _start_of(given)
+        kind = start and start.template
+        if start is None or kind is None or (only and kind != "judge"):
+            return int(_fork_exec(*given))
+        reading, _, _, writing, _, complaining = given[6:12]
+        streams = (reading, writing, complaining)
+        given_on = [number if file < 0 else file for number, file in enumerate(streams)]
+        return (only or _template(kind)).fork(start, given_on)
+
+    with patch.object(subprocess, "_fork_exec", fork_exec):
+        yield
+
+
+def _start_of(given: Sequence[Any]) -> Start | None:
+    """What the arguments of `fork_exec` ask for, if it is a module for this interpreter."""
+    words = [os.fsdecode(word) for word in given[0]]
+    kept, folder, environment = given[3:6]
+    if words[:2] != [_PYTHON, "-m"] or len(words) < 3 or len(kept) > 1:
+        return None
+    if environment is None:
+        environment = [f"{name}={value}" for name, value in os.environ.items()]
+    variables = (os.fsdecode(each).partition("=") for each in environment)
+    return Start(
+        module=words[2],
+        arguments=words[3:],
+        environment={name: value for name, _, value in variables},
+        folder=os.fsdecode(folder) if folder else str(Path.cwd()),
+        own_session=bool(given[15]),
+    )
+
+
+@cache
+def _template(kind: str) -> Template:
+    """This process's own template, which ends with it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.doubles.launcher", kind, _ROOM],
+        cwd=ROOT,
+        stdin=theirs.fileno(),
+        stdout=subprocess.DEVNULL,
+        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "OMP_WAIT_POLICY": "PASSIVE"},
+    )
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        server.wait(STARTS_S)
+
+    atexit.register(end)
+    return Template(ours)
+
+
+def main() -> None:
+    """Be a template whose line is standard input."""
+    for name in IMPORTED[sys.argv[1]]:
+        importlib.import_module(name)
+        if name in _JUDGE:
+            _OF_HARNESS.update(sys.modules)
+    if _DOORS[0] in sys.modules:
+        importlib.import_module("bot.frontends.cli.app").build()
+    gc.freeze()
+    serve(socket.socket(fileno=os.dup(0)))
+
+
+_SEARCHED = sys.path[1:]
+"""Where the interpreter looks after the program's own folder and `PYTHONPATH`."""
+_OF_HARNESS: dict[str, Any] = {}
+"""The modules which a harness has when it is ready."""
+
+
+def serve(line: socket.socket) -> None:
+    """Fork a program for every start, until the line ends."""
+    _end_threads()
+    while True:
+        frame, files, _, _ = socket.recv_fds(line, _FRAME_MAX, 3)
+        if not frame:
+            return
+        program = _fork_for_parent()
+        if program == 0:
+            _become(Start.model_validate_json(frame), files)
+        line.sendall(str(program).encode())
+        for file in files:
+            os.close(file)
+
+
+def _end_threads() -> None:
+    """Libraries of numbers end their idle threads at a `fork`, and begin others when they want."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _fork_for_parent() -> int:
+    """As `os.fork`, but the new process is a child of this one's parent.
+
+    The C library keeps the number of the thread, which `fork` would have corrected.
+    """
+    python, clone = ctypes.pythonapi, _HELD.syscall
+    clone.restype = ctypes.c_long
+    flags = _PARENT | _CHILD_SETTID | signal.SIGCHLD
+    number = ctypes.c_void_p(_kept_number())
+    python.PyOS_BeforeFork()
+    pid = int(clone(_CLONE, ctypes.c_long(flags), None, None, number, number))
+    if pid == 0:
+        python.PyOS_AfterFork_Child()
+    else:
+        python.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise ChildProcessError("the system does not fork")
+    return pid
+
+
+@cache
+def _kept_number() -> int:
+    """Where the C library keeps the number of this thread, the only one."""
+    _HELD.pthread_self.restype = ctypes.c_void_p
+    begin: int = _HELD.pthread_self()
+    size = ctypes.sizeof(ctypes.c_int)
+    places = range(begin, begin + _DESCRIPTOR_BYTES, size)
+    number = threading.get_native_id()
+    return next(each for each in places if ctypes.c_int.from_address(each).value == number)
+
+
+def _become(start: Start, streams: list[int]) -> NoReturn:
+    """Be this program, and end as it ends."""
+    status = 1
+    try:
+        with _dressed_as(start, streams):
+            sys.exit(start.run())
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter does with what nobody caught
+        traceback.print_exc()
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]  # as the interpreter waits for them
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+@contextmanager
+def _dressed_as(start: Start, streams: list[int]) -> Iterator[None]:
+    """Give this process what the program has from its start."""
+    if start.own_session:
+        os.setsid()
+    for number, file in enumerate(streams):
+        os.dup2(file, number)
+    os.closerange(len(streams), 1 << 20)
+    harnesses = _fork_template() if start.module != HARNESS and _OF_HARNESS else None
+    os.chdir(start.folder)
+    os.environ.clear()
+    os.environ.update(start.environment)
+    tempfile.tempdir = None
+    _show([_PYTHON, "-m", start.module, *start.arguments])
+    sys.argv = [start.module, *start.arguments]
+    paths = start.environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = [start.folder, *filter(None, paths), *_SEARCHED]
+    with warm(harnesses) if harnesses else nullcontext():
+        yield
+
+
+def _fork_template() -> Template:
+    """A template of harnesses that has nothing of the program which this process becomes."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        theirs.close()
+        return Template(ours)
+    try:
+        ours.close()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        for name in sys.modules.keys() - _OF_HARNESS.keys():
+            del sys.modules[name]
+        serve(theirs)
+    finally:
+        os._exit(0)
+
+
+def _show(line: list[str]) -> None:
+    """Have the system name these as the arguments of this process."""
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    begin, end = int(fields[45]), int(fields[46])
+    room = end - begin
+    shown = "\0".join(line).encode()[: room - 1] + b"\0"
+    ctypes.memmove(begin, shown.rjust(room, b"/"), room)
+
+
+class Command(subprocess.Popen[str]):
+    """A `podium` command with an empty stdin."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+        stdout: int | IO[Any] = subprocess.PIPE,
+        stderr: int | IO[Any] = subprocess.STDOUT,
+    ) -> None:
+        super().__init__(
+            [sys.executable, "-m", "bot", *arguments],
+            stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, text=True,
+            env={**environment}, cwd=folder,
+        )  # fmt: skip
+
+
+def run(
+    arguments: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float
+) -> "subprocess.CompletedProcess[str]":
+    """Like `subprocess.run` with captured text; what takes too long is killed."""
+    with Command(arguments, environment, folder, stderr=subprocess.PIPE) as process:
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(["podium", *arguments], process.returncode, out, err)
+
+
+if __name__ == "__main__":
+    main()

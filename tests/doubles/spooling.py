@@ -1,0 +1,20 @@
+"""Sees the temporary files that reading forms makes, and whether they are closed."""
+
+import tempfile
+
+import pytest
+from starlette import formparsers
+
+Spooled = list[tempfile.SpooledTemporaryFile[bytes]]
+
+
+def spooling(monkeypatch: pytest.MonkeyPatch) -> Spooled:
+    """The files that are made from now on."""
+    made: Spooled = []
+
+    def make(max_size: int) -> tempfile.SpooledTemporaryFile[bytes]:
+        made.append(tempfile.SpooledTemporaryFile(max_size))  # noqa: SIM115 - closed by the form
+        return made[-1]
+
+    monkeypatch.setattr(formparsers, "SpooledTemporaryFile", make)
+    return made

@@ -1,0 +1,99 @@
+"""The command line on a store in memory: here, and at a server that is the door of the same one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self, cast
+
+from bot.domain.task_bundle import TaskBundle
+from bot.frontends.cli.app import run
+from bot.frontends.cli.client import Client, Say
+from bot.frontends.cli.installation import Installation, OpenPodium
+from bot.frontends.web.checks import checking
+from bot.remote.address import Server
+from bot.remote.client import entering
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.store.clock import SystemClock
+from bot.store.folders import read_folder, task_folders
+from bot.store.memory import MemoryStore
+from runners.backends import fake
+from runners.contract.runner import Runner
+from tests.doubles.agents import make_door, way_to
+from tests.doubles.scaffolded import make_judge
+
+SERVER = "https://podium.test"
+
+
+@dataclass
+class Visiting:
+    """An installation whose server is its own door; a dispatcher runs while a command does."""
+
+    store: MemoryStore = field(default_factory=lambda: MemoryStore(SystemClock()))
+    token: str = ""
+    data_dir: Path = Path(".podium")
+
+    def __post_init__(self) -> None:
+        self.door = replace(make_door(self.store, SystemClock()), runners=(make_judge(),))
+        self.way = way_to(self.door)
+
+    def at(self, data_dir: Path | None) -> Self:
+        return self
+
+    @property
+    def servers(self) -> Self:
+        return self
+
+    def chosen(self, url: str | None) -> str | None:
+        return None if url in {None, "local"} else url
+
+    def is_served(self) -> bool:
+        return True
+
+    def read_task(self, path: Path) -> TaskBundle:
+        return read_folder(path)
+
+    def task_folders(self, top: Path) -> tuple[Path, ...]:
+        return task_folders(top)
+
+    @asynccontextmanager
+    async def runners(self) -> AsyncIterator[Sequence[Runner]]:
+        yield (make_judge(),)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[OpenPodium]:
+        async with self._working():
+            yield OpenPodium(self.store, SystemClock(), "memory", served=True, shared=False)
+
+    @asynccontextmanager
+    async def client_of(self, url: str, say: Say, *, named: bool) -> AsyncIterator[Client]:
+        there = Server(url, self.token)
+        suffix = f" --server {url}" if named else ""
+        async with (
+            self._working(),
+            checking(replace(self.door, runners=(make_judge(),))),  # of this command's own loop
+            entering(there, say, suffix, self.way) as client,
+        ):
+            yield client
+
+    @asynccontextmanager
+    async def _working(self) -> AsyncIterator[None]:
+        runner, stop = fake.create(), asyncio.Event()
+        config = DispatchConfig(worker="here", poll_s=0.02)
+        dispatcher = Dispatcher(StoreQueue(self.store, config), [runner], SystemClock(), config)
+        working = asyncio.create_task(dispatcher.run(stop))
+        try:
+            yield
+        finally:
+            stop.set()
+            await working
+            await runner.aclose()
+
+    def here(self, *arguments: str) -> int:
+        """The exit code of a command on this machine, as Ada."""
+        return run(cast("Installation", self), [*arguments, "--server", "local"])
+
+    def there(self, *arguments: str) -> int:
+        """The exit code of a command at the server."""
+        return run(cast("Installation", self), [*arguments, "--server", SERVER])

@@ -1,0 +1,245 @@
+"""The pages for acting in a real browser: in by token, a kernel dropped, and ranked at its end.
+
+The door is served, the runner is a fake one with a dispatcher of its own, the store is in memory.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from typing_extensions import override
+
+from bot.domain.token import TokenScope
+from bot.frontends.web.checks import checking
+from bot.frontends.web.door import Door, DoorSettings
+from bot.frontends.web.serving import serving
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.grant import grant
+from bot.services.publish import PublishRequest, publish
+from bot.store.clock import SystemClock
+from bot.store.memory import MemoryStore
+from runners.backends import fake
+from runners.contract.evaluation import EvaluationRequest
+from runners.contract.runner import CallId
+from tests.doubles.agents import make_door
+from tests.doubles.factories import make_task
+from tests.doubles.task_zips import RIGHT, packed
+
+pytest.importorskip("playwright", reason="the package playwright is not installed")
+pytest.importorskip("axe_playwright_python", reason="axe for playwright is not installed")
+
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed"),
+]
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 360, "height": 740}
+KERNEL = """#!PODIUM leaderboard vectoradd
+#!PODIUM gpus H100
+# fake: verdict=passed seconds=1.2 time_us=29
+def custom_kernel(data):
+    return data
+"""
+_DROP = """([selector, name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name, { type: "text/x-python" }));
+  const zone = document.querySelector(selector);
+  const rest = { dataTransfer: data, bubbles: true, cancelable: true };
+  for (const kind of ["dragenter", "dragover", "drop"])
+    zone.dispatchEvent(new DragEvent(kind, rest));
+}"""
+
+
+class Judge(fake.FakeRunner):
+    """Of a task's own sources the right one passes; every other one says itself how it ends."""
+
+    @override
+    async def start(self, request: EvaluationRequest) -> CallId:
+        if request.request_id.startswith("check-"):
+            verdict = "passed" if request.source == RIGHT else "wrong_answer"
+            directive = f"# fake: verdict={verdict} seconds=0.3\n"
+            request = request.model_copy(update={"source": directive + request.source})
+        return await super().start(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A served door with somebody who judges, the token of an admin, and a browser."""
+
+    url: str
+    door: Door
+    token: str
+    browser: Browser
+
+
+@asynccontextmanager
+async def staged() -> AsyncIterator[Scene]:
+    """A board of two GPU types that Ada made, who is an admin."""
+    clock = SystemClock()
+    store = MemoryStore(clock)
+    ada = await store.people.ensure("local:ada", "Ada")
+    task = make_task(gpus=("H100", "CPU"), description="Add two vectors.")
+    await publish(store, clock, PublishRequest(ada.id, task))
+    made = await grant(
+        store, clock, ada.id, "ada", scope=TokenScope.ADMIN, lifetime=timedelta(days=1)
+    )
+    known = await fake.create(slots={"H100": 2, "CPU": 8}).capabilities()
+    runner = Judge("fake", known)
+    door = replace(make_door(store, clock), runners=(runner,))
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(judging(store, runner, clock))
+        await stack.enter_async_context(checking(door))
+        url = await stack.enter_async_context(serving(door, DoorSettings("127.0.0.1", 0)))
+        played = await stack.enter_async_context(async_playwright())
+        browser = await played.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
+        stack.push_async_callback(browser.close)
+        yield Scene(url, door, made.secret, browser)
+
+
+@asynccontextmanager
+async def judging(
+    store: MemoryStore, runner: fake.FakeRunner, clock: SystemClock
+) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    config = DispatchConfig()
+    dispatcher = Dispatcher(StoreQueue(store, config), (runner,), clock, config)
+    task = asyncio.create_task(dispatcher.run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await task
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene() -> AsyncIterator[Scene]:
+    async with staged() as found:
+        yield found
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(scene: Scene) -> AsyncIterator[Page]:
+    """A fresh browser, signed in by the token; what its console complains of fails the test."""
+    context = await scene.browser.new_context(viewport=DESK)  # type: ignore[arg-type]
+    context.set_default_timeout(10_000)
+    page = await context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    await page.goto(f"{scene.url}/submit?leaderboard=vectoradd")
+    await page.get_by_label("Personal token").fill(scene.token)
+    await page.get_by_role("button", name="Sign in by token").click()
+    await expect(page).to_have_url(f"{scene.url}/submit?leaderboard=vectoradd")
+    yield page
+    await context.close()
+    assert not faults
+
+
+async def grave(page: Page, rules: list[str] | None = None) -> list[str]:
+    """What axe calls serious or critical."""
+    options = {} if rules is None else {"runOnly": {"type": "rule", "values": rules}}
+    found = (await Axe().run(page, options=options)).response["violations"]
+    return [
+        f"{each['id']}: {[node['html'] for node in each['nodes']]}"
+        for each in found
+        if each["impact"] in {"serious", "critical"}
+    ]
+
+
+async def test_a_kernel_is_dropped_followed_and_ranked(scene: Scene, page: Page) -> None:
+    await page.get_by_role("link", name="Submit", exact=True).click()
+    await page.evaluate(_DROP, [".dropzone", "fast.py", KERNEL])
+    await expect(page.get_by_text("fast.py, ")).to_be_visible()
+    await expect(page.get_by_label("Leaderboard")).to_have_value("vectoradd")
+    await expect(page.get_by_label("H100")).to_be_checked()
+    await expect(page.get_by_label("CPU")).not_to_be_checked()
+    await page.get_by_role("button", name="Submit").click()
+    progress = page.locator(".card.progress")
+    await expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    await expect(page.locator("progress")).to_be_visible()
+    await expect(progress).to_contain_text("H100: passed")
+    await expect(progress).to_contain_text("1st of 1 on H100: 29.00 us")
+    await expect(page.locator("#said")).to_contain_text("1st of 1 on H100")
+    await page.get_by_role("link", name="To the standings").click()
+    await expect(page.get_by_role("row", name="ada")).to_contain_text("29.00 us")
+    await page.go_back()
+    await page.get_by_role("button", name="Run again").click()
+    await page.get_by_role("button", name="Cancel").click()
+    await expect(progress).to_contain_text("H100: cancelled")
+
+
+async def test_a_pasted_source_that_fails_says_why_and_keeps_no_rank(
+    scene: Scene, page: Page
+) -> None:
+    await page.get_by_text("Paste the source instead").click()
+    wrong = "# fake: verdict=build_failed message=no_such_module\n"
+    await page.get_by_role("textbox", name="Source").fill(wrong)
+    await page.get_by_role("textbox", name="Source").blur()
+    await page.get_by_label("CPU").check()
+    await page.get_by_role("radio", name="Test is the answer right?").check()
+    await page.get_by_role("button", name="Submit").click()
+    progress = page.locator(".card.progress")
+    await expect(progress).to_contain_text("CPU: build failed")
+    await expect(progress).to_contain_text("no such module")
+    await page.get_by_role("link", name="The whole report").click()
+    await expect(page.get_by_role("button", name="Run again")).to_be_visible()
+
+
+async def test_a_board_is_made_from_a_zip_and_its_check_is_followed(
+    scene: Scene, page: Page
+) -> None:
+    await page.goto(f"{scene.url}/create")
+    field, name, data = packed()
+    file = {"name": name, "mimeType": "application/zip", "buffer": data}
+    bad = {"name": "bad.zip", "mimeType": "application/zip", "buffer": b"nothing"}
+    chosen = page.locator(f"input[name={field}]")
+    await chosen.set_input_files(bad)  # type: ignore[arg-type]
+    await expect(page.get_by_text("This zip will not do.")).to_be_visible()
+    await chosen.set_input_files(file)  # type: ignore[arg-type]
+    await expect(page.get_by_text("1 right and 1 wrong solution")).to_be_visible()
+    await page.get_by_label("CPU").check()
+    await page.get_by_label("Name").fill("doubling")
+    await page.get_by_role("button", name="Check and publish").click()
+    await expect(page.locator(".outcome")).to_contain_text("doubling on CPU is published.")
+    assert await scene.door.store.boards.find("doubling") is not None
+    await page.get_by_role("link", name="To the leaderboard").click()
+    await expect(page.get_by_role("heading", name="doubling")).to_be_visible()
+
+
+async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
+    scene: Scene, page: Page
+) -> None:
+    store = scene.door.store
+    person = await store.people.find("local:ada")
+    assert person is not None
+    (newest, *_) = await store.submissions.history(person.id, None, None, 1)
+    (check, *_) = await store.releases.told_to("web", person.id)
+    paths = (
+        "/submit", f"/submit/{newest.id}", "/create", f"/create/checks/{check.id}",
+        "/edit/vectoradd", "/me", "/admin",
+    )  # fmt: skip
+    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    for path in paths:
+        await page.goto(scene.url + path)
+        assert await grave(page) == [], path
+        await page.emulate_media(color_scheme="dark")
+        assert await grave(page, ["color-contrast"]) == [], path
+        await page.emulate_media(color_scheme="light")
+        width = await page.evaluate("document.documentElement.scrollWidth")
+        assert width <= PHONE["width"], path
+    await page.get_by_role("link", name="ada", exact=True).click()
+    await page.get_by_role("button", name="Sign out", exact=True).click()
+    await page.goto(f"{scene.url}/sign-in")
+    assert await grave(page) == []

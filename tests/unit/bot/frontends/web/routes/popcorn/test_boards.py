@@ -1,0 +1,117 @@
+"""Tests of the boards that popcorn-cli shows, of queues, and of signing in."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.services.moderate import Deed, pause_gpu
+from runners.contract.evaluation import CPU
+from runners.contract.task import Workload
+from tests.doubles.factories import make_task
+from tests.doubles.place import Place
+from tests.doubles.popcorn_cli import PopcornCli
+
+
+async def test_a_board_has_what_the_command_line_needs(place: Place, anybody: PopcornCli) -> None:
+    (board,) = await anybody.get("/leaderboards")
+    assert board == {
+        "id": place.board.id,
+        "name": "vectoradd",
+        "deadline": None,
+        "task": {
+            "lang": "py",
+            "files": {},
+            "config": {},
+            "libraries": [],
+            "tests": [{"size": 16}, {"size": 17}],
+            "test_timeout": 180,
+            "benchmarks": [{"size": 1024}],
+            "benchmark_timeout": 180,
+            "ranked_timeout": 180,
+            "ranking_by": "last",
+            "seed": None,
+            "multi_gpu": False,
+        },
+        "gpu_types": ["CPU"],
+        "creator_id": place.ada,
+        "forum_id": -1,
+        "description": "Add two vectors.",
+        "secret_seed": None,
+        "visibility": "public",
+    }
+
+
+async def test_a_description_cannot_move_a_cursor(place: Place, anybody: PopcornCli) -> None:
+    task = make_task(description="Add \x1b[2Jtwo", tests=(Workload(args={"sizes": (1, 2)}),))
+    await place.store.boards.add_version(place.board.id, task, "another")
+    (board,) = await anybody.get("/leaderboards")
+    assert board["description"] == "Add two"
+    assert board["task"]["tests"] == [{"sizes": [1, 2]}]
+
+
+async def test_a_deadline_is_told_with_its_zone(place: Place, anybody: PopcornCli) -> None:
+    deadline = place.clock.now() + timedelta(hours=1)
+    await place.store.boards.configure(place.board.id, ("CPU", "H100"), deadline)
+    (board,) = await anybody.get("/leaderboards")
+    assert board["deadline"] == deadline.isoformat()
+    assert await anybody.get("/gpus/VectorAdd") == ["CPU", "H100"]
+
+
+async def test_a_token_that_is_none_is_told_rather_than_passed_over(place: Place) -> None:
+    answer = await PopcornCli.with_token(place, "nonsense").asked("GET", "/leaderboards")
+    assert answer.status_code == 401
+    assert "~/.popcorn.yaml" in answer.json()["detail"]
+
+
+async def test_a_queue_is_told_with_who_works_and_why_it_stands_still(
+    place: Place, ada: PopcornCli, anybody: PopcornCli
+) -> None:
+    await place.store.workers.announce("box", [CPU], timedelta(seconds=30))
+    await ada.submit()
+    assert await anybody.get("/runner_queue/CPU") == {
+        "runner": "Podium",
+        "gpu": "CPU",
+        "queued_jobs": 1,
+        "running_jobs": 0,
+        "available_runners": 1,
+        "status": "online",
+        "error": None,
+    }
+    await place.claim()
+    await pause_gpu(place.store, Deed(place.ada, "a new driver"), "CPU")
+    queue = await anybody.get("/runner_queue/CPU")
+    assert (queue["queued_jobs"], queue["running_jobs"]) == (0, 1)
+    assert (queue["status"], queue["error"]) == ("paused", "a new driver")
+
+
+async def test_the_door_says_that_it_is_there(anybody: PopcornCli) -> None:
+    assert await anybody.get("/health") == {"status": "ok"}
+
+
+@pytest.mark.parametrize("provider", ["discord", "github"])
+async def test_registering_says_how_to_get_a_token_and_keeps_what_is_written(
+    anybody: PopcornCli, provider: str
+) -> None:
+    answers = [await anybody.asked("GET", f"/auth/init?provider={provider}") for _ in range(2)]
+    for answer in answers:
+        # With a success the command line would write the state over a token that works.
+        assert answer.status_code == 501
+        assert "~/.popcorn.yaml" in answer.json()["detail"]
+        assert answer.json()["state"]
+    assert answers[0].json()["state"] != answers[1].json()["state"]
+
+
+async def test_an_invite_code_says_how_people_are_invited_here(
+    ada: PopcornCli, anybody: PopcornCli
+) -> None:
+    answer = await ada.asked("POST", "/user/join", b'{"code": "x"}')
+    assert answer.status_code == 501
+    assert "/leaderboard invite" in answer.json()["detail"]
+    assert (await anybody.asked("POST", "/user/join", b"{}")).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/", "/user", "/submission/vectoradd"])
+async def test_a_path_that_is_none_has_a_detail_as_well(anybody: PopcornCli, path: str) -> None:
+    answer = await anybody.asked("GET", path)
+    assert answer.status_code == 404
+    assert isinstance(answer.json()["detail"], str)

@@ -1,0 +1,21 @@
+"""A way to run scripts in forks of one template."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from runners.harness.template import Template
+from runners.lineage import descendants
+from tests.unit.runners.harness.conftest import template
+from tests.unit.runners.harness.forks.forking import Ran
+
+__all__ = ["template"]
+Fork = Callable[..., Ran]
+
+
+@pytest.fixture
+def fork(template: Template) -> Iterator[Fork]:
+    before = descendants(os.getpid())
+    yield lambda script, **more: Ran(template.start, script, **more)
+    assert set(descendants(os.getpid())) <= set(before)
