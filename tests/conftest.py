@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -35,6 +36,15 @@ def database_url(dsn: str, name: str) -> str:
 def pytest_addoption(parser: pytest.Parser) -> None:
     words = "calls that wait at once at each runner, also where each one is a container"
     parser.addoption("--crowd", type=int, default=0, help=words)
+
+
+def pytest_configure() -> None:
+    """Ctrl-C reaches programs that tests start, also where a shell runs all this in the background.
+
+    There it is ignored, and whatever is started ignores what its parent does.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection() -> None:

@@ -27,7 +27,7 @@ class Moderation(Protocol):
         """Why each banned person may not submit."""
 
     async def exclude(self, exclusion: Exclusion) -> None:
-        """Take a submission off its board; a new reason replaces the old one."""
+        """Take a submission off its board, where it still is; a new reason replaces the old one."""
 
     async def include(self, submission: SubmissionId) -> bool:
         """Rank it again; False when it was not excluded."""

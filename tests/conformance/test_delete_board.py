@@ -51,6 +51,13 @@ async def test_everything_of_a_deleted_board_goes_and_nothing_else(scene: Scene)
     assert (await scene.claim_one()).submission == kept.id
 
 
+async def test_what_is_gone_cannot_be_excluded(scene: Scene) -> None:
+    gone = await scene.submit()
+    await scene.store.boards.delete(scene.board.id)
+    await scene.store.moderation.exclude(Exclusion(gone.id, ExclusionKind.WITHDRAWN, ""))
+    assert await scene.store.moderation.exclusion_of(gone.id) is None
+
+
 async def test_a_board_with_more_submissions_than_were_looked_at_stays(scene: Scene) -> None:
     boards = scene.store.boards
     await scene.submit()

@@ -8,13 +8,13 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import asyncpg
-import psutil
 import pytest
 
 from bot.domain.errors import SetupError, StoreError
@@ -167,6 +167,8 @@ async def test_a_killed_server_comes_back_and_the_store_goes_on(
 async def test_a_server_that_hangs_in_its_recovery_is_replaced(data_dir: Path) -> None:
     async with open_database(data_dir) as database:
         await value(database.dsn, "create table kept as select 7 as seven")
+        # Much to recover, so that it takes longer than to see who does.
+        await value(database.dsn, "create table long as select generate_series(1, 300000)")
         hanging = postmaster(data_dir)
         connection = await asyncpg.connect(database.dsn)
         os.kill(await connection.fetchval("select pg_backend_pid()"), signal.SIGKILL)
@@ -181,13 +183,22 @@ async def test_a_server_that_hangs_in_its_recovery_is_replaced(data_dir: Path) -
 
 
 async def _recovering(data_dir: Path) -> int:
-    """The process that recovers the database, once there is one."""
-    while True:
-        for child in psutil.Process(postmaster(data_dir)).children():
-            with suppress(psutil.Error):
-                if any("postgres: startup" in word for word in child.cmdline()):
-                    return child.pid
+    """The process that recovers the database, once there is one; it lives for a moment only."""
+    server = postmaster(data_dir)
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends:
+        for child in _who_recover(server):
+            return child
         await asyncio.sleep(0)
+    raise AssertionError("nothing recovered the database")
+
+
+def _who_recover(server: int) -> Iterator[int]:
+    """Those of a server that recover its database."""
+    for child in Path(f"/proc/{server}/task/{server}/children").read_text().split():
+        with suppress(OSError):
+            if "postgres: startup" in Path(f"/proc/{child}/cmdline").read_text():
+                yield int(child)
 
 
 async def _until_it_answers(dsn: str) -> None:

@@ -31,8 +31,9 @@ class MemoryModeration:
         return dict(self._tables.bans)
 
     async def exclude(self, exclusion: Exclusion) -> None:
-        kept = replace(exclusion, reason=storable(exclusion.reason))
-        self._tables.exclusions[exclusion.submission] = kept
+        if exclusion.submission in self._tables.submissions:
+            kept = replace(exclusion, reason=storable(exclusion.reason))
+            self._tables.exclusions[exclusion.submission] = kept
 
     async def include(self, submission: SubmissionId) -> bool:
         return self._tables.exclusions.pop(submission, None) is not None

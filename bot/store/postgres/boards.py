@@ -109,6 +109,7 @@ class PostgresBoards:
         async with self._database.transaction() as connection:
             if await connection.fetchval(query("boards.lock_whole"), board) is None:
                 return False
+            await connection.execute(query("boards.lock_jobs"), board)
             doomed = [row["id"] for row in await connection.fetch(query("boards.doomed"), board)]
             require_number(doomed, submissions)
             for name in _OF_VERSIONS:

@@ -57,8 +57,13 @@ select * from task_versions where board = $1 order by number
 -- Nobody can submit to it any more: who does locks its board's key.
 select id from boards where id = $1 for update
 
+-- name: lock_jobs
+-- Before their submissions, as `accept` does; no key is locked, since `tell` has the submission first.
+select jobs.id from jobs join submissions on submissions.id = submission where board = $1
+order by jobs.id for no key update of jobs
+
 -- name: doomed
-select id from submissions where board = $1 for update
+select id from submissions where board = $1 order by id for update
 
 -- name: drop_untold
 delete from untold using jobs where jobs.id = job and submission = any ($1::bigint[])

@@ -16,7 +16,9 @@ select reason from bans where person = $1
 select person, reason from bans order by at desc, person
 
 -- name: exclude
-insert into exclusions (submission, kind, reason, at) values ($1, $2, $3, $4)
+-- Nothing for a submission whose board was deleted in this moment.
+insert into exclusions (submission, kind, reason, at)
+select id, $2, $3, $4 from submissions where id = $1 for key share
 on conflict (submission) do update
 set kind = excluded.kind, reason = excluded.reason, at = excluded.at
 
