@@ -27,7 +27,7 @@ def rank(scores: Iterable[Score]) -> tuple[Standing, ...]:
 
 def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
     """Each person's fastest score; of equal ones the earlier submission."""
-    everything = sorted(scores, key=_order)
+    everything = sorted(scores, key=in_order)
     attempts = Counter(each.person for each in everything)
     best: dict[PersonId, Score] = {}
     for each in everything:
@@ -40,7 +40,7 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
 
     Ranks go 1, 1, 3: an entry belongs to a group while it cannot be told from the group's first.
     """
-    ordered = sorted(entered, key=lambda each: _order(each.best))
+    ordered = sorted(entered, key=lambda each: in_order(each.best))
     if len({(each.best.board, each.best.task_version, each.best.gpu) for each in ordered}) > 1:
         raise ValueError("scores of several boards, task versions or GPU types are not comparable")
     standings: list[Standing] = []
@@ -75,5 +75,6 @@ def in_time(score: Score) -> tuple[datetime, int]:
     return score.submitted_at, score.submission
 
 
-def _order(score: Score) -> tuple[float, float, int]:
-    return score.value.time_ns, score.submitted_at.timestamp(), score.submission
+def in_order(score: Score) -> tuple[float, datetime, int]:
+    """Sorts scores as they stand: the fastest first, of equal ones the earlier submission."""
+    return score.value.time_ns, score.submitted_at, score.submission

@@ -1,7 +1,8 @@
 """Remembers what each leaderboard looked like, until the store says that it has changed.
 
 One number is read each time, and all the rest only when it has grown. Who asks while another reads
-it anew gets what there was a moment before; who asks alone gets what there is.
+it anew gets what there was a moment before, and so does who asks for a large one soon after that;
+who asks for the newest gets what there is.
 """
 
 import asyncio
@@ -29,6 +30,14 @@ OLDEST_S = 2.0
 """How long a leaderboard that has moved may be given while it is read anew."""
 
 
+LARGE = 500
+"""People; with as many of them a leaderboard takes so long to read that it is not done at once."""
+
+REST_S = 1.0
+"""How long a large one is given as it is, whatever moves: else a rush of results is all that the
+process has time for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
     """One task version on one GPU type; `moves` grows whenever the rest is another.
@@ -49,10 +58,11 @@ class _Place:
     seen: Leaderboard | None = None
     since: float = 0.0
 
-    @property
-    def is_being_read(self) -> bool:
-        """Whether somebody reads it anew, and has begun a moment ago."""
-        return self.lock.locked() and _now() - self.since < OLDEST_S
+    def will_do(self, seen: Leaderboard) -> bool:
+        """Whether what was seen may be given although something has moved since."""
+        age = _now() - self.since
+        rests = len(seen.entries) + len(seen.refused) >= LARGE and age < REST_S
+        return rests or (self.lock.locked() and age < OLDEST_S)
 
 
 def _now() -> float:
@@ -70,15 +80,18 @@ class _Memory:
 _MEMORIES: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()
 
 
-async def leaderboard(store: Store, version: TaskVersionId, gpu: str) -> Leaderboard:
-    """The leaderboard as it is now."""
+async def leaderboard(
+    store: Store, version: TaskVersionId, gpu: str, *, newest: bool = False
+) -> Leaderboard:
+    """The leaderboard as it is now, or where `newest` is not asked for as it was a moment ago."""
     places = _memory(store).places
     place = places.setdefault((version, gpu), _Place())
     _touch(places, (version, gpu))
     # Before all else: what is read after it can only be newer, and is then read once more.
     moves = await store.results.moves(version, gpu)
-    if place.seen is not None and (place.seen.moves >= moves or place.is_being_read):
-        return place.seen
+    seen = place.seen
+    if seen is not None and (seen.moves >= moves or (not newest and place.will_do(seen))):
+        return seen
     async with place.lock:
         if place.seen is None or place.seen.moves < moves:
             place.since = _now()
@@ -113,9 +126,11 @@ async def _read(
     store: Store, version: TaskVersionId, gpu: str, before: tuple[int, Leaderboard | None]
 ) -> Leaderboard:
     moves, old = before
-    entries = rank_entrants(await store.results.entrants(version, gpu))
+    entered = await store.results.entrants(version, gpu)
+    await asyncio.sleep(0)  # thousands of rows have just been read: others first, then the rest
+    entries = rank_entrants(entered)
     ranked = {entry.score.person for entry in entries}
-    known = {each.submission: each.message for each in (old.refused if old else ())}
+    known = {each.submission: each for each in (old.refused if old else ())}
     refused = await _refused(store, (version, gpu), ranked, known)
     return Leaderboard(moves, entries, refused, await store.references.of(version, gpu))
 
@@ -124,17 +139,20 @@ async def _refused(
     store: Store,
     place: tuple[TaskVersionId, str],
     ranked: set[PersonId],
-    known: Mapping[SubmissionId, str],
+    known: Mapping[SubmissionId, Refusal],
 ) -> tuple[Refusal, ...]:
     """Those who are not ranked; what was told of a submission before is not worked out again."""
     found = []
     for refusal in await store.results.refusals(*place):
         if refusal.person in ranked:
             continue
-        message = known.get(refusal.submission)
-        if message is None:
+        told = known.get(refusal.submission)
+        if told is None:
             message = await _public_message(store, refusal)
-        found.append(replace(refusal, message=message))
+            told = replace(refusal, message=message)
+        elif told.person_name != refusal.person_name:
+            told = replace(told, person_name=refusal.person_name)
+        found.append(told)
     return tuple(found)
 
 

@@ -35,7 +35,7 @@ async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placeme
     found = []
     for outcome in await store.results.outcomes((submission_id,)):
         if outcome.score is not None:
-            board = await leaderboard(store, submission.task_version, outcome.gpu)
+            board = await leaderboard(store, submission.task_version, outcome.gpu, newest=True)
             found.append(_placement(submission, outcome.gpu, outcome.score, board))
     return tuple(each for each in found if each is not None)
 

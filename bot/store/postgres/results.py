@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.ranking import Entrant
+from bot.domain.ranking import Entrant, in_order
 from bot.domain.score import Score, ScoreValue
 from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
 from bot.store.postgres.database import Database
+from bot.store.postgres.remembered import Remembered
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile
 from runners.contract.verdict import Verdict
@@ -23,6 +24,8 @@ class PostgresResults:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._scores = Remembered(self._read_scores)
+        self._refusals = Remembered(self._read_refusals)
 
     async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
         found = await self._database.rows("results.evaluations", submission)
@@ -80,7 +83,11 @@ class PostgresResults:
 
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         found = await self._database.rows("results.entrants", version, gpu)
-        return tuple(Entrant(_score(row), row["attempts"]) for row in found)
+        scores = await self._scores.of({row["best"]: row["person_name"] for row in found})
+        entered = [
+            Entrant(scores[row["best"]], row["attempts"]) for row in found if row["best"] in scores
+        ]
+        return tuple(sorted(entered, key=lambda each: in_order(each.best)))
 
     async def moves(self, version: TaskVersionId, gpu: str) -> int:
         row = await self._database.row("results.moves", version, gpu)
@@ -88,8 +95,25 @@ class PostgresResults:
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
         found = await self._database.rows("results.refusals", version, gpu)
-        return tuple(
-            Refusal(
+        refusals = await self._refusals.of({row["refused"]: row["person_name"] for row in found})
+        return tuple(sorted(refusals.values(), key=lambda each: each.submission, reverse=True))
+
+    async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
+        found = await self._database.rows("results.durations", version, gpu, limit)
+        return tuple(row["wall_s"] for row in found)
+
+    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+        found = await self._database.rows("results.pool_durations", gpu, limit)
+        return tuple(row["wall_s"] for row in found)
+
+    async def _read_scores(self, jobs: Sequence[JobId]) -> dict[JobId, Score]:
+        found = await self._database.rows("results.scores_by_job", jobs)
+        return {JobId(row["job"]): _score(row) for row in found}
+
+    async def _read_refusals(self, jobs: Sequence[JobId]) -> dict[JobId, Refusal]:
+        found = await self._database.rows("results.refusals_by_job", jobs)
+        return {
+            JobId(row["job"]): Refusal(
                 submission=SubmissionId(row["submission"]),
                 person=PersonId(row["person"]),
                 person_name=row["person_name"],
@@ -100,15 +124,7 @@ class PostgresResults:
                 submitted_at=row["submitted_at"],
             )
             for row in found
-        )
-
-    async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
-        found = await self._database.rows("results.durations", version, gpu, limit)
-        return tuple(row["wall_s"] for row in found)
-
-    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
-        found = await self._database.rows("results.pool_durations", gpu, limit)
-        return tuple(row["wall_s"] for row in found)
+        }
 
 
 def _score(row: Record) -> Score:

@@ -68,24 +68,29 @@ join people on people.id = best.person
 select moves from leaderboards where task_version = $1 and gpu = $2
 
 -- name: entrants
-select scores.submission, entrants.person, people.name as person_name, board,
-    scores.task_version, scores.gpu, time_ns, half_width_ns, submissions.created_at as submitted_at, attempts
-from entrants
-join scores on scores.job = best
+select best, people.name as person_name, attempts
+from entrants join people on people.id = person
+where task_version = $1 and gpu = $2 and best is not null
+
+-- name: scores_by_job
+select job, scores.submission, person, people.name as person_name, board, scores.task_version, gpu,
+    time_ns, half_width_ns, submissions.created_at as submitted_at
+from scores
 join submissions on submissions.id = scores.submission
-join people on people.id = entrants.person
-where entrants.task_version = $1 and entrants.gpu = $2
-order by time_ns, scores.submission
+join people on people.id = person
+where job = any ($1::bigint[])
 
 -- name: refusals
-select submissions.id as submission, entrants.person, people.name as person_name, evaluations.gpu,
+select refused, people.name as person_name from entrants join people on people.id = person
+where task_version = $1 and gpu = $2 and refused is not null
+
+-- name: refusals_by_job
+select job, submissions.id as submission, person, people.name as person_name, evaluations.gpu,
     verdict, stage, message, submissions.created_at as submitted_at
-from entrants
-join evaluations on evaluations.job = refused
+from evaluations
 join submissions on submissions.id = evaluations.submission
-join people on people.id = entrants.person
-where entrants.task_version = $1 and entrants.gpu = $2
-order by submissions.id desc
+join people on people.id = person
+where job = any ($1::bigint[])
 
 -- name: pool_durations
 -- The newest jobs by the primary key, so that a GPU type which is seldom used costs no more.

@@ -64,6 +64,34 @@ async def test_a_reading_that_takes_long_is_waited_for(
     assert (counting.read, {len(each.entries) for each in found}) == (2, {1})
 
 
+async def test_a_large_one_rests_but_not_for_who_wants_the_newest(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaderboards, "LARGE", 1)
+    counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
+    assert not (await leaderboard(place.store, *at)).entries
+    await place.judged(await place.submit())
+    counting.moves = 2
+    assert (await leaderboard(place.store, *at)).moves == 2
+    counting.moves = 3
+    assert (await leaderboard(place.store, *at)).moves == 2
+    assert (await leaderboard(place.store, *at, newest=True)).moves == 3
+    counting.moves = 4
+    monkeypatch.setattr(leaderboards, "REST_S", 0.0)
+    assert (await leaderboard(place.store, *at)).moves == 4
+
+
+async def test_the_newest_is_waited_for_also_while_another_reads_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
+    await leaderboard(place.store, *at)
+    await place.judged(await place.submit())
+    counting.moves += 1
+    found = await asyncio.gather(*(leaderboard(place.store, *at, newest=True) for _ in range(5)))
+    assert (counting.read, {len(each.entries) for each in found}) == (2, {1})
+
+
 async def test_what_fails_is_read_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
     with monkeypatch.context() as broken:

@@ -21,6 +21,7 @@ from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
 from bot.ports import Refusal
 from bot.services.boards import BoardOverview
+from bot.services.pacing import paced
 from bot.services.standings import BoardStandings
 from runners.contract.evaluation import Timing
 from runners.contract.task import Workload
@@ -101,15 +102,15 @@ def _cases(workloads: Sequence[Workload]) -> tuple[Case, ...]:
     return tuple(Case(spec=each.spec, workload=each) for each in workloads)
 
 
-def leaderboards_answer(found: Sequence[BoardStandings], now: datetime) -> LeaderboardsAnswer:
-    """The leaderboards of one board."""
+async def leaderboards_answer(found: Sequence[BoardStandings], now: datetime) -> LeaderboardsAnswer:
+    """The leaderboards of one board; with thousands of people on it, others have their turns."""
     return LeaderboardsAnswer(
         board=board_line(found[0].board, now),
-        leaderboards=tuple(_standings(each) for each in found),
+        leaderboards=tuple([await _standings(each) for each in found]),
     )
 
 
-def _standings(leaderboard: BoardStandings) -> StandingsAnswer:
+async def _standings(leaderboard: BoardStandings) -> StandingsAnswer:
     return StandingsAnswer(
         board=leaderboard.board.name,
         gpu=leaderboard.gpu,
@@ -120,8 +121,10 @@ def _standings(leaderboard: BoardStandings) -> StandingsAnswer:
         timing=Timing.IN_PROCESS if leaderboard.in_process else Timing.OUTSIDE,
         reference=time_answer(leaderboard.reference),
         reference_failure=leaderboard.reference_failure,
-        entries=tuple(_entry(each, leaderboard.reference) for each in leaderboard.entries),
-        absent=tuple(_absent(each) for each in leaderboard.refused),
+        entries=tuple(
+            [_entry(each, leaderboard.reference) async for each in paced(leaderboard.entries)]
+        ),
+        absent=tuple([_absent(each) async for each in paced(leaderboard.refused)]),
     )
 
 

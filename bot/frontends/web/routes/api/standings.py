@@ -78,7 +78,7 @@ async def _answer(door: Door, found: Sequence[BoardStandings], *, as_csv: bool) 
 
     async def make() -> _Answer:
         # Not in a thread: beside one at work, the loop waits 5 ms for each of its turns.
-        return _written(found, now, as_csv=as_csv)
+        return await _written(found, now, as_csv=as_csv)
 
     asked = tuple((each.gpu, each.version, each.reference_failure) for each in found)
     key = (as_csv, board, board.is_open(now), asked)
@@ -86,13 +86,13 @@ async def _answer(door: Door, found: Sequence[BoardStandings], *, as_csv: bool) 
     return answer
 
 
-def _written(found: Sequence[BoardStandings], now: datetime, *, as_csv: bool) -> _Answer:
+async def _written(found: Sequence[BoardStandings], now: datetime, *, as_csv: bool) -> _Answer:
     if as_csv:
         text = standings_csv(found)
         saved_as = f'attachment; filename="{found[0].board.name}.csv"'
         about = {"Content-Type": f"{_CSV}; charset=utf-8", "Content-Disposition": saved_as}
     else:
-        text = leaderboards_answer(found, now).model_dump_json()
+        text = (await leaderboards_answer(found, now)).model_dump_json()
         about = {"Content-Type": "application/json"}
     body = text.encode()
     return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', about)
