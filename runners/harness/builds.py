@@ -19,14 +19,20 @@ _FIXED = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _READ_ONLY = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
+_COMPILE_THREADS = min(4, len(os.sched_getaffinity(0)))
+"""Processes in which torch.compile compiles: one a core, as it would have them, are too many for a
+candidate's limit where there are 32 cores, and a kernel or two are all that there is to compile."""
+
+
 def environment(home: Path) -> dict[str, str]:
-    """Where compilers keep what they made, so that all of it can be found."""
+    """Where compilers keep what they made, so that all of it can be found; and how they compile."""
     folder = home / FOLDER
     return {
         "TRITON_CACHE_DIR": str(folder / "triton"),
         "TRITON_CACHE_AUTOTUNING": "1",
         "TORCH_EXTENSIONS_DIR": str(folder / "extensions"),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TORCHINDUCTOR_COMPILE_THREADS": str(_COMPILE_THREADS),
         "CUDA_CACHE_PATH": str(folder / "cuda"),
     }
 

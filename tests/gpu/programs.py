@@ -135,7 +135,7 @@ def trials(names: list[str]) -> Iterator[Trial]:
             yield Trial(task, Path(right.name).stem, right.source, mode, ("passed",))
         if folder.name == "vectoradd_program":
             yield from attacks(task)
-    if not names:
+    if not names or KERNELBOT.name in names:
         task = parse_task(read_folder(KERNELBOT))
         source = task.files[task.templates["CUDA"]]
         yield Trial(task, "KernelBot's form, as it is", source, Mode.RANKED, ("passed",))

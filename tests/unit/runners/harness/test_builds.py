@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.contract.evaluation import Limits
 from runners.harness.builds import FOLDER, Builds, environment, pack, unpack
 
 SIZE = 1 << 20
@@ -53,6 +54,11 @@ def test_every_compiler_keeps_its_files_beneath_the_one_folder() -> None:
 
     assert len(set(folders)) == len(folders) == 4
     assert all(Path(folder).is_relative_to(f"/job/{FOLDER}") for folder in folders)
+
+
+def test_compiling_needs_a_part_of_the_processes_that_a_candidate_may_have() -> None:
+    workers = int(environment(Path("/job"))["TORCHINDUCTOR_COMPILE_THREADS"])
+    assert 1 <= workers <= Limits().processes // 16
 
 
 def test_a_later_candidate_finds_what_was_compiled_with_its_very_times(
