@@ -20,6 +20,9 @@ from tests.doubles.discord.users.offers import find, invocation, sent
 from tests.doubles.discord.users.reader import Reader
 from tests.doubles.discord.wire import Json
 
+REACTION_S = 0.05
+"""Nobody is faster; a library knows the parts of its message only once Discord has answered it."""
+
 
 class Person(Reader):
     """A user whom tests drive; each action waits for the bot's first answer."""
@@ -145,6 +148,7 @@ class Person(Reader):
         if part.disabled or part.custom_id not in there:
             raise DriverError(f"component {part.custom_id} is disabled or gone")
         data |= {"id": part.raw.get("id"), "custom_id": part.custom_id}
+        await asyncio.sleep(REACTION_S)
         kind = InteractionKind.COMPONENT
         name = part.label or part.placeholder or part.custom_id or ""
         return await answered(ask(Asking(kind, self, message.channel, data, name, source=message)))

@@ -57,19 +57,19 @@ def test_a_call_that_launches_nothing_has_no_profile(sit: Sit, found: ncu.Ncu) -
 
 
 @pytest.mark.parametrize(
-    ("deed", "words"),
+    ("deed", "seconds", "words"),
     [
-        ("raise ValueError('not today')", "it ended with an error"),
-        ("time.sleep(100)", "the time limit passed"),
-        ("print('a flood of words ' * 200_000)", "more than 1024 KiB were written"),
+        ("raise ValueError('not today')", 40, "it ended with an error"),
+        ("time.sleep(100)", 4, "the time limit passed"),
+        ("print('a flood of words ' * 200_000)", 40, "more than 1024 KiB were written"),
     ],
 )
 def test_whatever_goes_wrong_is_told_and_no_verdict(
-    sit: Sit, found: ncu.Ncu, deed: str, words: str
+    sit: Sit, found: ncu.Ncu, deed: str, seconds: float, words: str
 ) -> None:
     source = f"import os, time\nfrom torch import sort\ndef custom_kernel(data):\n    {deed}\n"
     with pytest.raises(NoProfileError) as told:
-        profiled(sit(make_judging(source, Mode.PROFILE)), found, 4)
+        profiled(sit(make_judging(source, Mode.PROFILE)), found, seconds)
     assert words in str(told.value)
 
 
