@@ -33,6 +33,7 @@ def environment(home: Path) -> dict[str, str]:
         "TORCH_EXTENSIONS_DIR": str(folder / "extensions"),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
         "TORCHINDUCTOR_COMPILE_THREADS": str(_COMPILE_THREADS),
+        "OPENBLAS_NUM_THREADS": "1",  # else importing numpy starts one a core, in each of them
         "CUDA_CACHE_PATH": str(folder / "cuda"),
     }
 
