@@ -21,6 +21,9 @@ from tests.doubles.modal.server import LocalModal
 from tests.doubles.modal.visible import local_modal
 from tests.doubles.ray.local import CPU_NODE, LocalRay, local_ray
 
+LONG_S = 300
+"""A time limit that nothing reaches; at Modal who has another one is in another queue."""
+
 pytestmark = [
     pytest.mark.timeout(300),  # at Modal every call begins a container
     pytest.mark.asyncio(loop_scope="module"),
@@ -38,6 +41,8 @@ class Place:
     """How long what was stopped may take to end, where that is another's doing."""
     crowd: int = 200
     """How many calls wait at once, unless `--crowd` says it."""
+    asked: Callable[[int], bool] = lambda _: True
+    """Whether that many have asked by now, where a question takes its time to get there."""
 
 
 async def _nothing() -> None:
@@ -84,7 +89,14 @@ async def _modal_app() -> AsyncIterator[Place]:
     async with local_modal() as server:
         await modal_app.deploy()
         runner = modal_app.create(slots={CPU: 1})
-        yield Place(runner, ENDLESS, lambda: _lose_container(server), 5.0, crowd=4)
+        yield Place(
+            runner,
+            ENDLESS,
+            lambda: _lose_container(server),
+            ending_s=5.0,
+            crowd=4,
+            asked=lambda count: server.rpcs.questions == count,
+        )
 
 
 async def _lose_container(server: LocalModal) -> None:
@@ -145,7 +157,9 @@ async def test_each_of_a_crowd_gets_its_own_evaluation_in_the_order_of_their_sta
     place: Place, crowd: int
 ) -> None:
     count = crowd or place.crowd
-    requests = [make_request(WRONG if number % 3 == 0 else RIGHT) for number in range(count)]
+    sources = (WRONG if number % 3 == 0 else RIGHT for number in range(count))
+    requests = [make_request(source, timeout_s=LONG_S) for source in sources]
+    before = await place.runner.start(make_request(ENDLESS, timeout_s=LONG_S))  # until all wait
     calls = [await place.runner.start(request) for request in requests]
     ended: list[CallId] = []
 
@@ -154,7 +168,14 @@ async def test_each_of_a_crowd_gets_its_own_evaluation_in_the_order_of_their_sta
         ended.append(call)
         return found
 
-    answers = await asyncio.gather(*(follow(call) for call in reversed(calls)))
+    following = [asyncio.create_task(follow(call)) for call in reversed(calls)]
+    async with asyncio.timeout(LONG_S):
+        await asyncio.sleep(0)  # has each of them begin
+        while not place.asked(count):  # noqa: ASYNC110 - nobody is told of it
+            await asyncio.sleep(0.05)
+    assert ended == []
+    await place.runner.cancel(before)
+    answers = await asyncio.gather(*following)
     answers.reverse()
     assert len(set(calls)) == count
     assert ended == calls

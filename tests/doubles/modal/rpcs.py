@@ -36,6 +36,8 @@ class ClientService(Service):
         self.deployed = Deployed()
         self.scheduler = Scheduler(folder, python_path, self.deployed.layout)
         self.calls: dict[str, Call] = {}
+        self.questions = 0
+        """How many wait now for what a call gives."""
         self._numbers = itertools.count(1)
 
     async def auth_token_get(self, _: api_pb2.AuthTokenGetRequest) -> api_pb2.AuthTokenGetResponse:
@@ -183,11 +185,14 @@ class ClientService(Service):
         def outputs() -> list[api_pb2.FunctionGetOutputsItem]:
             return [each.output for each in call.inputs.values() if each.output is not None]
 
+        self.questions += 1
         try:
             async with asyncio.timeout(min(request.timeout, _LONGEST_POLL_S)), call.changed:
                 await call.changed.wait_for(lambda: bool(outputs()))
         except TimeoutError:
             pass
+        finally:
+            self.questions -= 1
         found = outputs()
         return api_pb2.FunctionGetOutputsResponse(
             outputs=found,
