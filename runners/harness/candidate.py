@@ -37,6 +37,7 @@ from runners.harness.channel import (
     encode,
 )
 from runners.harness.cuda.guest import Guest
+from runners.harness.cuda.warm import have_one_copy_queue
 from runners.harness.sandbox import isolate
 from runners.harness.values import TensorNode, UndescribableError, describe, leaves, restore
 
@@ -255,6 +256,8 @@ def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
         gpu=enlisted.shared is not None,
     )
     torch.set_num_threads(enlisted.threads)
+    if enlisted.shared is not None:
+        have_one_copy_queue()
     candidate = Candidate(orders, memory, enlisted)
     lay_out_files(files)
     address = candidate.guest.local.data_ptr() if candidate.guest else 0

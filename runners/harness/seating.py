@@ -17,7 +17,7 @@ from runners.harness.values import Node
 class Lineup:
     """Fresh candidates for inputs like `room` and outputs like `expected`, each used once.
 
-    They start beside each other, for on a GPU one needs a fifth of a second; nothing is timed
+    They start beside each other, for on a GPU one needs a seventh of a second; nothing is timed
     before all of them stand still, and no submission is in them yet. On a GPU a candidate's end
     takes nearly as long, so that who comes next may find his seat meanwhile.
     """

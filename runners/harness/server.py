@@ -12,7 +12,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -24,13 +24,14 @@ from runners.contract.task import Grader, Language, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.harness import graders, languages, nvcc
 from runners.harness.cuda.health import Card, examine, first_look
+from runners.harness.cuda.keeper import Keeper
 from runners.harness.cuda.warm import warm_up
 from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
 from runners.harness.handle import StartError
 from runners.harness.process import adopt_orphans, keep_freed_memory
 from runners.harness.ruling import MachineError, Ruling
-from runners.harness.sandbox.tree import KILL_S, kill_beneath
+from runners.harness.sandbox.tree import KILL_S, kill_others
 from runners.harness.sandbox.view import SHARED_JOB
 from runners.harness.template import Template, fork_template
 from runners.harness.version import HARNESS_VERSION
@@ -74,12 +75,19 @@ def _languages() -> tuple[Language, ...]:
 def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     """Answer request lines on standard input until it ends; gives the exit status."""
     adopt_orphans()
-    if gpu:
+    for name in names(graders):
+        load(graders, name)  # else every judge would do it
+    if not gpu:
+        return _serve_all(isolation, None, None)
+    with closing(Keeper()) as keeper:
         warm_up()
+        return _serve_all(isolation, keeper, first_look())
+
+
+def _serve_all(isolation: Isolation, keeper: Keeper | None, cards: tuple[Card, ...] | None) -> int:
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
-    cards = first_look() if gpu else None
     while True:
-        status = _run_judge(lambda out: _serve_one(out, isolation, cards))
+        status = _run_judge(lambda out: _serve_one(out, isolation, cards), keeper)
         if status == END_OF_INPUT:
             return 0
         if status == UNFIT:
@@ -94,7 +102,7 @@ def answer_once(isolation: Isolation) -> int:
     return _run_judge(lambda out: _answer_all(out, isolation))
 
 
-def _run_judge(body: Callable[[int], int]) -> int:
+def _run_judge(body: Callable[[int], int], keeper: Keeper | None = None) -> int:
     """Fork a judge, give its exit status, and leave nothing of it behind."""
     gc.freeze()  # so that no collector after a fork walks, and so copies, the whole heap
     judge = os.fork()
@@ -110,17 +118,17 @@ def _run_judge(body: Callable[[int], int]) -> int:
             sys.stderr.flush()
             os._exit(status)
     _, status = os.waitpid(judge, 0)
-    _sweep()
+    _sweep(keeper)
     return os.waitstatus_to_exitcode(status)
 
 
-def _sweep() -> None:
+def _sweep(keeper: Keeper | None = None) -> None:
     """End and collect whatever a judge that died had left.
 
     TimeoutError when something survives: it would disturb whatever is timed next, and whoever
     runs this server has other means to end it.
     """
-    if not kill_beneath(os.getpid()):
+    if not kill_others(os.getpid(), keeper.living if keeper else ()):
         raise TimeoutError(f"what a judge left still runs after {KILL_S:.0f} s of killing")
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:

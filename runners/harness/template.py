@@ -13,6 +13,7 @@ import traceback
 
 from runners.harness.channel import FRAME_MAX, Enlistment, encode, pair, receive
 from runners.harness.forks import evaluation
+from runners.harness.sandbox import isolate
 from runners.harness.sandbox.program import Lines, Program
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
@@ -25,19 +26,23 @@ _EVALUATION = b"evaluation"
 
 
 def serve(link: socket.socket) -> None:
-    """Fork a candidate for each request until the judge hangs up."""
+    """Fork a candidate for each request until the judge hangs up; several may start at once."""
+    started: list[int] = []
     while True:
         frame, fds = receive(link, FRAME_MAX, FDS)
         if not frame:
-            return
+            break
         child = os.fork()
         if child == 0:
             link.close()
             _become(frame, fds)
         for fd in fds:
             os.close(fd)
-        os.waitpid(child, 0)  # the intermediate, which leaves as soon as its child runs
+        started.append(child)
         link.sendall(b"forked")
+        started = [each for each in started if not os.waitpid(each, os.WNOHANG)[0]]
+    for child in started:  # an intermediate, which leaves as soon as its child runs
+        os.waitpid(child, 0)
 
 
 def _become(frame: bytes, fds: list[int]) -> None:
@@ -93,20 +98,12 @@ def fork_template() -> Template:
     if pid == 0:
         try:
             ours.close()
-            _detach_streams()
+            isolate.let_go_of_streams()
             serve(theirs)
         finally:
             os._exit(0)
     theirs.close()
     return Template(ours, pid)
-
-
-def _detach_streams() -> None:
-    # The judge's input holds the request and its output the verdict: neither may be inherited.
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-    os.close(null)
 
 
 def pack_files(files: dict[str, str]) -> int:

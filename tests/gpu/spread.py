@@ -4,19 +4,21 @@ Run from the repository root on a machine with a GPU:
     python tests/gpu/spread.py [--runs N] [--minutes M]
 
 Ten ranked runs of each kernel, in turns; then the median of `triton.testing.do_bench` on the same
-inputs. The last columns tell how far the scores lie apart, how far their mean is from that median,
-how many of the intervals hold the mean of all runs, and how many rounds were confirmed and refused.
+inputs: as it is, with pauses, and with the judge's own work between its calls. The last columns
+tell how far the scores lie apart, how far their mean is from those medians, how many of the
+intervals hold the mean of all runs, and how many rounds were confirmed and refused.
 """
 
 import argparse
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -38,6 +40,10 @@ def check_implementation(data, output):
     right = torch.allclose(output.float(), ref_kernel(data).float(), rtol=2e-2, atol={atol})
     return right, "" if right else "mismatch"
 """
+CADENCE_S = 0.008
+"""From the end of one call to the next one, as a round of the matrix product has it."""
+HEAD_START = 1_000_000
+"""Cycles for which the GPU waits after that, so that the launch of what is timed lies before it."""
 SOURCE = "import torch\ndef custom_kernel(data):\n    return {formula}\n"
 
 
@@ -89,34 +95,66 @@ def request(kernel: Kernel, policy: RoundPolicy | None) -> EvaluationRequest:
 
 @dataclass(frozen=True)
 class Bench:
-    """What `do_bench` says: by itself, and with a pause after every few calls, in nanoseconds."""
+    """What `do_bench` says: a median in nanoseconds, and at what clock of the processors."""
 
-    steady_ns: float
-    steady_mhz: float
-    paused_ns: float
-    paused_mhz: float
+    ns: float
+    mhz: float
+
+    def beside(self, mean: float) -> str:
+        return f"{self.ns / 1e3:9.2f} us {mean / self.ns - 1:+6.2%} at {self.mhz:.0f} MHz"
 
 
-def bench(kernel: Kernel) -> Bench:
-    """Run do_bench on the kernel; a hundred calls in a row lower the clocks of a hot GPU."""
+class JudgesWork:
+    """Between two calls of `do_bench` does what the judge does between two of its own.
+
+    It makes a fresh input and checks an answer to it, and takes as long. `do_bench` calls it by
+    taking away its gradient, which it does outside of what it times.
+    """
+
+    def __init__(self, space: Mapping[str, Any], n: int) -> None:
+        self.space = space
+        self.n = n
+        self.seed = 1
+
+    @property
+    def grad(self) -> None:
+        return None
+
+    @grad.setter
+    def grad(self, _: None) -> None:
+        self.seed += 1
+        data = self.space["generate_input"](self.n, self.seed)
+        self.space["check_implementation"](data, self.space["ref_kernel"](data))
+        time.sleep(CADENCE_S)
+        self.space["torch"].cuda._sleep(HEAD_START)
+
+
+def bench(kernel: Kernel) -> tuple[Bench, Bench, Bench]:
+    """Run do_bench on the kernel: as it is, with a pause after every few calls, as the judge does.
+
+    A hundred calls in a row lower the clocks of a hot GPU.
+    """
     import torch  # noqa: PLC0415 - the judge must not find a context made before it
     import triton.testing  # noqa: PLC0415 - likewise
 
-    space: dict[str, object] = {}
+    space: dict[str, Any] = {}
     exec(kernel.reference, space)  # noqa: S102 - our own text
-    data = space["generate_input"](kernel.n, 1)  # type: ignore[operator]
-    run = lambda: space["ref_kernel"](data)  # type: ignore[operator]  # noqa: E731
+    data = space["generate_input"](kernel.n, 1)
+    run = lambda: space["ref_kernel"](data)  # noqa: E731
     torch.cuda.synchronize()
 
-    def timed(times: int, pause_s: float, **named: object) -> tuple[float, float]:
+    def timed(times: int, pause_s: float, **named: object) -> Bench:
         found = []
         with clocks() as seen:
             for _ in range(times):
                 time.sleep(pause_s)
                 found.append(triton.testing.do_bench(run, return_mode="median", **named) * 1e6)
-        return median(found), median(seen or [0.0])
+        return Bench(median(found), median(seen or [0.0]))
 
-    return Bench(*timed(3, 0.0), *timed(30, 0.05, warmup=1, rep=1))
+    steady, paused = timed(3, 0.0), timed(30, 0.05, warmup=1, rep=1)
+    forty = 40 * paused.ns / 1e6
+    like_judge = {"warmup": forty / 8, "rep": forty, "grad_to_none": [JudgesWork(space, kernel.n)]}
+    return steady, paused, timed(5, 0.3, **like_judge)
 
 
 @contextmanager
@@ -144,7 +182,8 @@ def row(kernel: Kernel) -> str:
     if not kernel.found:
         return f"{kernel.name:18s} never passed: {kernel.refused[:1]}"
     values = [each.time_ns for each in kernel.found]
-    mean, other = fmean(values), bench(kernel)
+    mean = fmean(values)
+    steady, paused, like_judge = (each.beside(mean) for each in bench(kernel))
     held = sum(abs(each.time_ns - mean) <= each.half_width_ns for each in kernel.found)
     rounds = sum(each.rounds for each in kernel.found)
     over = [each.bound_ns - each.time_ns for each in kernel.found]
@@ -152,9 +191,8 @@ def row(kernel: Kernel) -> str:
     fine = [each.resolution_ns / 1e3 for each in kernel.found]
     return (
         f"{kernel.name:18s} {mean / 1e3:9.2f} us  spread {max(values) / min(values) - 1:6.2%}  "
-        f"do_bench {other.steady_ns / 1e3:9.2f} us {mean / other.steady_ns - 1:+6.2%} at "
-        f"{other.steady_mhz:.0f} MHz, paused {other.paused_ns / 1e3:9.2f} us "
-        f"{mean / other.paused_ns - 1:+6.2%} at {other.paused_mhz:.0f} MHz  interval holds mean "
+        f"do_bench {steady}, paused {paused}, with the judge's work {like_judge}  "
+        "interval holds mean "
         f"{held}/{len(values)}  half-width {width:.2%}  "
         f"bound-value {min(over) / 1e3:+.2f}..{max(over) / 1e3:+.2f} us  "
         f"resolution {min(fine):.2f}-{max(fine):.2f} us  {rounds} rounds  "

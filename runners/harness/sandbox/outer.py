@@ -122,7 +122,7 @@ def _supervise(group: cgroup.Group | None, starter: tuple[int, ...], child: int)
     `starter` has ended nobody wants an answer any more, and a kernel that still ran would disturb
     whatever is timed next.
     """
-    _let_go_of_streams()
+    isolate.let_go_of_streams()
     child_ended = _told_of_children()
     status, decided = 0, False
     try:
@@ -161,7 +161,7 @@ def _outlived(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
 
 def _reap_until(child: int) -> None:
     """Be PID 1: collect orphans until the harness ends, and with it everything; never returns."""
-    _let_go_of_streams()
+    isolate.let_go_of_streams()
     while True:
         ended, status = os.waitpid(-1, 0)
         if ended == child:
@@ -171,13 +171,6 @@ def _reap_until(child: int) -> None:
 def _exit_status(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
-
-
-def _let_go_of_streams() -> None:
-    # Whoever reads the harness's output must see its end when the harness ends.
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
 
 
 def _die_with(parent: int) -> None:

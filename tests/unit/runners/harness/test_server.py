@@ -339,7 +339,7 @@ def test_what_forks_while_it_is_hunted_is_ended_too() -> None:
 def test_a_server_that_cannot_end_what_a_judge_left_ends_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "kill_beneath", lambda _: False)
+    monkeypatch.setattr(server, "kill_others", lambda *_: False)
 
     with pytest.raises(TimeoutError, match="still runs"):
         server._sweep()
@@ -361,7 +361,7 @@ def test_the_server_goes_on_until_its_input_ends(
     printed: list[str],
 ) -> None:
     os.close(stdin)
-    monkeypatch.setattr(server, "_run_judge", lambda _: statuses.pop(0))
+    monkeypatch.setattr(server, "_run_judge", lambda *_: statuses.pop(0))
 
     assert server.serve(OPEN) == 0
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
@@ -373,7 +373,7 @@ def test_the_server_ends_when_its_gpu_is_not_fit(
     stdin: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.close(stdin)
-    monkeypatch.setattr(server, "_run_judge", lambda _: server.UNFIT)
+    monkeypatch.setattr(server, "_run_judge", lambda *_: server.UNFIT)
 
     assert server.serve(OPEN) == server.UNFIT
 
@@ -387,7 +387,7 @@ def test_who_serves_a_gpu_warms_up_before_it_says_that_it_is_ready(
     gpu: bool,
 ) -> None:
     os.close(stdin)
-    monkeypatch.setattr(server, "_run_judge", lambda _: server.END_OF_INPUT)
+    monkeypatch.setattr(server, "_run_judge", lambda *_: server.END_OF_INPUT)
     monkeypatch.setattr(server, "warm_up", lambda: os.write(1, b"warm\n"))
 
     assert server.serve(OPEN, gpu=gpu) == 0
@@ -397,7 +397,7 @@ def test_who_serves_a_gpu_warms_up_before_it_says_that_it_is_ready(
 
 
 def test_asking_once_gives_the_judges_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_run_judge", lambda _: 7)
+    monkeypatch.setattr(server, "_run_judge", lambda *_: 7)
 
     assert server.answer_once(OPEN) == 7
 

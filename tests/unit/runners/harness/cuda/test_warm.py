@@ -1,5 +1,7 @@
 """What a warm process imports, with and without Triton."""
 
+import ctypes
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ import pytest
 import torch
 
 from runners.harness.cuda import warm
-from runners.harness.cuda.warm import make_context, warm_up
+from runners.harness.cuda.warm import have_one_copy_queue, make_context, warm_up
 
 
 class Knobs:
@@ -114,3 +116,14 @@ def test_without_a_gpu_there_is_no_context_and_no_error(monkeypatch: pytest.Monk
     make_context()
 
     assert asked == []
+
+
+def test_a_context_has_one_queue_for_copies_and_as_many_as_ever_for_kernels() -> None:
+    names = b"CUDA_DEVICE_MAX_COPY_CONNECTIONS", b"CUDA_DEVICE_MAX_CONNECTIONS"
+    getenv = ctypes.CDLL(None).getenv  # which the driver asks, and which os.environ may not show
+    getenv.restype = ctypes.c_char_p
+    pid = os.fork()
+    if pid == 0:
+        have_one_copy_queue()
+        os._exit(0 if tuple(map(getenv, names)) == (b"1", None) else 1)
+    assert os.waitpid(pid, 0)[1] == 0
