@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from statistics import fmean, median, stdev
+from statistics import fmean, median, stdev, variance
 
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
@@ -151,6 +151,19 @@ def resolution(rounds: list[Round]) -> float:
     within = math.sqrt(fmean(each.error**2 for each in rounds) / len(rounds))
     between = stdev(each.bound for each in rounds) / math.sqrt(len(rounds)) if rounds[1:] else 0.0
     return 3 * max(within, between) + abs(fmean(each.drift for each in rounds))
+
+
+def samples_worth(rounds: list[Round], setup: float, sample: float) -> float:
+    """How many samples of a further round make the mean of all rounds precise soonest.
+
+    A round costs `setup` before its first sample and each of them `sample`, in the same unit. Where
+    rounds differ by more than their samples can explain, more rounds help and more samples do not.
+    Source: two-stage sampling, W. G. Cochran, Sampling Techniques (1977), 10.6.
+    """
+    squares = [each.error**2 for each in rounds]
+    within = fmean(square * len(each.windows) for square, each in zip(squares, rounds, strict=True))
+    between = variance(each.bound for each in rounds) - fmean(squares)
+    return math.sqrt(setup / sample * within / between) if between > 0 else math.inf
 
 
 def host_interval(rounds: list[Round]) -> Interval:

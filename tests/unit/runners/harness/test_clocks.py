@@ -22,6 +22,7 @@ from runners.harness.clocks import (
     measurement,
     narrow,
     resolution,
+    samples_worth,
 )
 from runners.harness.ruling import Ruling
 from runners.harness.statistics import t_quantile
@@ -50,6 +51,16 @@ def make_round(
         own=[] if own is None else [own + each for each in spread],
         claimed=claimed,
     )
+
+
+def test_samples_are_worth_less_the_further_rounds_lie_apart() -> None:
+    def worth(apart: float, setup: float = 4.0) -> float:
+        rounds = [make_round(window=MS * (1 + apart * n), noise=1e3) for n in range(4)]
+        return samples_worth(rounds, setup, 1.0)
+
+    assert worth(0.0) == math.inf  # then samples are all that tells
+    assert worth(0.1) == pytest.approx(2 * worth(0.2), rel=0.01)
+    assert worth(0.1, setup=16.0) == pytest.approx(2 * worth(0.1))
 
 
 def test_the_bound_is_the_window_less_the_overhead() -> None:

@@ -73,6 +73,32 @@ def test_an_enlistment_that_cannot_be_read_costs_one_child_only() -> None:
         assert not served.is_alive()
 
 
+def test_several_start_beside_each_other_and_all_are_collected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = os.pipe()
+
+    def starts(*_: object) -> None:
+        os.read(gate[0], 1)
+        os._exit(0)
+
+    monkeypatch.setattr(module, "_become", starts)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        served = threading.Thread(target=serve, args=(theirs,))
+        served.start()
+        ours.settimeout(10)
+        for _ in range(3):
+            socket.send_fds(ours, [b"one"], [gate[0]])
+            assert ours.recv(64) == b"forked"  # while none before it has come further
+        ours.shutdown(socket.SHUT_RDWR)
+        os.write(gate[1], b"123")
+        served.join(10)
+        assert not served.is_alive()
+    for fd in gate:
+        os.close(fd)
+
+
 def test_a_template_has_none_of_the_judges_streams() -> None:
     forked = module.fork_template()
     held = [Path(f"/proc/{forked.pid}/fd/{fd}") for fd in (0, 1)]

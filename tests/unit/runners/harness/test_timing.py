@@ -119,6 +119,36 @@ def test_slow_warm_ups_do_not_choose_how_many_calls_are_timed(sit: Sit) -> None:
     assert [len(samples) for samples in found.samples] == [12, 12]
 
 
+def rounds_apart(by_ns: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each round's windows be longer than those of the round before."""
+    sample = Stopwatch._sample
+    seen: list[Round] = []
+
+    def apart(stopwatch: Stopwatch, seat: Seat, anchor: Seat, result: Round) -> None:
+        sample(stopwatch, seat, anchor, result)
+        if result not in seen:
+            seen.append(result)
+        calm = 1e9 + 1e3 * len(result.windows)
+        result.windows[-1] = calm + by_ns * len(seen)
+
+    monkeypatch.setattr(Stopwatch, "_sample", apart)
+
+
+@pytest.mark.parametrize(("apart_ns", "spared"), [(1e8, True), (0.0, False)])
+def test_where_rounds_differ_far_more_than_samples_later_ones_have_fewer(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, apart_ns: float, spared: bool
+) -> None:
+    monkeypatch.setattr(Round, "overhead", 0.0)
+    rounds_apart(apart_ns, monkeypatch)
+    policy = RoundPolicy(looks=(5,), samples=20, half_width=1e-9)
+
+    found = measured(watch(sit, rounds=policy))
+
+    counts = [len(samples) for samples in found.samples]
+    assert counts[:3] == [20] * 3
+    assert counts[3:] == [6, 6] if spared else [20, 20]
+
+
 def restless(at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine look busy, as often as calls are counted in `at`."""
     asked: list[int] = []
