@@ -132,7 +132,7 @@ def _job_status(submission: Submission, answer: JobAnswer) -> JobStatus:
 
 
 def _place(answer: Place) -> QueuePlace:
-    return QueuePlace(answer.position, answer.estimate_s, answer.paused)
+    return QueuePlace(answer.position, answer.estimate_s, answer.paused, answer.running)
 
 
 def _job(submission: Submission, answer: JobAnswer) -> Job:

@@ -24,6 +24,8 @@ class Place(Protocol):
     def estimate_s(self) -> float | None: ...
     @property
     def paused(self) -> str | None: ...
+    @property
+    def running(self) -> int: ...
 
 
 class JobProgress(Protocol):
@@ -107,6 +109,8 @@ def _waiting(progress: JobProgress) -> str:
             words += f"; {progress.job.gpu} is paused: {progress.place.paused}"
         elif progress.place.estimate_s is not None:
             words += f", about {show_span(progress.place.estimate_s)}"
+        elif progress.place.running:
+            words += f", {progress.place.running} running now"
     if progress.job.error:
         words += (
             f"; try {progress.job.attempt} of {progress.job.max_attempts} failed, our fault: "

@@ -36,6 +36,8 @@ class QueuePlace:
     estimate_s: float | None
     paused: str | None = None
     """Why no jobs of this GPU type begin at the moment; None while they do."""
+    running: int = 0
+    """How many jobs of this GPU type run now, which it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePlace:
     of_pool = await store.results.pool_durations(job.gpu, _POOL_SAMPLE)
     estimate_s = waiting_time(own, of_pool, position, running)
     paused = (await store.moderation.pool_pauses()).get(job.gpu)
-    return QueuePlace(position, estimate_s, paused)
+    return QueuePlace(position, estimate_s, paused, running)
 
 
 def waiting_time(

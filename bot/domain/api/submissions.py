@@ -62,6 +62,8 @@ class Place(Answer):
     estimate_s: float | None
     paused: str | None
     """Why no jobs of this GPU type begin at the moment."""
+    running: int = 0
+    """How many jobs of this GPU type run now."""
 
 
 class JobAnswer(Answer):

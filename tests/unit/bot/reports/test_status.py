@@ -50,6 +50,10 @@ def test_files_come_after_everything_else() -> None:
         (JobStatus(_job(JobState.QUEUED)), "H100: queued"),
         (JobStatus(_job(JobState.QUEUED), place=QueuePlace(3, None)), "H100: queued, place 3"),
         (
+            JobStatus(_job(JobState.QUEUED), place=QueuePlace(1, None, running=2)),
+            "H100: queued, place 1, 2 running now",
+        ),
+        (
             JobStatus(_job(JobState.QUEUED), place=QueuePlace(3, 42.0, "a new driver")),
             "H100: queued, place 3; H100 is paused: a new driver",
         ),

@@ -59,7 +59,7 @@ async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_ty
     await place.claim()
     waiting = await place.submit(board="other")
     (job,) = (await status(place.store, waiting.id)).jobs
-    assert job.place == QueuePlace(1, 12.0)
+    assert job.place == QueuePlace(1, 12.0, running=1)
 
 
 async def test_place_and_estimate_shrink_as_the_queue_moves(place: Place) -> None:

@@ -85,7 +85,7 @@ _QUEUED: Final[dict[str, Any]] = {
     "done": 0,
     "total": 0,
     "note": "",
-    "place": {"position": 2, "estimate_s": 35.0, "paused": None},
+    "place": {"position": 2, "estimate_s": 35.0, "paused": None, "running": 1},
     "evaluation": None,
 }
 _SUBMISSION: Final[dict[str, Any]] = {

@@ -77,7 +77,12 @@ def _job(status: JobStatus) -> JobAnswer:
 def _place(place: QueuePlace | None) -> Place | None:
     if place is None:
         return None
-    return Place(position=place.position, estimate_s=place.estimate_s, paused=place.paused)
+    return Place(
+        position=place.position,
+        estimate_s=place.estimate_s,
+        paused=place.paused,
+        running=place.running,
+    )
 
 
 def _exclusion(exclusion: Exclusion | None) -> ExclusionAnswer | None:

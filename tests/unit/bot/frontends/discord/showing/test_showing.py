@@ -76,7 +76,9 @@ async def test_who_waits_sees_the_queue_move(room: Room) -> None:
         (live,) = room.thread(second).messages
         assert live.content.endswith("queued, place 2")
         await room.place.claim()
-        await room.server.wait_for(lambda: live.content.endswith("queued, place 1"), WITHIN_S)
+        await room.server.wait_for(
+            lambda: live.content.endswith("queued, place 1, 1 running now"), WITHIN_S
+        )
     assert first.id < second.id
     room.server.assert_clean()
 
