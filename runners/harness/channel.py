@@ -107,7 +107,7 @@ class Reply(Wire):
 
 
 class Announcement(Wire):
-    """The candidate's process id as the judge sees it, sent by the process that forked it."""
+    """The candidate's process id as the judge sees it, sent once it is the judge's to collect."""
 
     kind: Literal["announcement"] = "announcement"
     pid: int

@@ -88,10 +88,8 @@ class Handle:
         return welcome
 
     def _meet(self, deadline: Deadline) -> Welcome:
-        # The process id comes from the intermediate and the welcome from its child, in any order.
-        welcome: Welcome | None = None
         self.orders.settimeout(START_S)
-        while welcome is None or self.subject is None:
+        while True:
             if deadline.remaining < 0:
                 raise StartError("it did not answer in time")
             frame = self.orders.recv(FRAME_MAX)
@@ -99,11 +97,9 @@ class Handle:
                 self.printed.drain()
                 raise StartError("it ended at once")
             greeting = GREETING.validate_json(frame)
-            if isinstance(greeting, Announcement):
-                self.subject = Subject(greeting.pid)
-            else:
-                welcome = greeting
-        return welcome
+            if not isinstance(greeting, Announcement):
+                return greeting
+            self.subject = Subject(greeting.pid)
 
     def _watch(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)

@@ -4,7 +4,6 @@ On the CPU nothing of a candidate runs outside a window: it is frozen while its 
 written, while its output is read, and while the calibration runs.
 """
 
-import time
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -27,13 +26,13 @@ from runners.harness.clocks import (
     interval_of,
     measurement,
     narrow,
-    samples_worth,
 )
 from runners.harness.correctness import planned, seed_of
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
 from runners.harness.ruling import MachineError, Ruling
+from runners.harness.samples import Samples
 from runners.harness.seat import CORES, Seat
 from runners.harness.seating import Lineup, take_seat
 from runners.harness.session import Session
@@ -50,12 +49,6 @@ FLUSH_BYTES = 32 << 20
 """Written by the judge before every window, so that no input waits in a near cache."""
 STARTS_MOST = 8
 """How many candidates start at once on a GPU."""
-SAMPLES_LEAST = 3
-"""How many samples a round has, however near its end is."""
-SAMPLES_WORTH_LEAST = 6
-"""How many it has when its end is far, however little they tell: a median of fewer is not one."""
-FULL_ROUNDS = 3
-"""How many rounds have all the samples that the policy wants."""
 WORKS_ON = "the kernel works on after its calls"
 CALIBRATED_EVERY = 2
 """Beside how many calls on a GPU one window is calibrated."""
@@ -81,8 +74,7 @@ class Stopwatch:
         self.workload = workload
         self.deadline = self.share = Deadline.after(0)
         self.policy = session.request.round_policy
-        self.samples = self.policy.samples
-        self.spent_s = self.sampling_s = 0.0
+        self.samples = Samples(self.policy, noisy=not session.on_gpu)
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
         self.fixed = session.code.generate(workload, seed_of(session.nonce, workload, -1))
         self.expected = session.code.expected(self.fixed)
@@ -121,21 +113,7 @@ class Stopwatch:
                 spent = before - self.deadline.remaining
                 if stop := self._stop_reason(rounds, spent):
                     return rounds, stop
-                self._spare(rounds, spent)
-
-    def _spare(self, rounds: list[Round], spent: float) -> None:
-        """On the CPU, take no more samples in a round than are worth their time.
-
-        On a busy machine rounds differ by far more than the samples of one. The first few, which
-        tell that, have as many as the policy wants.
-        """
-        self.spent_s += spent
-        if self.session.on_gpu or len(rounds) < FULL_ROUNDS:
-            return
-        sample = self.sampling_s / sum(len(each.windows) for each in rounds)
-        setup = (self.spent_s - self.sampling_s) / len(rounds)
-        worth = samples_worth(rounds, setup, sample)
-        self.samples = round(min(self.policy.samples, max(SAMPLES_WORTH_LEAST, worth)))
+                self.samples.learn(rounds, spent)
 
     def _prepare(self, others: int, done: int) -> None:
         """On a GPU, have all candidates start at once that are needed up to the next look."""
@@ -218,11 +196,10 @@ class Stopwatch:
         known = frozenset(seat.handle.process.strays)
         rounds_left = max(1, self.policy.looks[0] - done)
         until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
-        begin = time.monotonic()
-        while self._wants_more(result, until):
-            self._sample(seat, anchor, result)
-            refuse_new_processes(known, seat.handle.process.strays)
-        self.sampling_s += time.monotonic() - begin
+        with self.samples.taken():
+            while self.samples.wants_more(result, until):
+                self._sample(seat, anchor, result)
+                refuse_new_processes(known, seat.handle.process.strays)
         return result
 
     def _rehearse(self, seat: Seat) -> None:
@@ -230,11 +207,6 @@ class Stopwatch:
         seat.ahead = True
         rehearsed = [self._call(seat) for _ in range(REHEARSALS)]
         seat.ahead = not rehearsed[-1].late
-
-    def _wants_more(self, result: Round, until: Deadline) -> bool:
-        """As many samples as are wanted and the time limit has room for, at least 3."""
-        have = len(result.windows)
-        return have < SAMPLES_LEAST or (have < self.samples and until.remaining > 0)
 
     def _sample(self, seat: Seat, anchor: Seat, result: Round) -> None:
         """Time one call and calibrate beside it; on a GPU, where less changes, every other time.

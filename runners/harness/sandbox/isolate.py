@@ -35,16 +35,15 @@ SEARCH_PATH = f"{sys.prefix}/bin:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bi
 _LOCKED_BYTES = 8 << 20
 _FIRST_FREE_FD = 3
 
-Announce = Callable[[int], None]
+Announce = Callable[[int], object]
 Found = tuple[tuple[str, ...], dict[str, str]]
 
 
 def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool) -> Found:
     """Confine this process; returns in PID 1 of the new namespaces only.
 
-    `announce` is called once in the intermediate process, with PID 1's number as the caller's
-    namespace knows it; then the intermediate ends. Gives the active layers, and for every
-    missing one the reason.
+    `announce` is called once, with PID 1's number as the caller's namespace knows it, when the
+    intermediate process has ended. Gives the active layers, and for every missing one the reason.
     """
     layers, job = move_in(limits, announce, keep_fds=keep_fds, gpu=gpu)
     take_rights_away(layers, limits, Walls(job, gpu=gpu))
@@ -112,14 +111,21 @@ def _unshare_all() -> None:
 
 
 def leave_parent(announce: Announce) -> None:
-    """Fork; the child goes on once its parent is gone and the judge has become its parent."""
+    """Fork; the child goes on once its parent is gone and the judge has become its parent.
+
+    Only then is it announced: before, the judge could neither wait for it nor collect it. What its
+    number is out there its parent tells it.
+    """
     parent = os.pidfd_open(os.getpid())
+    told, tell = os.pipe()
     child = os.fork()
     if child:
-        announce(child)
+        os.write(tell, str(child).encode())
         os._exit(0)
     select.select([parent], [], [])
-    os.close(parent)
+    announce(int(os.read(told, 32)))
+    for fd in (parent, told, tell):
+        os.close(fd)
 
 
 def _forbid_namespaces() -> None:

@@ -8,8 +8,10 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 import pytest
@@ -17,7 +19,8 @@ import pytest
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
 from runners.harness import builds
-from runners.harness.sandbox import isolate, view
+from runners.harness.process import adopt_orphans
+from runners.harness.sandbox import isolate, kernel, view
 from runners.harness.sandbox.layers import Layers
 from tests.unit.runners.harness.sandbox.confinement import Confined, run, start
 
@@ -107,6 +110,31 @@ def test_root_stays_root_where_nobody_else_can_read_the_interpreter(
         isolate.leave_root(layers)
 
     assert calls == []
+
+
+def test_it_is_announced_when_the_judge_can_collect_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long its parent takes to leave."""
+    leave = os._exit
+    told, tell = os.pipe()
+
+    def leave_late(status: int) -> NoReturn:
+        time.sleep(0.3)
+        leave(status)
+
+    monkeypatch.setattr(os, "_exit", leave_late)
+    adopt_orphans()
+    try:
+        intermediate = os.fork()
+        if intermediate == 0:
+            isolate.leave_parent(lambda pid: os.write(tell, str(pid).encode()))
+            leave(7)
+        announced = int(os.read(told, 32))
+        assert os.waitstatus_to_exitcode(os.waitpid(announced, 0)[1]) == 7
+    finally:
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 0)
+        os.waitpid(intermediate, 0)
+        os.close(told)
+        os.close(tell)
 
 
 def test_the_network_of_the_machine_is_not_there(confined: Confined) -> None:
