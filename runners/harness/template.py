@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import runpy
+import select
 import socket
 import sys
 import traceback
@@ -26,9 +27,19 @@ _EVALUATION = b"evaluation"
 
 
 def serve(link: socket.socket) -> None:
-    """Fork a candidate for each request until the judge hangs up; several may start at once."""
-    started: list[int] = []
+    """Fork a candidate for each request until the judge hangs up; several may start at once.
+
+    What is waited for meanwhile are the intermediates, which leave as soon as their children run:
+    one that has ended counts as a process of its candidate until it is collected.
+    """
+    starting: set[int] = set()
     while True:
+        ready, _, _ = select.select([link.fileno(), *starting], [], [])
+        for intermediate in starting.intersection(ready):
+            _collect(intermediate)
+            starting.remove(intermediate)
+        if link.fileno() not in ready:
+            continue
         frame, fds = receive(link, FRAME_MAX, FDS)
         if not frame:
             break
@@ -38,11 +49,15 @@ def serve(link: socket.socket) -> None:
             _become(frame, fds)
         for fd in fds:
             os.close(fd)
-        started.append(child)
+        starting.add(os.pidfd_open(child))
         link.sendall(b"forked")
-        started = [each for each in started if not os.waitpid(each, os.WNOHANG)[0]]
-    for child in started:  # an intermediate, which leaves as soon as its child runs
-        os.waitpid(child, 0)
+    for intermediate in starting:
+        _collect(intermediate)
+
+
+def _collect(pidfd: int) -> None:
+    os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
+    os.close(pidfd)
 
 
 def _become(frame: bytes, fds: list[int]) -> None:

@@ -13,6 +13,9 @@ import signal
 from runners.harness.cuda.driver import driver
 from runners.harness.sandbox import isolate, kernel
 
+END_S = 10.0
+"""How long its end is waited for."""
+
 
 class Keeper:
     """That process; it ends with its parent. It was forked before any request was read."""
@@ -33,10 +36,11 @@ class Keeper:
         return () if select.select([self.pidfd], [], [], 0)[0] else (self.pid,)
 
     def close(self) -> None:
-        """End it and wait for that."""
+        """End it and wait for that, but not for ever: with a dead GPU a process may not end."""
         if self.living:
             os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+            if select.select([self.pidfd], [], [], END_S)[0]:
+                os.waitpid(self.pid, 0)
         os.close(self.pidfd)
 
 

@@ -122,10 +122,11 @@ def leave_parent(announce: Announce) -> None:
     if child:
         os.write(tell, str(child).encode())
         os._exit(0)
+    os.close(tell)  # else nothing would end the reading, had the parent been killed before it wrote
     select.select([parent], [], [])
     announce(int(os.read(told, 32)))
-    for fd in (parent, told, tell):
-        os.close(fd)
+    os.close(parent)
+    os.close(told)
 
 
 def _forbid_namespaces() -> None:

@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from runners.contract.evaluation import Limits
@@ -19,6 +20,11 @@ ENLISTED = Enlistment(
     recipe=Recipe(language="python", submission_file="s.py"),
     arena_size=4096,
 )
+
+
+def _children() -> set[int]:
+    """Those that have ended and were not collected included."""
+    return {each.pid for each in psutil.Process().children()}
 
 
 def test_packed_files_are_read_back() -> None:
@@ -97,6 +103,26 @@ def test_several_start_beside_each_other_and_all_are_collected(
         assert not served.is_alive()
     for fd in gate:
         os.close(fd)
+
+
+def test_an_intermediate_that_has_ended_is_collected_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else it would count as one of the processes that its candidate may have."""
+    monkeypatch.setattr(module, "_become", lambda *_: os._exit(0))
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        served = threading.Thread(target=serve, args=(theirs,))
+        served.start()
+        before = _children()
+        ours.sendall(b"one")
+        assert ours.recv(64) == b"forked"
+        deadline = time.monotonic() + 10
+        while _children() - before and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert _children() <= before
+        ours.shutdown(socket.SHUT_RDWR)
+        served.join(10)
 
 
 def test_a_template_has_none_of_the_judges_streams() -> None:

@@ -139,7 +139,7 @@ def test_a_few_disturbed_calls_are_repeated(
         return CALM_NS + DISTURBED_NS + excess_ns if early else CALM_NS
 
     machine.cost_ns = cost_ns
-    machine.stopwatch.policy = RoundPolicy(looks=(1,), samples=2 * DISCARDS_MOST + 1)
+    machine.stopwatch.samples.wanted = 2 * DISCARDS_MOST + 1
 
     found = time_round()
 

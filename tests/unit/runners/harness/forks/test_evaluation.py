@@ -104,8 +104,9 @@ def test_a_script_is_forked_with_torch_at_hand_where_it_can_be(fork: Fork) -> No
     ],
 )
 def test_a_script_is_forked_unless_it_would_find_something_else(
-    files: dict[str, str], *, forked: bool
+    monkeypatch: pytest.MonkeyPatch, files: dict[str, str], *, forked: bool
 ) -> None:
+    monkeypatch.delitem(sys.modules, "reference", raising=False)  # another test's
     assert evaluation.fits(files) is forked
 
 
