@@ -38,7 +38,7 @@ def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
 def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     """The standings of people who are each there once; ValueError for a mixture of leaderboards.
 
-    Ranks go 1, 1, 3: an entry belongs to a group while it cannot be told from the group's first.
+    Ranks go 1, 1, 3: an entry belongs to a group while the group's first cannot be told from it.
     """
     ordered = sorted(entered, key=lambda each: in_order(each.best))
     if len({(each.best.board, each.best.task_version, each.best.gpu) for each in ordered}) > 1:
@@ -46,7 +46,7 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     standings: list[Standing] = []
     first: Standing | None = None
     for place, each in enumerate(ordered, start=1):
-        if first is None or not indistinguishable(first.score.value, each.best.value):
+        if first is None or not ties(first.score.value, each.best.value):
             first = Standing(place, each.best, each.attempts)
             standings.append(first)
         else:
@@ -61,6 +61,15 @@ def records(scores: Iterable[Score]) -> tuple[Score, ...]:
         if not found or each.value.time_ns < found[-1].value.time_ns:
             found.append(each)
     return tuple(found)
+
+
+def ties(first: ScoreValue, later: ScoreValue) -> bool:
+    """Whether a later entry shares the rank of a group's first: within its interval, or 0.5 %.
+
+    The later one's own interval does not count: a kernel that is slow now and then has as wide a
+    one as it wants, and would else stand beside any that is faster.
+    """
+    return later.time_ns - first.time_ns <= max(first.half_width_ns, TIE * first.time_ns)
 
 
 def indistinguishable(one: ScoreValue, other: ScoreValue) -> bool:

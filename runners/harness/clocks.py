@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from statistics import fmean, median, stdev, variance
+from statistics import fmean, median, stdev
 
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
@@ -31,6 +31,15 @@ contexts that both work take turns of milliseconds."""
 
 DRIFT_MOST_NS = 3_000.0
 """The most by which both medians of a round may differ; on a quiet GPU it is under 1,000."""
+
+VARIED_NS = 1_000.0
+VARIED = 0.005
+"""How much of the noise in a candidate's own windows, in nanoseconds or as a part of its bound, can
+make a claim on a GPU less sure; the larger counts.
+
+Windows and claims of honest calls vary together, and their medians stay as far apart as ever. Who
+varies on purpose and claims the same each time would else have any claim believed.
+"""
 
 CREDIBLE = 0.95
 """The part of the least time by the card's nominal rates below which no time is believed."""
@@ -137,6 +146,11 @@ class Round:
         parts = (self.windows, self.beside, self.steady, self.own)
         return math.hypot(*map(standard_error_of_median, parts))
 
+    @property
+    def trusted_error(self) -> float:
+        """The part of it which no submission can have a hand in."""
+        return math.hypot(*map(standard_error_of_median, (self.steady, self.own)))
+
 
 class DisturbedError(Exception):
     """Something else than the trusted candidate works on the GPU while it should be alone."""
@@ -148,22 +162,29 @@ class DisturbedError(Exception):
 
 def resolution(rounds: list[Round]) -> float:
     """By how much the bound over all rounds may be off: three standard errors, and the drift."""
-    within = math.sqrt(fmean(each.error**2 for each in rounds) / len(rounds))
+    return _noise(rounds) + _drift(rounds)
+
+
+def _noise(rounds: list[Round]) -> float:
+    within = _together([each.error for each in rounds])
     between = stdev(each.bound for each in rounds) / math.sqrt(len(rounds)) if rounds[1:] else 0.0
-    return 3 * max(within, between) + abs(fmean(each.drift for each in rounds))
+    return 3 * max(within, between)
 
 
-def samples_worth(rounds: list[Round], setup: float, sample: float) -> float:
-    """How many samples of a further round make the mean of all rounds precise soonest.
+def _together(errors: list[float]) -> float:
+    """The standard error of a mean of rounds, by those of each."""
+    return math.sqrt(fmean(error**2 for error in errors) / len(errors))
 
-    A round costs `setup` before its first sample and each of them `sample`, in the same unit. Where
-    rounds differ by more than their samples can explain, more rounds help and more samples do not.
-    Source: two-stage sampling, W. G. Cochran, Sampling Techniques (1977), 10.6.
-    """
-    squares = [each.error**2 for each in rounds]
-    within = fmean(square * len(each.windows) for square, each in zip(squares, rounds, strict=True))
-    between = variance(each.bound for each in rounds) - fmean(squares)
-    return math.sqrt(setup / sample * within / between) if between > 0 else math.inf
+
+def _drift(rounds: list[Round]) -> float:
+    return abs(fmean(each.drift for each in rounds))
+
+
+def claim_resolution(rounds: list[Round]) -> float:
+    """By how much bound and claim may be apart by chance: the candidate's noise counts little."""
+    trusted = 3 * _together([each.trusted_error for each in rounds])
+    varied = max(VARIED_NS, VARIED * fmean(each.bound for each in rounds))
+    return min(_noise(rounds), trusted + varied) + _drift(rounds)
 
 
 def host_interval(rounds: list[Round]) -> Interval:
@@ -204,7 +225,7 @@ def audit_of(rounds: list[Round]) -> Ruling | None:
         return None
     claim = fmean(median(each.claims) for each in rounds)
     bound = fmean(each.bound for each in rounds)
-    if claim >= bound - HONEST_NS - resolution(rounds):
+    if claim >= bound - HONEST_NS - claim_resolution(rounds):
         return None
     return Ruling(
         Verdict.AUDIT,
@@ -226,7 +247,7 @@ def beneath(value: float, floor: float | None) -> Ruling | None:
 
 def device_resolution(rounds: list[Round]) -> float:
     """By how much a claim on a GPU could be below the truth without being noticed, in ns."""
-    return resolution(rounds) + IDLE_GAP_NS + fmean(each.skippable for each in rounds)
+    return claim_resolution(rounds) + IDLE_GAP_NS + fmean(each.skippable for each in rounds)
 
 
 def claimed(rounds: list[Round]) -> bool:

@@ -1,4 +1,5 @@
 import math
+from statistics import fmean
 
 import pytest
 
@@ -10,10 +11,13 @@ from runners.harness.clocks import (
     FLOOR_NS,
     HONEST_NS,
     IDLE_GAP_NS,
+    VARIED,
+    VARIED_NS,
     DisturbedError,
     Round,
     audit_of,
     beneath,
+    claim_resolution,
     claimed,
     device_interval,
     device_resolution,
@@ -22,7 +26,6 @@ from runners.harness.clocks import (
     measurement,
     narrow,
     resolution,
-    samples_worth,
 )
 from runners.harness.ruling import Ruling
 from runners.harness.statistics import t_quantile
@@ -51,16 +54,6 @@ def make_round(
         own=[] if own is None else [own + each for each in spread],
         claimed=claimed,
     )
-
-
-def test_samples_are_worth_less_the_further_rounds_lie_apart() -> None:
-    def worth(apart: float, setup: float = 4.0) -> float:
-        rounds = [make_round(window=MS * (1 + apart * n), noise=1e3) for n in range(4)]
-        return samples_worth(rounds, setup, 1.0)
-
-    assert worth(0.0) == math.inf  # then samples are all that tells
-    assert worth(0.1) == pytest.approx(2 * worth(0.2), rel=0.01)
-    assert worth(0.1, setup=16.0) == pytest.approx(2 * worth(0.1))
 
 
 def test_the_bound_is_the_window_less_the_overhead() -> None:
@@ -355,13 +348,56 @@ def test_a_claim_further_below_its_bound_than_honest_ones_is_for_audit(
     assert (found.verdict if found else None) is verdict
 
 
-def test_noise_leaves_as_much_room_before_an_audit_as_the_resolution_is_wide() -> None:
-    rounds = [gpu_round(BOUND - HONEST_NS - 1, BOUND) for _ in range(5)]
+def spread_by(part: str, width: float, claim: float, bound: float = BOUND) -> list[Round]:
+    """Rounds in which one kind of window varies by up to that much to either side."""
+    rounds = [gpu_round(claim, bound) for _ in range(5)]
     for each in rounds:
-        each.windows = [w + step * 100.0 for step, w in enumerate(each.windows, -4)]
+        windows = getattr(each, part)
+        windows[:] = [w + step * width / 4 for step, w in enumerate(windows, -4)]
+    return rounds
 
-    assert resolution(rounds) > 1.0
+
+def test_noise_leaves_as_much_room_before_an_audit_as_the_resolution_is_wide() -> None:
+    rounds = spread_by("windows", 400.0, BOUND - HONEST_NS - 1)
+
+    assert resolution(rounds) == claim_resolution(rounds) > 1.0
     assert audit_of(rounds) is None
+
+
+@pytest.mark.parametrize("bound", [BOUND, 100 * BOUND])
+def test_who_varies_widens_the_room_for_a_lie_by_very_little(bound: float) -> None:
+    varied = max(VARIED_NS, VARIED * bound)
+    for claim, verdict in ((2, None), (-2, Verdict.AUDIT)):
+        rounds = spread_by("windows", 0.9 * bound, bound - HONEST_NS - varied + claim, bound)
+        found = audit_of(rounds)
+        assert (found.verdict if found else None) is verdict
+        assert resolution(rounds) > 2 * varied
+        assert device_resolution(rounds) == pytest.approx(varied + IDLE_GAP_NS)
+
+
+def test_who_is_slow_in_some_rounds_cannot_claim_to_be_fast_in_all() -> None:
+    rounds = [gpu_round(2_000.0, BOUND * (10 if index == 0 else 1)) for index in range(15)]
+
+    assert resolution(rounds) > fmean(each.bound for each in rounds)
+    with pytest.raises(Ruling) as no:
+        device_interval(rounds)
+    assert no.value.verdict is Verdict.TIMING_REJECTED
+
+
+@pytest.mark.parametrize("part", ["own", "steady"])
+def test_what_the_trusted_windows_vary_by_counts_in_full(part: str) -> None:
+    rounds = spread_by(part, 20_000.0, BOUND)
+
+    assert claim_resolution(rounds) == resolution(rounds) > 2 * VARIED_NS
+
+
+def test_an_honest_kernel_that_varies_is_believed() -> None:
+    rounds = spread_by("windows", 20_000.0, BOUND)
+    for each in rounds:
+        each.claims = [w - each.overhead - 500.0 for w in each.windows]
+
+    assert audit_of(rounds) is None
+    assert device_interval(rounds).centre < BOUND
 
 
 def test_an_audit_names_claim_bound_and_resolution() -> None:

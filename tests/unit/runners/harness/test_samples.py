@@ -1,9 +1,13 @@
 """How many samples a round has, by what they cost and tell."""
 
+import math
+
+import pytest
+
 from runners.contract.evaluation import RoundPolicy
 from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
-from runners.harness.samples import FULL_ROUNDS, LEAST, WORTH_LEAST, Samples
+from runners.harness.samples import FULL_ROUNDS, LEAST, WORTH_LEAST, Samples, samples_worth
 
 POLICY = RoundPolicy(looks=(5, 30), samples=30)
 
@@ -45,3 +49,13 @@ def test_a_round_without_time_left_has_the_least() -> None:
     assert not samples.wants_more(make_round(1e6, LEAST), over)
     assert samples.wants_more(make_round(1e6, POLICY.samples - 1), Deadline.after(60))
     assert not samples.wants_more(make_round(1e6, POLICY.samples), Deadline.after(60))
+
+
+def test_samples_are_worth_less_the_further_rounds_lie_apart() -> None:
+    def worth(apart: float, setup: float = 4.0) -> float:
+        rounds = [make_round(1e6 * (1 + apart * n)) for n in range(4)]
+        return samples_worth(rounds, setup, 1.0)
+
+    assert worth(0.0) == math.inf  # then samples are all that tells
+    assert worth(0.1) == pytest.approx(2 * worth(0.2), rel=0.01)
+    assert worth(0.1, setup=16.0) == pytest.approx(2 * worth(0.1))
