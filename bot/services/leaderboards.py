@@ -6,10 +6,8 @@ who asks for the newest gets what there is.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from bot.domain.board import TaskVersion
@@ -19,20 +17,15 @@ from bot.domain.ranking import rank_entrants
 from bot.domain.reference import Reference
 from bot.domain.score import Standing
 from bot.ports import Refusal, Store
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+from bot.services.latest import Latest, always
 
 MOST = 256
 """Leaderboards, and task versions, that are remembered; those asked for last."""
 
-OLDEST_S = 2.0
+LAG_S = 2.0
 """How long a leaderboard that has moved may be given while it is read anew."""
-
-
 LARGE = 500
-"""People; with as many of them a leaderboard takes so long to read that it is not done at once."""
-
+"""People, from whom on a leaderboard takes long to read."""
 REST_S = 1.0
 """How long a large one is given as it is, whatever moves: else a rush of results is all that the
 process has time for."""
@@ -51,30 +44,18 @@ class Leaderboard:
     refused: tuple[Refusal, ...]
     reference: Reference | None
 
-
-@dataclass(slots=True)
-class _Place:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    seen: Leaderboard | None = None
-    since: float = 0.0
-
-    def will_do(self, seen: Leaderboard) -> bool:
-        """Whether what was seen may be given although something has moved since."""
-        age = _now() - self.since
-        rests = len(seen.entries) + len(seen.refused) >= LARGE and age < REST_S
-        return rests or (self.lock.locked() and age < OLDEST_S)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+    @property
+    def large(self) -> bool:
+        """Whether it takes so long to read that it is not done at once."""
+        return len(self.entries) + len(self.refused) >= LARGE
 
 
 @dataclass(slots=True)
 class _Memory:
     """What one process remembers of one store."""
 
-    places: OrderedDict[tuple[TaskVersionId, str], _Place] = field(default_factory=OrderedDict)
-    versions: OrderedDict[TaskVersionId, TaskVersion] = field(default_factory=OrderedDict)
+    places: Latest[Leaderboard] = field(default_factory=lambda: Latest(MOST))
+    versions: Latest[TaskVersion] = field(default_factory=lambda: Latest(MOST))
 
 
 _MEMORIES: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()
@@ -84,42 +65,32 @@ async def leaderboard(
     store: Store, version: TaskVersionId, gpu: str, *, newest: bool = False
 ) -> Leaderboard:
     """The leaderboard as it is now, or where `newest` is not asked for as it was a moment ago."""
-    places = _memory(store).places
-    place = places.setdefault((version, gpu), _Place())
-    _touch(places, (version, gpu))
+    places, place = _memory(store).places, (version, gpu)
     # Before all else: what is read after it can only be newer, and is then read once more.
-    moves = await store.results.moves(version, gpu)
-    seen = place.seen
-    if seen is not None and (seen.moves >= moves or (not newest and place.will_do(seen))):
-        return seen
-    async with place.lock:
-        if place.seen is None or place.seen.moves < moves:
-            place.since = _now()
-            place.seen = await _read(store, version, gpu, (moves, place.seen))
-        return place.seen
+    moves = await store.results.moves(*place)
+
+    async def read() -> Leaderboard:
+        return await _read(store, *place, (moves, places.last(place)))
+
+    def current(seen: Leaderboard, age_s: float) -> bool:
+        return seen.moves >= moves or (not newest and seen.large and age_s < REST_S)
+
+    return await places.get(place, read, current=current, lag_s=0.0 if newest else LAG_S)
 
 
 async def task_version(store: Store, version: TaskVersionId) -> TaskVersion:
     """A version of a task, which never changes; LookupError when there is none."""
-    versions = _memory(store).versions
-    known = versions.get(version)
-    if known is None:
-        known = await store.boards.version(version)
-        if known is None:
-            raise LookupError(f"there is no task version {version}")
-        versions[version] = known
-    _touch(versions, version)
-    return known
+
+    async def read() -> TaskVersion:
+        if known := await store.boards.version(version):
+            return known
+        raise LookupError(f"there is no task version {version}")
+
+    return await _memory(store).versions.get(version, read, current=always, lag_s=0.0)
 
 
 def _memory(store: Store) -> _Memory:
     return _MEMORIES.setdefault(store, _Memory())
-
-
-def _touch(remembered: "OrderedDict[Key, Value]", key: Key) -> None:
-    remembered.move_to_end(key)
-    while len(remembered) > MOST:
-        remembered.popitem(last=False)
 
 
 async def _read(

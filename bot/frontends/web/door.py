@@ -11,14 +11,16 @@ from typing import Any
 from fastapi import Request
 
 from bot.frontends.web.kept import Kept
-from bot.frontends.web.written import Written
 from bot.ports import Clock, Identities, Store
 from bot.ports.lines import Line
+from bot.services.latest import Latest
 from runners.contract.runner import Runner
 
 DOOR = "web"
 EXPORTS = 2
 """Whole boards that are handed out at the same time."""
+_WRITTEN_MOST = 32
+"""Long answers that are kept: each may be some hundred kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Door:
     closing: Closing = field(default_factory=Closing)
     kept: Kept = field(default_factory=Kept, compare=False)
     """What many readers want at once."""
-    written: Written[Any] = field(default_factory=Written, compare=False)
+    written: Latest[Any] = field(default_factory=lambda: Latest(_WRITTEN_MOST), compare=False)
     """Long answers, written once for each change of what they tell."""
     comparing: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
     """Held by who compares two sources, which takes much of the interpreter."""

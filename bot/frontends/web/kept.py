@@ -1,38 +1,23 @@
 """What many readers ask for at once: made by one of them, and kept for a moment for the others."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from bot.services.latest import Latest
+
 MOST = 256
-_STALE = 3
+_LAG = 2
 """So many times the age at which a value is made anew it is still given while somebody does."""
 
 Made = TypeVar("Made")
 
 
-@dataclass(slots=True)
-class _Entry:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    value: Any = None
-    made_at: float | None = None
-
-    def younger(self, age_s: float) -> bool:
-        """Whether there is a value of less than this age."""
-        return self.made_at is not None and _now() - self.made_at < age_s
-
-
 class Kept:
-    """Values by key; the least wanted are forgotten.
-
-    A key says all that its value depends on, who may see it included.
-    """
+    """Values by key; a key says all that its value depends on, who may see it included."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._entries: OrderedDict[object, _Entry] = OrderedDict()
-        self._most = most
+        self._values = Latest[Any](most)
         self._making: set[asyncio.Task[Any]] = set()
 
     async def get_within(
@@ -63,20 +48,7 @@ class Kept:
 
         What `make` raises is not kept: whoever waits for it tries next.
         """
-        entry = self._entries.setdefault(key, _Entry())
-        self._entries.move_to_end(key)
-        while len(self._entries) > self._most:
-            self._entries.popitem(last=False)
-        if not entry.younger(fresh_s) and not (
-            entry.lock.locked() and entry.younger(_STALE * fresh_s)
-        ):
-            async with entry.lock:
-                if not entry.younger(fresh_s):
-                    entry.value = await make()
-                    entry.made_at = _now()
-        made: Made = entry.value
+        made: Made = await self._values.get(
+            key, make, current=lambda _, age: age < fresh_s, lag_s=_LAG * fresh_s
+        )
         return made
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -55,7 +55,7 @@ async def test_a_crowd_reads_it_once_until_it_moves(
 async def test_a_reading_that_takes_long_is_waited_for(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaderboards, "OLDEST_S", 0.0)
+    monkeypatch.setattr(leaderboards, "LAG_S", 0.0)
     counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
     await leaderboard(place.store, *at)
     await place.judged(await place.submit())
