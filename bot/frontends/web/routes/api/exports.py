@@ -13,10 +13,10 @@ from typing_extensions import override
 from bot.domain.api.exports import MEDIA_TYPE
 from bot.domain.errors import UserError
 from bot.domain.rights import Caller
-from bot.frontends.web.door import Door, door_of
+from bot.frontends.web.door import door_of
 from bot.frontends.web.routes.api.arguments import BoardName
 from bot.frontends.web.routes.api.bodies import NO_STORE
-from bot.frontends.web.viewers import MayCreate
+from bot.frontends.web.viewers import MayCreate, still_looks
 from bot.reports.dataset import pieces
 from bot.services import export as exporting
 from bot.services.lookup import own_board
@@ -25,6 +25,8 @@ router = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
 
 LONGEST_S = 1800.0
 """How long one export may take, its reader included."""
+LOOK_EVERY_S = 1.0
+"""How often it is asked meanwhile whether the token may still do that."""
 _LINES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
 }
@@ -53,12 +55,14 @@ async def export(request: Request, name: BoardName, viewer: MayCreate) -> Stream
     board = await own_board(door.store, viewer, name)
     if door.exports.locked():
         raise UserError("too-many-exports", "other boards are being exported; try again later")
-    answer = Turned(_lines(door, viewer, board.name), media_type=MEDIA_TYPE, headers=NO_STORE)
+    lines = _lines(request, viewer, board.name)
+    answer = Turned(lines, media_type=MEDIA_TYPE, headers=NO_STORE)
     answer.turns = door.exports
     return answer
 
 
-async def _lines(door: Door, viewer: Caller, name: str) -> AsyncIterator[bytes]:
+async def _lines(request: Request, viewer: Caller, name: str) -> AsyncIterator[bytes]:
+    door, looked = door_of(request), _now()
     found = await exporting.export(door.store, viewer, name)
     async with (
         aclosing(exporting.evaluations(door.store, found)) as evaluations,
@@ -68,4 +72,12 @@ async def _lines(door: Door, viewer: Caller, name: str) -> AsyncIterator[bytes]:
         async for piece in whole:
             if door.closing.begun:
                 return
+            if _now() - looked >= LOOK_EVERY_S:
+                looked = _now()
+                if not await still_looks(request, viewer):
+                    return
             yield piece.model_dump_json().encode() + b"\n"
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 from starlette.types import Message
 
+from bot.domain.ids import SubmissionId
 from bot.domain.rights import MACHINE, Rights
 from bot.domain.token import TokenScope
 from bot.frontends.web.door import Closing
 from bot.frontends.web.routes.api import exports
+from bot.services.grant import withdraw_grant
 from tests.doubles.api import Api
 
 PATH = "/leaderboards/vectoradd/export"
@@ -49,6 +51,24 @@ async def test_few_are_handed_out_at_once_and_none_while_the_door_closes(api: Ap
     closing = replace(api, door=replace(api.door, closing=Closing(begun=True)))
     async with closing.asking("ada", TokenScope.ADMIN) as ada:
         assert (await ada.get(PATH)).text == ""
+
+
+async def test_a_token_that_is_revoked_meanwhile_is_handed_nothing_more(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "LOOK_EVERY_S", 0.0)
+    read = api.place.store.submissions.source
+
+    async def revoked_before(submission: SubmissionId) -> str:
+        await withdraw_grant(api.place.store, api.place.ada, "ada")
+        return await read(submission)
+
+    await api.place.judged(await api.place.submit())
+    monkeypatch.setattr(api.place.store.submissions, "source", revoked_before)
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        kinds = [json.loads(each)["kind"] for each in (await ada.get(PATH)).text.splitlines()]
+    assert kinds[0] == "board"
+    assert not {"source", "end"} & {*kinds}
 
 
 async def test_an_export_that_takes_too_long_ends_unfinished_and_gives_its_turn_back(
