@@ -88,8 +88,8 @@ def test_the_window_holds_the_kernels_time_and_not_its_preparation(start: Start)
     handle = start(kernel("time.sleep(0.05); return data"))
     quick = start(kernel("return data"))
 
-    assert 50e6 <= step(handle).window_ns < 80e6
-    assert step(quick).window_ns < 20e6
+    assert 50e6 <= min(step(handle).window_ns for _ in range(3)) < 80e6
+    assert min(step(quick).window_ns for _ in range(3)) < 20e6
 
 
 def test_the_input_is_written_while_the_candidate_stands_still(start: Start) -> None:

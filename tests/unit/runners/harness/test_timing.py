@@ -56,10 +56,10 @@ def test_a_wide_interval_goes_on_to_the_cap(sit: Sit) -> None:
 
 
 def test_a_near_deadline_stops_the_timing_with_fewer_samples(sit: Sit) -> None:
-    slow = SORTED.replace("    return", "    import time; time.sleep(0.1)\n    return")
+    slow = SORTED.replace("    return", "    import time; time.sleep(0.05)\n    return")
     policy = RoundPolicy(looks=(5,), samples=30)
 
-    found = measured(watch(sit, slow, seconds=2.0, rounds=policy))
+    found = measured(watch(sit, slow, seconds=3.0, rounds=policy))
 
     assert found.stop_reason is StopReason.TIME_CAP
     assert all(3 <= len(samples) < 30 for samples in found.samples)
