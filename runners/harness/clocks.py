@@ -1,16 +1,15 @@
 """From raw windows to confirmed times: the rules of both clocks, without any input or output."""
 
 import math
-from dataclasses import dataclass, field
-from statistics import fmean, median, stdev
+from statistics import fmean, stdev
 
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
+from runners.harness.rounds import Round
 from runners.harness.ruling import Ruling
 from runners.harness.statistics import (
     Interval,
     rounds_interval,
-    standard_error_of_median,
     t_quantile,
 )
 
@@ -24,10 +23,6 @@ HONEST_NS = 2_000.0
 
 An honest kernel may leave less of its output in the cache than the calibration did.
 """
-
-DISTURBED_NS = 50_000.0
-"""By how much a calibrating window on a quiet GPU is never longer than those before it: two
-contexts that both work take turns of milliseconds."""
 
 DRIFT_MOST_NS = 3_000.0
 """The most by which both medians of a round may differ; on a quiet GPU it is under 1,000."""
@@ -54,110 +49,6 @@ tell a kernel of five to half a per cent would be spent on nothing.
 
 FLOOR_NS = 1_000.0
 """No time on the CPU counts as less: a window cannot tell it from nothing."""
-
-
-@dataclass(slots=True)
-class Round:
-    """One fresh candidate's raw numbers, all in nanoseconds."""
-
-    threads: int = 1
-    """How many threads a kernel may use at once."""
-    windows: list[float] = field(default_factory=list)
-    """The judge's own clock, from the input's release to the captured output."""
-    claims: list[float] = field(default_factory=list)
-    """The candidate's clock: precise on a GPU, and forgeable."""
-    used: list[float] = field(default_factory=list)
-    """CPU time of all of the candidate's threads in each window, as the kernel counts it."""
-    used_beside: list[float] = field(default_factory=list)
-    """The trusted candidate's CPU time beyond its own reading, in its windows."""
-    beside: list[float] = field(default_factory=list)
-    """Overhead of a trusted candidate's windows, taken between the timed ones."""
-    steady: list[float] = field(default_factory=list)
-    """The same before the submission was imported; on the CPU, where it is frozen meanwhile and
-    can disturb nothing, there is no need of it."""
-    own: list[float] = field(default_factory=list)
-    """Windows of this round's own candidate before the submission was imported."""
-    claimed: bool = False
-    """On a GPU: whether the claims are the value, since every call was queued ahead."""
-    remote: bool = False
-    """On a GPU: inputs and outputs go through host memory, and a window is long by that."""
-    discarded: int = 0
-    """Calls that were repeated, since something seemed to run when all should stand still."""
-    late: int = 0
-    """On a GPU: calls since the last restart that were not queued in time."""
-
-    def restart(self) -> None:
-        """Forget the timed calls, since from now on they are made in another way."""
-        self.late = 0
-        self.windows.clear()
-        self.claims.clear()
-
-    @property
-    def overhead(self) -> float:
-        """What a window costs beyond the kernel.
-
-        On a GPU it is what the very candidate needed for nothing before it imported the
-        submission, since every buffer lies elsewhere; a trusted candidate's windows before and
-        between tell how the machine has changed since. It may not seem to cost more than before,
-        beyond the noise: who disturbs the calibration must not gain by it.
-        """
-        beside = median(self.beside)
-        if not self.steady:
-            return beside
-        noise = standard_error_of_median(self.steady) + standard_error_of_median(self.beside)
-        return median(self.own) + min(self.drift, 3 * noise)
-
-    @property
-    def skippable(self) -> float:
-        """What a hostile candidate could leave out of a window to work in its stead.
-
-        Through host memory that is the copies in both directions.
-        """
-        return max(0.0, self.overhead) if self.remote else 0.0
-
-    @property
-    def bound(self) -> float:
-        """The kernel's time as the judge saw it: never less than its share of CPU time.
-
-        CPU time hardly depends on what else the machine does, while a window's difference can
-        come out as nothing on a busy one.
-        """
-        return max(median(self.windows) - self.overhead, self.busy)
-
-    @property
-    def busy(self) -> float:
-        """The least wall time in which the threads could have used the CPU time that they did."""
-        if not self.used:
-            return -math.inf
-        return (median(self.used) - median(self.used_beside)) / self.threads
-
-    @property
-    def drift(self) -> float:
-        """By how much the machine changed between calibration and timing, with its sign."""
-        return median(self.beside) - median(self.steady) if self.steady else 0.0
-
-    def disturbed_by(self, overhead: float) -> bool:
-        """Whether a calibrating window on a GPU says that something else is at work there."""
-        return bool(self.steady) and overhead > median(self.steady) + DISTURBED_NS
-
-    @property
-    def error(self) -> float:
-        """The standard error of the bound."""
-        parts = (self.windows, self.beside, self.steady, self.own)
-        return math.hypot(*map(standard_error_of_median, parts))
-
-    @property
-    def trusted_error(self) -> float:
-        """The part of it which no submission can have a hand in."""
-        return math.hypot(*map(standard_error_of_median, (self.steady, self.own)))
-
-
-class DisturbedError(Exception):
-    """Something else than the trusted candidate works on the GPU while it should be alone."""
-
-    def __init__(self, of: Round) -> None:
-        super().__init__("the calibration of a round is disturbed")
-        self.round = of
 
 
 def resolution(rounds: list[Round]) -> float:
@@ -200,19 +91,32 @@ def device_interval(rounds: list[Round]) -> Interval:
     """On a GPU the candidate's events are the value, once the bound has confirmed them.
 
     A claim below `bound - resolution` is refused with both numbers, and so is a claim of nothing
-    in any call, whatever the others are.
+    in any call, whatever the others are. What is held against the bound is the very value that
+    counts: by another mean of the rounds, claims that differ could pass and be worth less.
     """
-    claim = fmean(median(each.claims) for each in rounds)
-    bound = fmean(each.bound for each in rounds)
-    tolerance = device_resolution(rounds)
-    nothing = any(each <= 0 for of_round in rounds for each in of_round.claims)
-    if nothing or claim < bound - tolerance:
-        raise Ruling(
-            Verdict.TIMING_REJECTED,
-            f"{claim / 1e3:.2f} us were claimed, but the judge saw {bound / 1e3:.2f} us"
-            f" ± {tolerance / 1e3:.2f}",
-        )
+    if any(each <= 0 for of_round in rounds for each in of_round.claims):
+        raise _rejected(0.0, rounds)
+    interval = _value(rounds)
+    if interval.centre < confirmed(rounds) - device_resolution(rounds):
+        raise _rejected(interval.centre, rounds)
+    return interval
+
+
+def _value(rounds: list[Round]) -> Interval:
     return rounds_interval([each.claims for each in rounds])
+
+
+def confirmed(rounds: list[Round]) -> float:
+    """The bounds of all rounds together, as claims are put together: their geometric mean."""
+    return math.exp(fmean(math.log(max(FLOOR_NS, each.bound)) for each in rounds))
+
+
+def _rejected(claim: float, rounds: list[Round]) -> Ruling:
+    return Ruling(
+        Verdict.TIMING_REJECTED,
+        f"{claim / 1e3:.2f} us were claimed, but the judge saw {confirmed(rounds) / 1e3:.2f} us"
+        f" ± {device_resolution(rounds) / 1e3:.2f}",
+    )
 
 
 def audit_of(rounds: list[Round]) -> Ruling | None:
@@ -223,8 +127,7 @@ def audit_of(rounds: list[Round]) -> Ruling | None:
     """
     if not claimed(rounds):
         return None
-    claim = fmean(median(each.claims) for each in rounds)
-    bound = fmean(each.bound for each in rounds)
+    claim, bound = _value(rounds).centre, confirmed(rounds)
     if claim >= bound - HONEST_NS - claim_resolution(rounds):
         return None
     return Ruling(
@@ -247,7 +150,19 @@ def beneath(value: float, floor: float | None) -> Ruling | None:
 
 def device_resolution(rounds: list[Round]) -> float:
     """By how much a claim on a GPU could be below the truth without being noticed, in ns."""
-    return claim_resolution(rounds) + IDLE_GAP_NS + fmean(each.skippable for each in rounds)
+    return claim_resolution(rounds) + _hidden(rounds)
+
+
+def _published(rounds: list[Round]) -> float:
+    """What a window on a GPU may hide it may hide also where the judge's own clock is the value."""
+    if claimed(rounds):
+        return device_resolution(rounds)
+    on_gpu = any(each.steady for each in rounds)
+    return resolution(rounds) + (_hidden(rounds) if on_gpu else 0.0)
+
+
+def _hidden(rounds: list[Round]) -> float:
+    return IDLE_GAP_NS + fmean(each.skippable for each in rounds)
 
 
 def claimed(rounds: list[Round]) -> bool:
@@ -278,11 +193,11 @@ def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
     return Measurement(
         time_ns=interval.centre,
         half_width_ns=interval.half_width,
-        bound_ns=fmean(each.bound for each in rounds),
-        resolution_ns=device_resolution(rounds) if by_claim else max(FLOOR_NS, resolution(rounds)),
+        bound_ns=confirmed(rounds) if by_claim else fmean(each.bound for each in rounds),
+        resolution_ns=max(FLOOR_NS, _published(rounds)),
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),
         discarded=sum(each.discarded for each in rounds),
         stop_reason=stop,
-        claimed_ns=fmean(median(each.claims) for each in rounds) if by_claim else None,
+        claimed_ns=interval.centre if by_claim else None,
     )

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from statistics import fmean, variance
 
 from runners.contract.evaluation import RoundPolicy
-from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
+from runners.harness.rounds import Round
 
 LEAST = 3
 """How many samples a round has, however near its end is."""

@@ -17,8 +17,6 @@ from runners.contract.verdict import Verdict
 from runners.harness.channel import Operation
 from runners.harness.clocks import (
     DRIFT_MOST_NS,
-    DisturbedError,
-    Round,
     audit_of,
     beneath,
     claimed,
@@ -31,6 +29,7 @@ from runners.harness.correctness import planned, seed_of
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
+from runners.harness.rounds import DisturbedError, Round
 from runners.harness.ruling import MachineError, Ruling
 from runners.harness.samples import Samples
 from runners.harness.seat import CORES, Seat

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from runners.contract.evaluation import RoundPolicy
-from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
+from runners.harness.rounds import Round
 from runners.harness.samples import FULL_ROUNDS, LEAST, WORTH_LEAST, Samples, samples_worth
 
 POLICY = RoundPolicy(looks=(5, 30), samples=30)

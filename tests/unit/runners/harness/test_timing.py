@@ -13,10 +13,10 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness import timing, verification
 from runners.harness.channel import Operation
-from runners.harness.clocks import Round
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.process import Subject
+from runners.harness.rounds import Round
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.timing import LATE_MOST, REHEARSALS, WARM_UPS, Stopwatch

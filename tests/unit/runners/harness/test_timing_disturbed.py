@@ -9,9 +9,10 @@ import pytest
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from runners.harness.clocks import DISTURBED_NS, DRIFT_MOST_NS, Round
+from runners.harness.clocks import DRIFT_MOST_NS
 from runners.harness.deadline import Deadline
 from runners.harness.evaluate import environment_of
+from runners.harness.rounds import DISTURBED_NS, Round
 from runners.harness.ruling import MachineError, Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import Lineup

@@ -11,8 +11,8 @@ import pytest
 from runners.contract.evaluation import Measurement
 from runners.contract.task import Mode
 from runners.harness import seating, timing
-from runners.harness.clocks import Round
 from runners.harness.deadline import Allowance, Deadline
+from runners.harness.rounds import Round
 from runners.harness.seat import Seat, host_start
 from runners.harness.seating import Lineup
 from runners.harness.timing import Stopwatch

@@ -57,8 +57,8 @@ def test_a_failing_test_names_its_case_and_skips_the_benchmarks(sit: Sit) -> Non
 
 
 def test_the_tests_share_one_time_limit(sit: Sit) -> None:
-    slow = SORTED.replace("    return", "    import time; time.sleep(0.7)\n    return")
-    result = grade(sit(make_judging(slow, task=make_sort_task(SORT, tests=TWO, test_timeout=1))))
+    slow = SORTED.replace("    return", "    import time; time.sleep(1.6)\n    return")
+    result = grade(sit(make_judging(slow, task=make_sort_task(SORT, tests=TWO, test_timeout=3))))
 
     assert result.verdict is Verdict.TIMED_OUT
     assert [case.status for case in result.cases] == [CaseStatus.PASSED, CaseStatus.FAILED]

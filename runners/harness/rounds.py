@@ -1,0 +1,113 @@
+"""One round of timed calls: its raw windows and claims, and what they say by themselves."""
+
+import math
+from dataclasses import dataclass, field
+from statistics import median
+
+from runners.harness.statistics import standard_error_of_median
+
+DISTURBED_NS = 50_000.0
+"""By how much a calibrating window on a quiet GPU is never longer than those before it: two
+contexts that both work take turns of milliseconds."""
+
+
+@dataclass(slots=True)
+class Round:
+    """One fresh candidate's raw numbers, all in nanoseconds."""
+
+    threads: int = 1
+    """How many threads a kernel may use at once."""
+    windows: list[float] = field(default_factory=list)
+    """The judge's own clock, from the input's release to the captured output."""
+    claims: list[float] = field(default_factory=list)
+    """The candidate's clock: precise on a GPU, and forgeable."""
+    used: list[float] = field(default_factory=list)
+    """CPU time of all of the candidate's threads in each window, as the kernel counts it."""
+    used_beside: list[float] = field(default_factory=list)
+    """The trusted candidate's CPU time beyond its own reading, in its windows."""
+    beside: list[float] = field(default_factory=list)
+    """Overhead of a trusted candidate's windows, taken between the timed ones."""
+    steady: list[float] = field(default_factory=list)
+    """The same before the submission was imported; on the CPU, where it is frozen meanwhile and
+    can disturb nothing, there is no need of it."""
+    own: list[float] = field(default_factory=list)
+    """Windows of this round's own candidate before the submission was imported."""
+    claimed: bool = False
+    """On a GPU: whether the claims are the value, since every call was queued ahead."""
+    remote: bool = False
+    """On a GPU: inputs and outputs go through host memory, and a window is long by that."""
+    discarded: int = 0
+    """Calls that were repeated, since something seemed to run when all should stand still."""
+    late: int = 0
+    """On a GPU: calls since the last restart that were not queued in time."""
+
+    def restart(self) -> None:
+        """Forget the timed calls, since from now on they are made in another way."""
+        self.late = 0
+        self.windows.clear()
+        self.claims.clear()
+
+    @property
+    def overhead(self) -> float:
+        """What a window costs beyond the kernel.
+
+        On a GPU it is what the very candidate needed for nothing before it imported the
+        submission, since every buffer lies elsewhere; a trusted candidate's windows before and
+        between tell how the machine has changed since. It may not seem to cost more than before,
+        beyond the noise of those before: who disturbs the calibration must not gain by it.
+        """
+        if not self.steady:
+            return median(self.beside)
+        return median(self.own) + min(self.drift, 3 * standard_error_of_median(self.steady))
+
+    @property
+    def skippable(self) -> float:
+        """What a hostile candidate could leave out of a window to work in its stead.
+
+        Through host memory that is the copies in both directions.
+        """
+        return max(0.0, self.overhead) if self.remote else 0.0
+
+    @property
+    def bound(self) -> float:
+        """The kernel's time as the judge saw it: never less than its share of CPU time.
+
+        CPU time hardly depends on what else the machine does, while a window's difference can
+        come out as nothing on a busy one.
+        """
+        return max(median(self.windows) - self.overhead, self.busy)
+
+    @property
+    def busy(self) -> float:
+        """The least wall time in which the threads could have used the CPU time that they did."""
+        if not self.used:
+            return -math.inf
+        return (median(self.used) - median(self.used_beside)) / self.threads
+
+    @property
+    def drift(self) -> float:
+        """By how much the machine changed between calibration and timing, with its sign."""
+        return median(self.beside) - median(self.steady) if self.steady else 0.0
+
+    def disturbed_by(self, overhead: float) -> bool:
+        """Whether a calibrating window on a GPU says that something else is at work there."""
+        return bool(self.steady) and overhead > median(self.steady) + DISTURBED_NS
+
+    @property
+    def error(self) -> float:
+        """The standard error of the bound."""
+        parts = (self.windows, self.beside, self.steady, self.own)
+        return math.hypot(*map(standard_error_of_median, parts))
+
+    @property
+    def trusted_error(self) -> float:
+        """The part of it which no submission can have a hand in."""
+        return math.hypot(*map(standard_error_of_median, (self.steady, self.own)))
+
+
+class DisturbedError(Exception):
+    """Something else than the trusted candidate works on the GPU while it should be alone."""
+
+    def __init__(self, of: Round) -> None:
+        super().__init__("the calibration of a round is disturbed")
+        self.round = of

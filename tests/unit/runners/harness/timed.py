@@ -1,0 +1,28 @@
+"""Rounds with raw numbers as a test wants them."""
+
+from runners.harness.rounds import Round
+
+MS = 1e6
+
+
+def make_round(
+    window: float = 1.1 * MS,
+    beside: float = 0.1 * MS,
+    claim: float = 1.0 * MS,
+    steady: float | None = None,
+    noise: float = 0.0,
+    own: float | None = None,
+    *,
+    claimed: bool = False,
+) -> Round:
+    """A round; its candidate's own calibration is like the trusted one's, unless it is given."""
+    spread = [index * noise for index in (-2, -1, 0, 1, 2)]
+    own = steady if own is None else own
+    return Round(
+        windows=[window + each for each in spread],
+        claims=[claim + each for each in spread],
+        beside=[beside + each for each in spread],
+        steady=[] if steady is None else [steady + each for each in spread],
+        own=[] if own is None else [own + each for each in spread],
+        claimed=claimed,
+    )
