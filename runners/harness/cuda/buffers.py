@@ -11,6 +11,7 @@ from runners.harness.cuda.driver import DriverError
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.pool import GRAIN
 from runners.harness.cuda.vmm import DeviceBuffer
+from runners.harness.cuda.withheld import Withheld
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
 from runners.harness.values import DTYPES, Node, TensorNode, describe, restore, tensors
@@ -39,6 +40,8 @@ class Buffers:
     pool_at: int
     staging: torch.Tensor
     """The judge's own copy of the next input, always at one place, since that matters for time."""
+    withheld: Withheld
+    """What of it a candidate sees last."""
     flush: torch.Tensor
     free_before: int
     """Bytes that were free on the GPU before the candidate worked."""
@@ -53,16 +56,19 @@ class Buffers:
         output_at = aligned(max(1, room.device_size))
         pool_at = output_at + aligned(max(1, wanted))
         (memory, words), pool = share(pool_at, pool_size(expected if pooled else None, wanted))
+        staging = torch.empty(output_at, dtype=torch.uint8, device="cuda")
         made = cls(
             memory=memory,
             words=words,
             output_at=output_at,
             pool_at=pool_at if pool else memory.size,
-            staging=torch.empty(output_at, dtype=torch.uint8, device="cuda"),
+            staging=staging,
+            withheld=Withheld(staging),
             flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
             free_before=torch.cuda.mem_get_info()[0],
         )
-        made.reveal()  # loads what it is made of: nothing can be loaded while a stream waits
+        made.reveal()  # loads what these are made of: nothing can be while a stream waits
+        made.complete()
         return made
 
     def refuse_hoard(self) -> None:
@@ -73,10 +79,18 @@ class Buffers:
                 Verdict.MEMORY_EXCEEDED, f"only {free >> 20} MiB of the GPU's memory were left"
             )
 
-    def reveal(self) -> None:
-        """Let the candidate see the next input, and leave nothing of it in the cache."""
-        self.memory.bytes[: self.output_at].copy_(self.staging)
+    def sweep(self) -> None:
+        """Fill the cache with what nobody needs, whatever a candidate had it hold."""
         self.flush.add_(1)
+
+    def reveal(self) -> None:
+        """Let the candidate see the next input but for a few lines, and leave none in the cache."""
+        self.memory.bytes[: self.output_at].copy_(self.staging)
+        self.sweep()
+
+    def complete(self) -> None:
+        """Let it see those lines too."""
+        self.withheld.reveal(self.memory.bytes[: self.output_at])
 
     def close(self) -> None:
         """Free the shared memory."""

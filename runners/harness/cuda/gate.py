@@ -27,8 +27,12 @@ class Steps:
 
     queued: Callable[[Reply | None], None]
     """Takes note of where the output will lie, before the window opens."""
+    sweep: Callable[[], None]
+    """Leaves the cache as it is left each time, whatever a candidate did to it before."""
     reveal: Callable[[], None]
-    """Lets the candidate see what of the input lies on the GPU."""
+    """Lets the candidate see nearly all of the input that lies on the GPU."""
+    complete: Callable[[], None]
+    """Lets it see the rest of that, at the very end."""
     capture: Callable[[], None]
     """Makes the output the judge's own."""
     reveal_host: Callable[[], None] | None = None
@@ -53,10 +57,12 @@ class Gate:
     def run(self, steps: Steps) -> None:
         """Queue one window and let it begin."""
         await_word(self.start, self.turn)  # so that nothing comes between its parts
+        steps.sweep()
         self.opened.record()
         steps.reveal()
         if steps.reveal_host:
             await_word(self.hosted, self.turn)
+        steps.complete()
         write_word(self.shared.address + RELEASED, self.turn)
         await_word(self.shared.address + DONE, self.turn)
         steps.capture()

@@ -119,13 +119,21 @@ class DeviceSeat(Seat):
             self._aim(self._promised(order, first))
 
         reveal_host = (lambda: self.arena.write(node, value)) if _partly_hosted(node) else None
-        steps = Steps(queued, self.buffers.reveal, self._capture, reveal_host)
+        steps = Steps(
+            queued=queued,
+            sweep=self.buffers.sweep,
+            reveal=self.buffers.reveal,
+            complete=self.buffers.complete,
+            capture=self._capture,
+            reveal_host=reveal_host,
+        )
         crossing = Crossing(self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps)
         try:
             exchange = self.handle.race(self._packed(order), deadline, crossing)
         except BaseException:
             self.gate.abort()
             raise
+        self.buffers.withheld.restore()
         if order.launch is not None:  # it writes into its rooms, whatever is told of that
             told = [Reply(status=Status.DONE, output=self.room)]
         if not told:
@@ -227,6 +235,7 @@ class DeviceSeat(Seat):
                 typed_view(self.buffers.staging, place).copy_(tensor)
         if self.guards is not None:
             self.guards.lay(self.buffers.staging, self.buffers.memory.bytes)
+        self.buffers.withheld.take([each for each in on_device(node) if each.span])
         torch.cuda.synchronize()
 
     @override

@@ -71,7 +71,15 @@ def crossing(gate: Gate, queue: list[object], *, hosted: bool = False) -> Crossi
         queue.append(("queued", first))
 
     reveal_host = noting("reveal host") if hosted else None
-    return Crossing(gate, 0.1, Steps(queued, noting("reveal"), noting("capture"), reveal_host))
+    steps = Steps(
+        queued=queued,
+        sweep=noting("sweep"),
+        reveal=noting("reveal"),
+        complete=noting("complete"),
+        capture=noting("capture"),
+        reveal_host=reveal_host,
+    )
+    return Crossing(gate, 0.1, steps)
 
 
 def test_nothing_begins_before_all_of_the_window_is_queued(gate: Gate, queue: list[object]) -> None:
@@ -81,8 +89,8 @@ def test_nothing_begins_before_all_of_the_window_is_queued(gate: Gate, queue: li
     turn.release()
 
     assert queue == [
-        ("await", gate.start, 1),
-        "opened", "reveal", ("write", SHARED + RELEASED, 1),
+        ("await", gate.start, 1), "sweep",
+        "opened", "reveal", "complete", ("write", SHARED + RELEASED, 1),
         ("await", SHARED + DONE, 1), "capture", "closed",
         ("write", gate.start, 1, BESIDE),
     ]  # fmt: skip
@@ -94,8 +102,8 @@ def test_what_lies_on_the_host_is_seen_once_the_window_is_open_and_released_with
     crossing(gate, queue, hosted=True).release()
 
     assert queue == [
-        ("await", gate.start, 1),
-        "opened", "reveal", ("await", gate.hosted, 1), ("write", SHARED + RELEASED, 1),
+        ("await", gate.start, 1), "sweep",
+        "opened", "reveal", ("await", gate.hosted, 1), "complete", ("write", SHARED + RELEASED, 1),
         ("await", SHARED + DONE, 1), "capture", "closed",
         ("write", gate.start, 1, BESIDE), "has opened",
         "reveal host", ("write", gate.hosted, 1, BESIDE),

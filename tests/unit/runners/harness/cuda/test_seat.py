@@ -15,6 +15,7 @@ from runners.harness.cuda import buffers, seat
 from runners.harness.cuda.gate import Crossing
 from runners.harness.cuda.guards import GUARD
 from runners.harness.cuda.seat import PATIENCE_S, POISON, DeviceSeat
+from runners.harness.cuda.withheld import LINE, Withheld
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.process import UnreadableError
@@ -96,6 +97,8 @@ class Candidate:
         self.patience: list[float] = []
         self.steps: list[str] = []
         self.poisoned: set[int] = set()
+        self.early = memory
+        """What it could see while the judge's flush went on."""
         self.process = SimpleNamespace(read=lambda node, _: torch.full(node.shape, 5.0))
 
     def race(self, order: bytes, deadline: Deadline, turn: Crossing) -> Exchange:
@@ -106,9 +109,12 @@ class Candidate:
         self.poisoned = set(changed.nonzero().flatten().tolist())
         assert all(self.memory[each] == POISON for each in self.poisoned)
         self.steps.append("open")
+        turn.steps.sweep()
         turn.steps.reveal()
+        self.early = self.memory.clone()
         if turn.steps.reveal_host:
             turn.steps.reveal_host()
+        turn.steps.complete()
         self.work()
         turn.steps.capture()
         return Exchange(1.0, Reply(status=Status.DONE, output=self.last), late=self.late)
@@ -145,6 +151,8 @@ def device_seat(
     """A seat on a GPU that is not there, whose calls are ahead."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     made: DeviceSeat = object.__new__(DeviceSeat)
+    staging = torch.full((OUTPUT_AT,), OLD, dtype=torch.uint8)
+    withheld = Withheld(staging)
     steps = candidate.steps
     for name, value in {
         "session": SimpleNamespace(
@@ -161,7 +169,10 @@ def device_seat(
             pool_at=POOL_AT,
             refuse_hoard=lambda: None,
             reveal=lambda: steps.append("reveal"),
-            staging=torch.full((OUTPUT_AT,), OLD, dtype=torch.uint8),
+            complete=lambda: withheld.reveal(memory[:OUTPUT_AT]),
+            sweep=lambda: None,
+            staging=staging,
+            withheld=withheld,
         ),
         "captured": torch.zeros(POOL_AT - OUTPUT_AT, dtype=torch.uint8),
         "device_base": BASE,
@@ -672,6 +683,30 @@ def test_other_submissions_have_no_guards(
     play(flat(landed(POOL_AT)))
 
     device_seat.refuse_overruns()
+
+
+@pytest.mark.usefixtures("revealing")
+@pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
+def test_a_part_of_every_input_appears_only_when_the_cache_is_flushed(
+    play: Play,
+    device_seat: DeviceSeat,
+    candidate: Candidate,
+    monkeypatch: pytest.MonkeyPatch,
+    operation: Operation,
+) -> None:
+    value = torch.arange(1024.0)
+    size = 4 * len(value)
+    shape: dict[str, object] = {"shape": (1024,), "stride": (1,)}
+    plan = SimpleNamespace(host_size=0, device_size=size, node=place(0, **shape))
+    monkeypatch.setattr(device_seat, "_plan", lambda _: plan)
+
+    play(landed(POOL_AT), operation, value=value)
+
+    wrong = candidate.early[:size].view(torch.float32) != value
+    assert 0 < wrong.sum() <= size // 8 // 4
+    assert len(set((wrong.nonzero().flatten() * 4 // LINE).tolist())) > 1
+    assert torch.equal(candidate.memory[:size].view(torch.float32), value)
+    assert torch.equal(device_seat.buffers.staging[:size].view(torch.float32), value)
 
 
 def test_a_launch_that_does_not_fit_blames_the_task_before_the_window_opens(
