@@ -154,15 +154,13 @@ def device_resolution(rounds: list[Round]) -> float:
 
 
 def _published(rounds: list[Round]) -> float:
-    """What a window on a GPU may hide it may hide also where the judge's own clock is the value."""
-    if claimed(rounds):
-        return device_resolution(rounds)
-    on_gpu = any(each.steady for each in rounds)
-    return resolution(rounds) + (_hidden(rounds) if on_gpu else 0.0)
+    """What a window may hide it may hide also where the judge's own clock is the value."""
+    return device_resolution(rounds) if claimed(rounds) else resolution(rounds) + _hidden(rounds)
 
 
 def _hidden(rounds: list[Round]) -> float:
-    return IDLE_GAP_NS + fmean(each.skippable for each in rounds)
+    gap = IDLE_GAP_NS if any(each.on_gpu for each in rounds) else 0.0
+    return gap + fmean(each.skippable for each in rounds)
 
 
 def claimed(rounds: list[Round]) -> bool:

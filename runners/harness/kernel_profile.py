@@ -209,7 +209,7 @@ def _call(session: Session, workload: Workload, value: Node, expected: Node | No
     return ProfiledCall(
         recipe=recipe_of(request.task, launching.signature if launching else None),
         files=candidate_files(request.task, request.source),
-        threads=threads_of(request.limits),
+        threads=threads_of(request.limits, gpu=session.on_gpu),
         warm_ups=WARM_UPS,
         value=value,
         outputs=() if expected is None else tensors(expected),

@@ -15,6 +15,7 @@ contexts that both work take turns of milliseconds."""
 class Round:
     """One fresh candidate's raw numbers, all in nanoseconds."""
 
+    on_gpu: bool = False
     threads: int = 1
     """How many threads a kernel may use at once."""
     windows: list[float] = field(default_factory=list)
@@ -28,8 +29,7 @@ class Round:
     beside: list[float] = field(default_factory=list)
     """Overhead of a trusted candidate's windows, taken between the timed ones."""
     steady: list[float] = field(default_factory=list)
-    """The same before the submission was imported; on the CPU, where it is frozen meanwhile and
-    can disturb nothing, there is no need of it."""
+    """The same before the submission was imported."""
     own: list[float] = field(default_factory=list)
     """Windows of this round's own candidate before the submission was imported."""
     claimed: bool = False
@@ -56,17 +56,19 @@ class Round:
         between tell how the machine has changed since. It may not seem to cost more than before,
         beyond the noise of those before: who disturbs the calibration must not gain by it.
         """
-        if not self.steady:
-            return median(self.beside)
-        return median(self.own) + min(self.drift, 3 * standard_error_of_median(self.steady))
+        dearer = min(self.drift, 3 * standard_error_of_median(self.steady))
+        return median(self.own if self.on_gpu else self.steady) + dearer
 
     @property
     def skippable(self) -> float:
         """What a hostile candidate could leave out of a window to work in its stead.
 
-        Through host memory that is the copies in both directions.
+        On a GPU, where everything goes through host memory, that is the copies in both directions.
+        On the CPU it is what the trusted candidate computes to answer, beyond its own reading.
         """
-        return max(0.0, self.overhead) if self.remote else 0.0
+        if self.on_gpu:
+            return max(0.0, self.overhead) if self.remote else 0.0
+        return max(0.0, median(self.used_beside)) if self.used_beside else 0.0
 
     @property
     def bound(self) -> float:
@@ -87,11 +89,11 @@ class Round:
     @property
     def drift(self) -> float:
         """By how much the machine changed between calibration and timing, with its sign."""
-        return median(self.beside) - median(self.steady) if self.steady else 0.0
+        return median(self.beside) - median(self.steady)
 
     def disturbed_by(self, overhead: float) -> bool:
         """Whether a calibrating window on a GPU says that something else is at work there."""
-        return bool(self.steady) and overhead > median(self.steady) + DISTURBED_NS
+        return self.on_gpu and overhead > median(self.steady) + DISTURBED_NS
 
     @property
     def error(self) -> float:

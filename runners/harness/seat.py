@@ -27,12 +27,13 @@ CORES = len(os.sched_getaffinity(0))
 """How many threads can run at once."""
 
 
-def threads_of(limits: Limits) -> int:
+def threads_of(limits: Limits, *, gpu: bool) -> int:
     """How many threads torch is to use: every core, as far as the limit allows.
 
-    The limit on processes counts threads as well, and a kernel may want some of its own.
+    The limit on processes counts threads as well. A kernel may want some of its own, and so does
+    what drives a GPU.
     """
-    return min(CORES, limits.processes // 2)
+    return min(CORES, limits.processes // (4 if gpu else 2))
 
 
 TOO_LARGE = "an input of the task exceeds the memory limit"
@@ -157,7 +158,7 @@ def enlisted(
     launching = session.launching
     enlistment = Enlistment(
         limits=session.request.limits,
-        threads=threads_of(session.request.limits),
+        threads=threads_of(session.request.limits, gpu=session.on_gpu),
         recipe=recipe_of(session.request.task, launching.signature if launching else None),
         arena_size=arena.size,
         shared=shared,

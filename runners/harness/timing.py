@@ -178,13 +178,13 @@ class Stopwatch:
             seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
     def _round(self, seat: Seat, anchor: Seat, done: int) -> Round:
-        result = Round(threads=min(CORES, self.session.request.limits.processes))
+        threads = min(CORES, self.session.request.limits.processes)
+        result = Round(on_gpu=self.session.on_gpu, threads=threads)
         seat.handle.process.loose = self.session.on_gpu
         self._settle(seat)
         self.lineup.bury()  # whose work could disturb what counts from here on
-        if self.session.on_gpu:
-            with self.session.lasting("calibrate"):
-                self._calibrate(seat, anchor, result)
+        with self.session.lasting("calibrate"):
+            self._calibrate(seat, anchor, result)
         seat.handle.process.loose = False
         with self.session.lasting("build"):
             seat.build(self.deadline)
@@ -267,9 +267,10 @@ class Stopwatch:
             raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
 
     def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
-        """Both candidates' overhead in turns, while both are still trusted."""
+        """The trusted candidate's overhead, and on a GPU this one's, while both can be trusted."""
         for _ in range(CALIBRATIONS):
-            result.own.append(seat.overhead(self._touch(seat)))
+            if self.session.on_gpu:
+                result.own.append(seat.overhead(self._touch(seat)))
             result.steady.append(anchor.overhead(self._touch(anchor)))
 
     def _touch(self, seat: Seat) -> Exchange:

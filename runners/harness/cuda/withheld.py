@@ -31,7 +31,7 @@ class Withheld:
         self._note([torch.zeros(1, dtype=torch.int64)])
 
     def _note(self, places: list[torch.Tensor]) -> None:
-        self.places = torch.cat(places).unique().to(self.staging.device)
+        self.places = torch.tensor(sorted({*torch.cat(places).tolist()})).to(self.staging.device)
         self.right = self.staging[self.places]
 
     def take(self, nodes: Sequence[TensorNode]) -> None:

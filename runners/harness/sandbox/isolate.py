@@ -33,6 +33,9 @@ _KEPT = ("LANG", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_
 SEARCH_PATH = f"{sys.prefix}/bin:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
 """The interpreter's own folder first: there lies the ninja that builds inline CUDA."""
 _LOCKED_BYTES = 8 << 20
+_SIGNALS = 256
+"""How many signals may wait at once, and how many timers that send some: those also expire while
+a candidate stands still."""
 _FIRST_FREE_FD = 3
 
 Announce = Callable[[int], object]
@@ -214,6 +217,7 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
         resource.RLIMIT_NOFILE: limits.open_files,
         resource.RLIMIT_NPROC: limits.processes,
         resource.RLIMIT_RTPRIO: 0,
+        resource.RLIMIT_SIGPENDING: _SIGNALS,
     }
     if not gpu:  # CUDA reserves and pins far more than it uses; the watchdog sees what it uses
         caps[resource.RLIMIT_DATA] = _data_bytes() + limits.memory

@@ -188,9 +188,20 @@ def test_samples_on_the_cpu_are_windows_less_the_overhead() -> None:
     assert found.resolution_ns >= FLOOR_NS
 
 
+def test_what_answering_costs_may_be_hidden_on_the_cpu_and_is_published() -> None:
+    rounds = [make_round(on_gpu=False) for _ in range(2)]
+    for each in rounds:
+        each.used_beside = [150_000.0] * 5
+
+    found = measurement(rounds, StopReason.PRECISE)
+
+    assert found.resolution_ns == resolution(rounds) + 150_000.0
+
+
 def gpu_round(claim: float, bound: float, overhead: float = 500_000.0) -> Round:
     """A round on a steady GPU: its resolution is the idle gap."""
     return Round(
+        on_gpu=True,
         windows=[overhead + bound] * 9,
         claims=[claim] * 9,
         beside=[overhead] * 9,

@@ -42,6 +42,21 @@ def test_as_much_dearer_as_the_noise_explains_a_window_may_become() -> None:
     assert busy.overhead == pytest.approx(10.0 * MS)
 
 
+def test_on_the_cpu_nobody_gains_by_a_disturbed_calibration_either() -> None:
+    rounds = [make_round(beside=beside, steady=5.0, on_gpu=False) for beside in (4.0, 5.0, 6.0)]
+
+    assert [each.overhead for each in rounds] == [4.0, 5.0, 5.0]
+
+
+def test_on_the_cpu_a_candidate_can_skip_what_answering_costs() -> None:
+    honest = make_round(on_gpu=False)
+    assert honest.skippable == 0.0  # nothing is known of it
+
+    honest.used_beside = [100_000.0, 200_000.0, 150_000.0]
+
+    assert honest.skippable == 150_000.0
+
+
 def test_noise_beside_the_timed_calls_explains_nothing() -> None:
     """What a candidate left on the GPU may widen those windows."""
     disturbed = make_round(beside=6.0 * MS, steady=5.0 * MS, own=9.0 * MS)
@@ -84,15 +99,12 @@ def test_a_restart_forgets_the_timed_calls_and_keeps_every_calibration() -> None
     assert len(restarted.steady) == len(restarted.own) == len(restarted.beside) == 5
 
 
-def test_without_a_calibration_before_the_import_there_is_no_drift() -> None:
-    assert make_round().drift == 0.0
-
-
 def test_a_bound_is_never_less_than_the_threads_share_of_cpu_time() -> None:
     busy = Round(
         threads=2,
         windows=[500.0, 510.0, 490.0],
         beside=[600.0, 600.0, 600.0],
+        steady=[600.0, 600.0, 600.0],
         used=[900.0, 900.0, 900.0],
         used_beside=[100.0, 100.0, 100.0],
     )
@@ -101,7 +113,14 @@ def test_a_bound_is_never_less_than_the_threads_share_of_cpu_time() -> None:
 
 
 def test_a_quiet_machines_bound_is_the_window_less_the_overhead() -> None:
-    quiet = Round(threads=2, windows=[1000.0], beside=[600.0], used=[500.0], used_beside=[100.0])
+    quiet = Round(
+        threads=2,
+        windows=[1000.0],
+        beside=[600.0],
+        steady=[600.0],
+        used=[500.0],
+        used_beside=[100.0],
+    )
     assert quiet.bound == 400.0
     assert quiet.busy == 200.0
 
@@ -122,8 +141,8 @@ def test_a_calibrating_window_is_disturbed_when_it_is_much_longer_than_those_bef
     assert not calm.disturbed_by(0.0)
 
 
-def test_without_a_calibration_before_the_import_nothing_counts_as_disturbed() -> None:
-    assert not make_round().disturbed_by(10 * MS)
+def test_on_the_cpu_nothing_counts_as_disturbed() -> None:
+    assert not make_round(on_gpu=False).disturbed_by(10 * MS)
 
 
 def test_who_finds_a_round_disturbed_hands_it_on() -> None:

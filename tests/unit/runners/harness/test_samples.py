@@ -15,7 +15,7 @@ POLICY = RoundPolicy(looks=(5, 30), samples=30)
 def make_round(window: float, samples: int = 10) -> Round:
     """A round whose samples differ by little and whose median is `window`."""
     windows = [window + index % 3 for index in range(samples)]
-    return Round(windows=windows, claims=[window] * samples, beside=[1.0] * samples)
+    return Round(windows=windows, claims=[window] * samples, beside=[1.0] * samples, steady=[1.0])
 
 
 def wanted(rounds: list[Round], *, noisy: bool, round_s: float) -> int:

@@ -6,12 +6,13 @@ import torch
 
 from runners.contract.evaluation import Limits
 from runners.contract.verdict import Stage, Verdict
+from runners.harness import seat as seats
 from runners.harness.arena import lay_out
 from runners.harness.builds import Builds
 from runners.harness.channel import Operation, Reply, Status
 from runners.harness.deadline import Deadline
 from runners.harness.ruling import Ruling
-from runners.harness.seat import CORES, Seat, threads_of
+from runners.harness.seat import Seat, threads_of
 from runners.harness.seating import take_seat
 from runners.harness.session import Session
 from runners.harness.values import FloatNode, Node, ScalarNode, SequenceNode, TensorNode
@@ -157,9 +158,16 @@ def test_an_input_that_cannot_travel_is_the_tasks_fault(
     assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
-@pytest.mark.parametrize(("processes", "threads"), [(4, min(CORES, 2)), (1000, CORES)])
-def test_torch_may_use_every_core_that_the_limit_leaves(processes: int, threads: int) -> None:
-    assert threads_of(Limits(processes=processes)) == threads
+@pytest.mark.parametrize(
+    ("processes", "gpu", "threads"),
+    [(4, False, 2), (4, True, 1), (64, False, 32), (64, True, 16), (1000, True, 40)],
+)
+def test_torch_may_use_every_core_that_the_limit_leaves(
+    *, monkeypatch: pytest.MonkeyPatch, processes: int, gpu: bool, threads: int
+) -> None:
+    monkeypatch.setattr(seats, "CORES", 40)
+
+    assert threads_of(Limits(processes=processes), gpu=gpu) == threads
 
 
 def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:

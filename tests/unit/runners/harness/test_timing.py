@@ -34,7 +34,13 @@ from tests.unit.runners.harness.watches import (
     without_gpu,
 )
 
-MEASURED = Round(windows=[3e6, 3.1e6, 3.2e6], beside=[1e6] * 3, used=[1e6] * 3, used_beside=[0.0])
+MEASURED = Round(
+    windows=[3e6, 3.1e6, 3.2e6],
+    beside=[1e6] * 3,
+    steady=[1e6] * 3,
+    used=[1e6] * 3,
+    used_beside=[0.0],
+)
 
 
 def test_a_narrow_interval_stops_the_timing(sit: Sit) -> None:
@@ -193,9 +199,12 @@ WANTED = ScalarNode(value=1)
 def seen_on_gpu(claimed_ns: float, confirmed_ns: float) -> Round:
     """A round without any noise."""
     return Round(
+        on_gpu=True,
         windows=[confirmed_ns + 10_000.0] * 5,
         claims=[claimed_ns] * 5,
         beside=[10_000.0] * 5,
+        steady=[10_000.0] * 5,
+        own=[10_000.0] * 5,
         claimed=True,
     )
 
@@ -483,7 +492,7 @@ def test_whoever_holds_no_submitted_code_runs_on_between_its_orders_on_a_gpu_alo
     measured(watch(sit, mode=Mode.BENCHMARK, on_gpu=on_gpu, rounds=policy))
 
     anchor, *own = stood.after.values()
-    calibrated = timing.CALIBRATIONS + 2 if on_gpu else 3
+    calibrated = timing.CALIBRATIONS + (2 if on_gpu else 3)
     assert anchor == [(Operation.TOUCH, not on_gpu)] * (timing.SETTLING + 2 * calibrated)
     trusted = timing.SETTLING + (timing.CALIBRATIONS if on_gpu else 0)
     runs = WARM_UPS + (REHEARSALS if on_gpu else 0) + 3

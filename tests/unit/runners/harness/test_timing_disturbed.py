@@ -217,9 +217,12 @@ def test_a_sample_that_is_lost_for_two_reasons_is_lost_once(
 def seen_ns(time_ns: float, *, claimed: bool) -> Round:
     """A round without any noise, in which a kernel took so long."""
     return Round(
+        on_gpu=True,
         windows=[time_ns + CALM_NS] * 5,
         claims=[time_ns] * 5,
         beside=[CALM_NS] * 5,
+        steady=[CALM_NS] * 5,
+        own=[CALM_NS] * 5,
         claimed=claimed,
     )
 

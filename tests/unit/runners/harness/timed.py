@@ -14,15 +14,18 @@ def make_round(
     own: float | None = None,
     *,
     claimed: bool = False,
+    on_gpu: bool = True,
 ) -> Round:
-    """A round; its candidate's own calibration is like the trusted one's, unless it is given."""
+    """A round; all calibrations are like the one beside its calls, unless they are given."""
     spread = [index * noise for index in (-2, -1, 0, 1, 2)]
+    steady = beside if steady is None else steady
     own = steady if own is None else own
     return Round(
+        on_gpu=on_gpu,
         windows=[window + each for each in spread],
         claims=[claim + each for each in spread],
         beside=[beside + each for each in spread],
-        steady=[] if steady is None else [steady + each for each in spread],
-        own=[] if own is None else [own + each for each in spread],
+        steady=[steady + each for each in spread],
+        own=[own + each for each in spread],
         claimed=claimed,
     )
