@@ -42,6 +42,8 @@ WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
 CALIBRATIONS = 15
 """Windows of the trusted candidate before the submission is imported into the other one."""
+HOST_CALIBRATIONS = 3
+"""The same on the CPU, where each of them lays a whole input ready again."""
 SETTLING = 2
 """The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
 FLUSH_BYTES = 32 << 20
@@ -268,7 +270,7 @@ class Stopwatch:
 
     def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
         """The trusted candidate's overhead, and on a GPU this one's, while both can be trusted."""
-        for _ in range(CALIBRATIONS):
+        for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
             if self.session.on_gpu:
                 result.own.append(seat.overhead(self._touch(seat)))
             result.steady.append(anchor.overhead(self._touch(anchor)))
