@@ -35,7 +35,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return torch.relu(x @ self.both[:-1] + self.both[-1])
 """
-WRONG = RIGHT.replace("torch.relu(", "torch.sigmoid(")
+WRONG = RIGHT.replace("torch.relu(", "1 + torch.relu(")
 RAISING = RIGHT.replace("return torch.relu", "raise ValueError('boom')\n        return torch.relu")
 BROKEN = "class ModelNew(\n"
 SHAPELESS = "x = 1\n"

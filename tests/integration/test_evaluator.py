@@ -77,7 +77,7 @@ async def test_right_kernels_are_right_in_every_precision(
 @pytest.mark.parametrize(
     ("kernel", "flags", "words"),
     [
-        (WRONG, (True, True), "of 512 elements differ"),
+        (WRONG, (True, True), "wrong answer: 512 of 512 elements differ"),
         (RAISING, (True, True), "ValueError: boom (line"),
         (BROKEN, (True, False), "SyntaxError"),
         (SHAPELESS, (False, False), "there is no `ModelNew`"),

@@ -108,9 +108,9 @@ def test_a_longer_kernel_takes_longer_by_its_own_time(sit: Sit) -> None:
     def slowed(seconds: float) -> str:
         return SORTED.replace("    return", f"    import time; time.sleep({seconds})\n    return")
 
-    short, long = (measured(watch(sit, slowed(seconds))).time_ns for seconds in (0.01, 0.03))
+    short, long = (measured(watch(sit, slowed(seconds))).time_ns for seconds in (0.01, 0.11))
 
-    assert long - short == pytest.approx(20e6, rel=0.25)
+    assert long - short == pytest.approx(100e6, rel=0.2)
 
 
 def test_slow_warm_ups_do_not_choose_how_many_calls_are_timed(sit: Sit) -> None:
