@@ -16,7 +16,7 @@ from runners.harness.values import TensorNode
 LINE = 128
 """Bytes of a line of the cache."""
 SHARE = 8
-"""One line in so many is withheld from a small tensor, and the last one of any."""
+"""One line in so many is withheld from a small tensor, and at least one of any."""
 MOST = 512
 """How many lines are withheld in all: few enough that a large input stays cold."""
 
@@ -28,26 +28,25 @@ class Withheld:
         """Staging is as many bytes as the shared input, whole lines."""
         self.staging = _lines_of(staging)
         self.random = torch.Generator().manual_seed(secrets.randbits(63))
-        self._note([torch.zeros(1, dtype=torch.int64)])
+        self._note([])
 
-    def _note(self, places: list[torch.Tensor]) -> None:
-        self.places = torch.tensor(sorted({*torch.cat(places).tolist()})).to(self.staging.device)
+    def _note(self, places: Sequence[int]) -> None:
+        self.places = torch.tensor(sorted({*places}) or [0]).to(self.staging.device)
         self.right = self.staging[self.places]
 
     def take(self, nodes: Sequence[TensorNode]) -> None:
         """Withhold lines of tensors that lie in staging, all bytes of which are right."""
-        if not nodes:
-            self._note([torch.zeros(1, dtype=torch.int64)])
-            return
-        self._note([self._chosen(node, max(1, MOST // len(nodes))) for node in nodes])
-        wrong = self.right.roll(1, 0) if len(self.right) > 1 else ~self.right
-        self.staging.index_copy_(0, self.places, wrong)
+        places = [place for node in nodes for place in self._chosen(node, MOST // len(nodes))]
+        self._note(places)
+        if places:
+            wrong = self.right.roll(1, 0) if len(self.right) > 1 else ~self.right
+            self.staging.index_copy_(0, self.places, wrong)
 
-    def _chosen(self, node: TensorNode, most: int) -> torch.Tensor:
+    def _chosen(self, node: TensorNode, most: int) -> list[int]:
         begin = node.offset or 0
         first, last = begin // LINE, (begin + node.reach - 1) // LINE
-        count = min(-(-(last - first + 1) // SHARE), most)
-        return torch.randint(first, last + 1, (count,), generator=self.random)
+        count = min(-(-(last - first + 1) // SHARE), max(1, most))
+        return torch.randint(first, last + 1, (count,), generator=self.random).tolist()
 
     def reveal(self, memory: torch.Tensor) -> None:
         """Put them right in the shared memory; all of it is queued."""
