@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from bot.domain.score import ScoreValue
-from runners.contract.evaluation import CaseKind, Evaluation, EvaluationRequest
+from runners.contract.evaluation import CaseKind, Evaluation, EvaluationRequest, Measurement
 from runners.contract.peaks import floors
 from runners.contract.task import Mode, RankingBy, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
@@ -29,8 +30,9 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
 def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
     """The score of a passed ranked evaluation, None for any other.
 
-    A workload counts no less than the GPU needs for it by its nominal rates. The half-widths of
-    the cases are taken as independent: they come from separate rounds.
+    A workload counts no less than the GPU needs for it by its nominal rates, and one that was cut
+    short what `counted` says. The half-widths of the cases are taken as independent: they come
+    from separate rounds.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
         return None
@@ -44,12 +46,25 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
     return combined if sound and combined.time_ns > 0 else None
 
 
+def counted(measured: Measurement) -> float:
+    """The time in ns that counts: of few rounds the slowest, of a single one its interval's end.
+
+    A submission that wastes its time limit has fewer rounds than others: their mean would be the
+    more worth trying again until it comes out low.
+    """
+    if not measured.cut_short:
+        return measured.time_ns
+    rounds = [median(samples) for samples in measured.samples if samples]
+    if len(rounds) < 2:
+        return measured.time_ns + measured.half_width_ns
+    return max(measured.time_ns, *rounds)
+
+
 def _times(evaluation: Evaluation, least: Mapping[str, float]) -> list[ScoreValue]:
     return [
-        ScoreValue(max(case.measurement.time_ns, least.get(case.spec, 0.0)), half)
+        ScoreValue(max(counted(measured), least.get(case.spec, 0.0)), measured.half_width_ns)
         for case in evaluation.cases
-        if case.measurement is not None
-        for half in (case.measurement.half_width_ns,)
+        if (measured := case.measurement) is not None
     ]
 
 

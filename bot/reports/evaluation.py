@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bot.domain.durations import show_time
+from bot.domain.scoring import counted
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from runners.contract.evaluation import (
+    RANKED_ROUNDS,
     CaseKind,
     CaseResult,
     Compiled,
@@ -14,6 +16,7 @@ from runners.contract.evaluation import (
     Isolation,
     Timing,
 )
+from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 VERDICT_WORDS = {
@@ -58,6 +61,7 @@ def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Repor
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
+    blocks += [Text(line, Tone.QUIET) for line in _cut_short(evaluation)]
     if evaluation.compiled is not None:
         blocks.append(Text(compiled_line(evaluation.compiled), Tone.QUIET))
     if evaluation.environment.timing is Timing.IN_PROCESS:
@@ -77,6 +81,17 @@ def verdict_line(evaluation: Evaluation) -> Text:
         f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {evaluation.wall_s:.1f} s in all",
         _tone(evaluation.verdict),
     )
+
+
+def _cut_short(evaluation: Evaluation) -> Iterator[str]:
+    for case in evaluation.cases if evaluation.mode is Mode.RANKED else ():
+        measured = case.measurement
+        if measured is not None and measured.cut_short:
+            which = "slowest" if measured.rounds > 1 else "upper end of its interval"
+            yield (
+                f"{case.spec}: the time limit left {measured.rounds} of {RANKED_ROUNDS.looks[0]} "
+                f"rounds, so the {which} counts: {show_time(counted(measured))}"
+            )
 
 
 def _tone(verdict: Verdict) -> Tone:

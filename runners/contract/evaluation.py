@@ -139,6 +139,11 @@ class Measurement(Wire):
     claimed_ns: float | None = None
     """The candidate's own clock, where it has one; never used unconfirmed."""
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether the time limit left fewer rounds than a ranked run has at least."""
+        return self.stop_reason is StopReason.TIME_CAP and self.rounds < RANKED_ROUNDS.looks[0]
+
 
 class Compiled(Wire):
     """What a compiler told of a kernel of device code; bytes unless the name says otherwise."""

@@ -10,7 +10,15 @@ from bot.reports.evaluation import (
     isolation_line,
     machine_line,
 )
-from runners.contract.evaluation import CaseKind, CaseStatus, Compiled, Isolation, Timing
+from runners.contract.evaluation import (
+    CaseKind,
+    CaseStatus,
+    Compiled,
+    Isolation,
+    StopReason,
+    Timing,
+)
+from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_case, make_environment, make_evaluation, make_measurement
 
@@ -54,6 +62,26 @@ def test_a_failed_evaluation_names_stage_message_and_case() -> None:
     assert "wrong answer (stage: test)" in _texts(report)[0]
     assert "no" in _texts(report)
     assert "size: 16: 1 of 16 values differ" in _texts(report)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "words"),
+    [
+        (((980.0,), (1_020.0,)), "left 2 of 5 rounds, so the slowest counts: 1.02 us"),
+        (((1_000.0,),), "left 1 of 5 rounds, so the upper end of its interval counts: 1.01 us"),
+    ],
+)
+def test_a_time_that_does_not_count_as_it_is_has_a_line_that_says_what_counts(
+    rounds: tuple[tuple[float, ...], ...], words: str
+) -> None:
+    measured = make_measurement(1_000.0, 10.0).model_copy(
+        update={"stop_reason": StopReason.TIME_CAP, "rounds": len(rounds), "samples": rounds}
+    )
+    timed = make_case(CaseKind.BENCHMARK, measurement=measured)
+    lines = _texts(evaluation_report(make_evaluation(cases=(timed,))))
+    assert f"size: 1024: the time limit {words}" in lines
+    tried = evaluation_report(make_evaluation(cases=(timed,), mode=Mode.BENCHMARK))
+    assert "time limit" not in " ".join(_texts(tried))
 
 
 def test_a_bound_that_says_nothing_is_shown_as_none() -> None:
