@@ -51,10 +51,16 @@ class RemoteHarness:
         self._bridge = bridge
 
     async def offer(self, within_s: float = PLACED_S + START_S) -> Capabilities:
-        """What it offers, once a node has a place for it and it is ready."""
+        """What it offers, once a node has a place for it and it is ready.
+
+        RunnerError when none had one in time; RunnerLostError when its node was lost meanwhile.
+        """
+        began = time.monotonic()
         try:
             text = await self._ask("offer", within_s=within_s)
         except AwayError as error:
+            if time.monotonic() - began < within_s:
+                raise
             raise RunnerError(f"no node had a slot ready: {error}") from error
         return _read(Capabilities, text)
 
