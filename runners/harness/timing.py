@@ -42,8 +42,8 @@ WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
 CALIBRATIONS = 15
 """Windows of the trusted candidate before the submission is imported into the other one."""
-HOST_CALIBRATIONS = 3
-"""The same on the CPU, where each of them lays a whole input ready again."""
+HOST_CALIBRATIONS = 5
+"""The same on the CPU, where each lays a whole input ready: the fewest with one slow one unfelt."""
 SETTLING = 2
 """The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
 FLUSH_BYTES = 32 << 20

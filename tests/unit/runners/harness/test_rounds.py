@@ -3,6 +3,7 @@
 import pytest
 
 from runners.harness.rounds import DISTURBED_NS, DisturbedError, Round
+from runners.harness.timing import HOST_CALIBRATIONS
 from tests.unit.runners.harness.timed import MS, make_round
 
 
@@ -139,6 +140,16 @@ def test_a_calibrating_window_is_disturbed_when_it_is_much_longer_than_those_bef
     assert not calm.disturbed_by(0.1 * MS + DISTURBED_NS)
     assert calm.disturbed_by(0.1 * MS + DISTURBED_NS + 1)
     assert not calm.disturbed_by(0.0)
+
+
+def test_one_slow_calibration_on_the_cpu_changes_neither_the_time_nor_how_well_it_is_known() -> (
+    None
+):
+    calm, jolted = make_round(on_gpu=False), make_round(on_gpu=False)
+    calm.steady = [0.1 * MS] * HOST_CALIBRATIONS
+    jolted.steady = [*calm.steady[1:], 50 * MS]
+
+    assert (jolted.bound, jolted.error) == (calm.bound, calm.error)
 
 
 def test_on_the_cpu_nothing_counts_as_disturbed() -> None:
