@@ -12,7 +12,7 @@ TESTS_AT_ONCE ?= 3
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-demo: $(VENV)/.installed-local ## Publish every task, judge real kernels, print the standings
+demo: $(VENV)/.installed-local ## Publish a few tasks, judge a dozen kernels, print the standings (ARGS=--all for all)
 	@$(BIN)/podium demo $(ARGS)
 
 up: $(VENV)/.installed-local ## Run Podium here until Ctrl-C, with its pages at port 8000

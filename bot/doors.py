@@ -7,48 +7,84 @@ the command line should wait.
 import asyncio
 import importlib.metadata
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot import places
 from bot.domain.errors import SetupError, UserError
-from bot.frontends.cli.installation import OpenPodium
+from bot.frontends.cli.installation import OpenDoor, OpenPodium
 from bot.ports.lines import Line
 from bot.settings import Settings
-from runners.contract.runner import Runner
+from bot.store import locks
+from runners.contract.runner import Capabilities, Runner
 
 if TYPE_CHECKING:
     from bot.frontends.discord.door import DoorSettings
     from bot.ports import Identities
 
 _PACKAGE = "kernel-podium"
+_PATIENCE_S = 5.0
+"""What a line to a service elsewhere usually needs to stand, many times over."""
+_LOOK_S = 0.1
 
 
 @asynccontextmanager
 async def open_doors(
     settings: Settings, podium: OpenPodium, runners: Sequence[Runner]
-) -> AsyncIterator[tuple[str, ...]]:
-    """Every door that the settings name, open until left; gives their names."""
+) -> AsyncIterator[tuple[OpenDoor, ...]]:
+    """Every door that the settings name, open until left."""
     async with AsyncExitStack() as stack:
-        opened: list[str] = []
+        opened: list[OpenDoor] = []
         discord, line = discord_settings(settings), Line("discord")
         if settings.http_port is not None:
             lines = () if discord is None else (line,)
             web = _web(settings, podium, runners, lines)
             opened.append(await stack.enter_async_context(web))
         if discord is not None:
-            opened.append(await stack.enter_async_context(_discord(discord, podium, runners, line)))
+            name = await stack.enter_async_context(_discord(discord, podium, runners, line))
+            opened.append(OpenDoor(name, line))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_connected(opened), _PATIENCE_S)
         yield tuple(opened)
+
+
+@asynccontextmanager
+async def ready(
+    data_dir: Path, runners: Sequence[Runner], doors: Sequence[OpenDoor]
+) -> AsyncIterator[tuple[tuple[str, Capabilities], ...]]:
+    """What each runner offers; from then on others can see that this process is ready."""
+    offers = tuple([(runner.name, await runner.capabilities()) for runner in runners])
+    async with asyncio.TaskGroup() as group:
+        showing = group.create_task(_show_ready(data_dir, doors), name="ready")
+        try:
+            yield offers
+        finally:
+            showing.cancel()
+
+
+async def _show_ready(data_dir: Path, doors: Sequence[OpenDoor]) -> None:
+    await _connected(doors)
+    async with locks.ready(data_dir):
+        await asyncio.Event().wait()
+
+
+async def _connected(doors: Sequence[OpenDoor]) -> None:
+    """Wait until the line of each of them stands."""
+    lines = [door.line for door in doors if door.line is not None]
+    while not all(line.stands for line in lines):  # noqa: ASYNC110 - lines have no event
+        await asyncio.sleep(_LOOK_S)
 
 
 @asynccontextmanager
 async def _web(
     settings: Settings, podium: OpenPodium, runners: Sequence[Runner], lines: tuple[Line, ...]
-) -> AsyncIterator[str]:
+) -> AsyncIterator[OpenDoor]:
+    """The pages' door; only where nobody but this machine reaches it, it makes links to sign in."""
     from bot.frontends.web.checks import checking  # noqa: PLC0415 - see the top
     from bot.frontends.web.door import Door, DoorSettings  # noqa: PLC0415 - see the top
-    from bot.frontends.web.serving import serving  # noqa: PLC0415 - see the top
+    from bot.frontends.web.serving import is_local, serving  # noqa: PLC0415 - see the top
 
     lease = timedelta(seconds=podium.lease_s)
     door = Door(
@@ -63,6 +99,7 @@ async def _web(
         runners=runners,
         identities=_identities(settings),
         public_url=settings.public_url,
+        device_metrics=settings.device_metrics,
     )
     address = DoorSettings(
         settings.http_host,
@@ -72,7 +109,12 @@ async def _web(
         tuple(map(str, settings.http_proxies)),
     )
     async with checking(door), serving(door, address) as url:
-        yield f"web at {url}"
+
+        def link_for(name: str) -> str:
+            return f"{url}/sign-in/link?key={door.links.key_for(name, door.clock.now())}"
+
+        link = link_for if is_local(door, address) else None
+        yield OpenDoor(f"web at {url}", link_for=link)
 
 
 def _identities(settings: Settings) -> "Identities | None":

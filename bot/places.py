@@ -6,6 +6,7 @@ from bot.domain.errors import SetupError, UserError
 from bot.services.dispatch import DispatchConfig
 from bot.settings import RunnerChoice, Settings
 from runners import backends, plugins
+from runners.contract.gpus import slots_by_type
 from runners.contract.runner import Runner
 from runners.harness.version import HARNESS_VERSION
 
@@ -28,7 +29,9 @@ def create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
         _RAY: {"version": HARNESS_VERSION, "strict": settings.strict_sandbox},
     }
     try:
-        runner: Runner = module.create(slots=choice.slots or None, **options.get(name, {}))
+        runner: Runner = module.create(
+            slots=slots_by_type(choice.slots) or None, **options.get(name, {})
+        )
     except ModuleNotFoundError as error:
         raise _lacking(name, error) from error
     return runner

@@ -1,10 +1,9 @@
-"""The only reader of the environment: what an installation may be told, as frozen values."""
+"""What an installation may be told by the environment, as frozen values; nobody else reads it."""
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 from urllib.parse import unquote, urlsplit
 
 from pydantic import (
@@ -15,7 +14,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -25,12 +23,12 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from bot.domain.errors import SetupError
+from bot.secret_files import SecretFiles
 from runners.contract.task import GPU_NAME
 
 _SLOT = re.compile(rf":({GPU_NAME.pattern.strip('^$')})=([1-9]\d{{0,3}})")
 _ADDRESS = re.compile(r"(https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)/?")
 _NO_RUNNER = "none"
-_LONGEST_SECRET = 4096
 _RUNNER = re.compile(rf"[A-Za-z_]\w*(?:{_SLOT.pattern})*")
 
 
@@ -49,41 +47,6 @@ def _choice(text: str) -> RunnerChoice:
 
 def _parts(text: str) -> tuple[str, ...]:
     return tuple(part for each in text.split(",") if (part := each.strip()))
-
-
-class _SecretFiles(PydanticBaseSettingsSource):
-    """Reads a secret from the file that `NAME_FILE` names, as Docker hands secrets over."""
-
-    @override
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        name = str(field.validation_alias)
-        path = os.environ.get(f"{name}_FILE", "")
-        if not path or SecretStr not in (field.annotation, *get_args(field.annotation)):
-            return None, field_name, False
-        if os.environ.get(name):
-            raise SetupError(f"{name} and {name}_FILE are both set; keep one of them")
-        return _read_secret(name, Path(path)), field_name, False
-
-    @override
-    def __call__(self) -> dict[str, Any]:
-        fields = self.settings_cls.model_fields.items()
-        found = {
-            str(field.validation_alias): self.get_field_value(field, name)[0]
-            for name, field in fields
-        }
-        return {alias: value for alias, value in found.items() if value is not None}
-
-
-def _read_secret(name: str, path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(_LONGEST_SECRET + 1).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise SetupError(f"{name}_FILE: {path} cannot be read: {reason}") from None
-    if not 1 <= len(text) <= _LONGEST_SECRET:
-        raise SetupError(f"{name}_FILE: {path} must hold the secret and nothing else")
-    return text
 
 
 class Settings(BaseSettings):
@@ -110,6 +73,10 @@ class Settings(BaseSettings):
         default="", validation_alias="PODIUM_REQUIRE_SANDBOX"
     )
     """`strict` refuses to judge where a layer of the sandbox is missing."""
+    log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
+        default="info", validation_alias="LOG_LEVEL"
+    )
+    """What is less than this stays out of the log; `debug` has what libraries tell as well."""
 
     http_host: str = Field(default="127.0.0.1", validation_alias="PODIUM_HTTP_HOST")
     """Where the HTTP door listens; 0.0.0.0 is everywhere."""
@@ -126,7 +93,9 @@ class Settings(BaseSettings):
     http_requests_per_minute: int = Field(
         default=600, ge=0, le=1_000_000, validation_alias="PODIUM_HTTP_REQUESTS_PER_MINUTE"
     )
-    """What `/api/v1` and `/popcorn` take of one token, or of one address without one; 0: all."""
+    """What the door takes of one token, or of one address without one; 0: all."""
+    device_metrics: bool = Field(default=False, validation_alias="ENABLE_DEVICE_METRICS")
+    """Whether `/eval` has `ncu` count for requests that do not say whether it is to."""
 
     public_url: str | None = Field(default=None, validation_alias="PODIUM_PUBLIC_URL")
     """The door's address as browsers know it, such as https://podium.example.org."""
@@ -177,7 +146,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, _SecretFiles(settings_cls), env_settings
+        return init_settings, SecretFiles(settings_cls), env_settings
 
     @field_validator("discord_trusted_guilds", "http_proxies", mode="before")
     @classmethod
@@ -213,6 +182,16 @@ class Settings(BaseSettings):
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value
 
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _in_any_case(cls, value: object) -> object:
+        return value.strip().lower() or "info" if isinstance(value, str) else value
+
+    @field_validator("device_metrics", mode="before")
+    @classmethod
+    def _empty_is_off(cls, value: object) -> object:
+        return value or False
+
     @field_validator("public_url")
     @classmethod
     def _address(cls, value: str | None) -> str | None:
@@ -244,6 +223,10 @@ class Settings(BaseSettings):
     def at(self, data_dir: Path | None) -> Self:
         """The same settings on another data folder; None keeps this one."""
         return self if data_dir is None else self.model_copy(update={"data_dir": data_dir})
+
+    def on_port(self, port: int | None) -> Self:
+        """The same settings with the HTTP door on this port; None keeps what they say."""
+        return self if port is None else self.model_copy(update={"http_port": port})
 
     @property
     def credentials(self) -> Path | None:

@@ -7,29 +7,29 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import IO
 
 from bot import agent, client, doctor, doors, places
 from bot.domain.archive import read_zip
 from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
-from bot.frontends.cli.installation import Elsewhere, OpenPodium, Requirement
+from bot.frontends.cli.installation import Elsewhere, Hurry, OpenDoor, OpenPodium, Requirement
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.notify import notify
 from bot.services.recover import recover
 from bot.services.time_references import time_references
 from bot.settings import Settings
 from bot.store import folders
-from bot.store.backup import dump, load
+from bot.store.backup import dump, load, seekable
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
-from bot.store.event_log import log_to
+from bot.store.event_log import log_to, to_stderr
 from bot.store.failures import where
 from bot.store.locks import is_served, judging, judging_in_turn, serving
 from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store
-from runners.contract.evaluation import RoundPolicy
-from runners.contract.runner import Runner, RunnerError
+from runners.contract.runner import Capabilities, Runner
 
 _MAX_ZIP = 64 << 20
 
@@ -45,9 +45,18 @@ class Installation:
         """The folder of the embedded database and the log."""
         return self.settings.data_dir
 
+    @property
+    def version(self) -> str:
+        """Of Podium; empty in a checkout that was not installed."""
+        return doors.version()
+
     def at(self, data_dir: Path | None) -> "Installation":
         """The same installation on another data folder."""
         return replace(self, settings=self.settings.at(data_dir))
+
+    def on_port(self, port: int | None) -> "Installation":
+        """The same installation with its HTTP door on this port."""
+        return replace(self, settings=self.settings.on_port(port))
 
     def embedded_at(self, data_dir: Path) -> "Installation":
         """The same installation on the embedded database of another folder."""
@@ -59,22 +68,24 @@ class Installation:
         return is_served(self.data_dir)
 
     @asynccontextmanager
-    async def open(self, *, exclusive: bool = False) -> AsyncIterator[OpenPodium]:
+    async def open(
+        self, *, exclusive: bool = False, log_to_stderr: bool = False
+    ) -> AsyncIterator[OpenPodium]:
         """The database, migrated, and the store on it."""
         clock = SystemClock()
         async with AsyncExitStack() as stack:
             served = self.is_served()
             if exclusive:
                 await stack.enter_async_context(serving(self.data_dir))
-            log_to(self.data_dir / "podium.log", secrets=self.settings.secrets)
+            settings, copy = self.settings, to_stderr if log_to_stderr else None
+            log_to(self.data_dir / "podium.log", copy, settings.secrets, settings.log_level)
             dsn, ready = await stack.enter_async_context(self._database(exclusive=exclusive))
             # Who joins a running Podium must not change the tables under it.
             if not ready:
                 await (migrate(dsn) if exclusive else check(dsn))
             store = await stack.enter_async_context(open_store(dsn, clock))
-            shared = self.settings.database_url is not None
-            lease_s = self.settings.lease_s
-            yield OpenPodium(store, clock, self._place(dsn), served, shared, lease_s)
+            shared = settings.database_url is not None
+            yield OpenPodium(store, clock, self._place(dsn), served, shared, settings.lease_s)
 
     @asynccontextmanager
     async def _database(
@@ -116,11 +127,11 @@ class Installation:
 
     @asynccontextmanager
     async def working(
-        self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
+        self, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
     ) -> AsyncIterator[None]:
-        """The only judge of this data folder; with other rounds it has no reference timed."""
-        usual = rounds is None
-        async with judging(self.data_dir), self._working(podium, runners, rounds, lasting=usual):
+        """The only judge of this data folder; in a hurry it has no reference timed."""
+        usual = hurry is None
+        async with judging(self.data_dir), self._working(podium, runners, hurry, lasting=usual):
             yield
 
     @asynccontextmanager
@@ -128,7 +139,7 @@ class Installation:
         self,
         podium: OpenPodium,
         runners: Sequence[Runner],
-        rounds: RoundPolicy | None = None,
+        hurry: Hurry | None = None,
         *,
         lasting: bool = False,
     ) -> AsyncIterator[None]:
@@ -137,7 +148,8 @@ class Installation:
         lease_s = self.settings.lease_s
         sixth_s = lease_s / 6
         config = DispatchConfig(
-            rounds=rounds,
+            rounds=None if hurry is None else hurry.rounds,
+            hurried=None if hurry is None else hurry.people,
             lease=timedelta(seconds=lease_s),
             beat_s=sixth_s,
             grace_s=places.grace_s(runners),
@@ -161,9 +173,15 @@ class Installation:
 
     def doors(
         self, podium: OpenPodium, runners: Sequence[Runner]
-    ) -> AbstractAsyncContextManager[tuple[str, ...]]:
-        """Opens every door that the settings name; gives their names."""
+    ) -> AbstractAsyncContextManager[tuple[OpenDoor, ...]]:
+        """Opens every door that the settings name."""
         return doors.open_doors(self.settings, podium, runners)
+
+    def ready(
+        self, runners: Sequence[Runner], opened: Sequence[OpenDoor] = ()
+    ) -> AbstractAsyncContextManager[tuple[tuple[str, Capabilities], ...]]:
+        """What each runner offers; from then on others can see that this process is ready."""
+        return doors.ready(self.data_dir, runners, opened)
 
     @property
     def servers(self) -> client.Servers:
@@ -176,13 +194,12 @@ class Installation:
 
     @asynccontextmanager
     async def working_for(
-        self, elsewhere: Elsewhere, runners: Sequence[Runner]
+        self, elsewhere: Elsewhere, runners: Sequence[Runner], *, log_to_stderr: bool = False
     ) -> AsyncIterator[str]:
         """The only judge of this data folder, for a server; gives its name there."""
-        async with (
-            judging(self.data_dir),
-            agent.working_for(elsewhere, runners, self.settings) as name,
-        ):
+        copy = to_stderr if log_to_stderr else None
+        working = agent.working_for(elsewhere, runners, self.settings, copy)
+        async with judging(self.data_dir), working as name:
             yield name
 
     @asynccontextmanager
@@ -203,10 +220,10 @@ class Installation:
                 async with self.runners() as runners, self._working(podium, runners):
                     await stop.wait()
 
-    def read_task(self, path: Path) -> TaskBundle:
+    def read_task(self, path: Path, root: Path | None = None) -> TaskBundle:
         """The files of a task's folder or zip."""
         if path.is_dir() or path.suffix != ".zip":
-            return folders.read_folder(path)
+            return folders.read_folder(path, root)
         try:
             with path.open("rb") as file:
                 return read_zip(file.read(_MAX_ZIP), name=path.stem)
@@ -214,6 +231,11 @@ class Installation:
             raise UserError("no-such-task", f"{path}: cannot be read ({error.strerror})") from error
         except UserError as error:
             raise UserError(error.code, f"{path}: {error.message}") from error
+
+    @property
+    def examples(self) -> Path:
+        """The folder of the tasks that come with Podium."""
+        return folders.examples()
 
     def task_folders(self, top: Path) -> tuple[Path, ...]:
         """The folders with a task at or below `top`."""
@@ -231,12 +253,12 @@ class Installation:
                 await prepare(dsn)
         return tuple(applied)
 
-    async def backup(self, file: Path) -> BackupContents:
-        """Write the whole database, as it is and not migrated, into a new file."""
+    async def backup(self, target: Path | IO[bytes]) -> BackupContents:
+        """Write the whole database, as it is and not migrated, into a file."""
         async with self._database(exclusive=False, prepare=_leave) as (dsn, _):
-            return await dump(dsn, file, doors.version())
+            return await dump(dsn, target, doors.version())
 
-    async def restore(self, file: Path, *, force: bool) -> BackupContents:
+    async def restore(self, source: Path | IO[bytes], *, force: bool) -> BackupContents:
         """Make the database what a file has; nobody can join an embedded one meanwhile."""
         if self.is_served():
             raise SetupError(f"a `podium up` serves {self.data_dir}; stop it first")
@@ -245,28 +267,21 @@ class Installation:
         async def prepare(dsn: str) -> None:
             restored.append(await load(dsn, file, force=force))
 
-        async with self._database(exclusive=False, prepare=prepare) as (dsn, prepared):
-            if not prepared:
-                await prepare(dsn)
+        with seekable(source, self.data_dir) as file:
+            async with self._database(exclusive=False, prepare=prepare) as (dsn, prepared):
+                if not prepared:
+                    await prepare(dsn)
         return restored[0]
 
     async def requirements(self) -> tuple[Requirement, ...]:
         """What is here and what is missing."""
         return (
             *await doctor.examine(self.settings),
-            *await self._runner_requirements(),
+            *await doctor.examine_runners(self.runners(), strict=self.settings.strict_sandbox),
             *await doctor.examine_server(self.settings, lambda: agent.greeting_of(self.settings)),
             *doctor.examine_web(self.settings),
             *await doctor.examine_discord(doors.discord_settings(self.settings)),
         )
-
-    async def _runner_requirements(self) -> tuple[Requirement, ...]:
-        try:
-            async with self.runners() as runners:
-                offers = [await runner.capabilities() for runner in runners]
-        except (RunnerError, SetupError, UserError) as error:
-            return (doctor.away(error),)
-        return tuple(doctor.offered(offers, strict=self.settings.strict_sandbox))
 
     async def deploy_to_modal(self) -> str:
         """Put the app of the runner `modal` where it runs; gives its page there."""

@@ -1,22 +1,24 @@
-# syntax=docker/dockerfile:1
 # A GPU worker: CUDA's compilers, PyTorch, Triton and CUTLASS, and `podium worker` on top of them.
 # Its stage `harness` has all that kernels are built with and nothing of Podium's: a cloud runner
 # that ships `runners/` by itself builds that one (--target harness).
 
-FROM python:3.13.14-slim-bookworm AS wheel
+FROM python:3.13.14-slim-bookworm@sha256:9d7f287598e1a5a978c015ee176d8216435aaf335ed69ac3c38dd1bbb10e8d64 AS wheel
 WORKDIR /src
+COPY docker/packages.lock docker/packages.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY bot bot
 COPY migrations migrations
 COPY runners runners
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+COPY tasks/examples tasks/examples
+RUN pip install --no-cache-dir --constraint docker/packages.lock hatchling \
+    && pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels .
 
-FROM python:3.13.14-slim-bookworm AS cutlass
+FROM python:3.13.14-slim-bookworm@sha256:9d7f287598e1a5a978c015ee176d8216435aaf335ed69ac3c38dd1bbb10e8d64 AS cutlass
 RUN pip install --no-cache-dir --no-deps --target /cutlass nvidia-cutlass==4.2.0.0
 
 # CUDA's major version must be that of the PyTorch wheel; test_docker.py holds PyTorch's own version
 # to pyproject.toml.
-FROM nvidia/cuda:13.0.2-devel-ubuntu24.04 AS harness
+FROM nvidia/cuda:13.0.2-devel-ubuntu24.04@sha256:5dc1bca23d05bd37b011be68ec470c03b403a5da07ec3a86e41af9470e9d0cc6 AS harness
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends \
         bubblewrap g++ python3 python3-dev python3-venv \
@@ -25,23 +27,33 @@ RUN apt-get update \
 ENV PATH=/opt/podium/bin:$PATH \
     CUDA_HOME=/usr/local/cuda \
     PYTHONUNBUFFERED=1
-# Triton comes with PyTorch; ninja builds inline CUDA.
-RUN pip install --no-cache-dir \
+# Triton comes with PyTorch; ninja builds inline CUDA. Every package is of the version, and has the
+# hash, that packages.lock says.
+COPY docker/packages.lock /opt/podium/packages.lock
+RUN pip install --no-cache-dir --constraint /opt/podium/packages.lock \
         torch==2.13.0 "numpy>=2,<3" "ninja>=1.13,<2" "pydantic>=2.12,<3"
 # Every compiler looks here unasked, and every sandbox shows it.
 COPY --from=cutlass /cutlass/cutlass_library/source/include /usr/local/include
 
 FROM harness AS worker
-RUN useradd --uid 10001 --home-dir /data --create-home --shell /usr/sbin/nologin podium
+RUN useradd --uid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin podium \
+    && install --directory --owner=podium --group=podium --mode=0700 /data
 RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
-    pip install --no-cache-dir "$(echo /wheels/*.whl)[local]"
+    pip install --no-cache-dir --no-deps /wheels/*.whl \
+    && pip install --no-cache-dir --constraint /opt/podium/packages.lock "kernel-podium[local]"
 ENV PODIUM_DATA_DIR=/data
+ARG REVISION=
+LABEL org.opencontainers.image.title="Podium, a GPU worker" \
+      org.opencontainers.image.description="Judges GPU kernels for a leaderboard" \
+      org.opencontainers.image.licenses=MIT \
+      org.opencontainers.image.version=0.1.0 \
+      org.opencontainers.image.revision=$REVISION
 USER 10001
 WORKDIR /data
 VOLUME /data
-# Healthy while a process holds the judge's lock: `podium worker` takes it once all else is ready,
+# Healthy while a process holds this lock: `podium worker` takes it once its runners have answered,
 # and the system frees it when that process dies. It costs no Python, which would disturb what is
 # timed.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=2m --start-interval=2s \
-    CMD ["sh", "-c", "! flock --shared --nonblock \"$PODIUM_DATA_DIR/judge.lock\" true"]
-CMD ["podium", "worker"]
+    CMD ["sh", "-c", "! flock --shared --nonblock \"$PODIUM_DATA_DIR/ready.lock\" true"]
+CMD ["podium", "worker", "--log-to-stderr"]

@@ -64,9 +64,13 @@ create table submissions (
     gpus         text[] not null check (cardinality(gpus) >= 1),
     created_at   timestamptz not null,
     judged_again boolean not null default false,
+    profile      text,
+    warning      text not null default '',
     foreign key (board, task_version) references task_versions (board, id)
 );
 comment on column submissions.judged_again is 'An admin asked for it, so no quota of its person counts it';
+comment on column submissions.profile is 'ProfileOptions as JSON text; null where nothing was asked for';
+comment on column submissions.warning is 'Why it may be no valid Python, where the door did not know for certain; empty where it did';
 create index submissions_of_person on submissions (person, id desc);
 create index submissions_of_version on submissions (board, task_version);
 create index submissions_of_source on submissions (source);
@@ -751,3 +755,23 @@ comment on table submission_keys is 'What a person submitted with a key: who sen
 comment on column submission_keys.digest is 'Of all that was asked for with the key: anything else with it is refused';
 create index submission_keys_of_submission on submission_keys (submission);
 create index submission_keys_made_at on submission_keys (made_at);
+
+-- What people asked a door for, kept until it is done: a bot that ends in the middle loses none of it.
+
+create table interactions (
+    id          text primary key,
+    door        text not null,
+    request     text,
+    token       text,
+    asked_at    timestamptz not null,
+    tries       integer not null default 1,
+    owner       text,
+    lease_until timestamptz,
+    done_at     timestamptz
+);
+comment on table interactions is 'Commands, clicks and forms, each claimed by one process before it is acknowledged';
+comment on column interactions.request is 'The door''s own words for what was asked; null once that is done';
+comment on column interactions.token is 'A secret by which the person is answered for 15 minutes; null once it is done or expired';
+create index interactions_unfinished on interactions (door, lease_until) where done_at is null;
+create index interactions_with_token on interactions (asked_at) where token is not null;
+create index interactions_done on interactions (done_at) where done_at is not null;

@@ -23,7 +23,7 @@ from tests.doubles import folders, footprints, launcher
 from tests.doubles.clock import ManualClock
 
 TEMPLATE = "podium_template"
-WAITING = {"e2e", "integration"}
+WAITING = {"e2e", "integration", "journeys"}
 """Folders of tests that mostly wait for other processes."""
 _numbers = itertools.count(1)
 
@@ -36,6 +36,8 @@ def database_url(dsn: str, name: str) -> str:
 def pytest_addoption(parser: pytest.Parser) -> None:
     words = "calls that wait at once at each runner, also where each one is a container"
     parser.addoption("--crowd", type=int, default=0, help=words)
+    words = "journeys wait by the clock of the wall, where they else move that of the program"
+    parser.addoption("--wall-clock", action="store_true", help=words)
 
 
 def pytest_configure() -> None:

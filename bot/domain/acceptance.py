@@ -2,15 +2,43 @@
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from bot.domain.board import Board
 from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.heading import Heading
+from bot.domain.heading import Heading, parse_heading
+from runners.contract.gpus import spelled
+from runners.contract.task import Language, TaskDefinition
 
 MAX_SOURCE_BYTES = 1_000_000
 MAX_FILE_NAME = 100
+SUFFIXES = {
+    Language.PYTHON: (".py",),
+    Language.CUDA: (".cu", ".cuh", ".cpp", ".hip"),
+}
+"""How the names of a language's files end; the first is the usual one."""
+_WRITTEN_AS = {Language.PYTHON: "Python", Language.CUDA: "CUDA C++"}
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a file of UTF-16 or UTF-32 begins: with its byte order mark."""
+_MANY = 0.2
+"""The share of NUL bytes from which on a file is taken for UTF-16 without a byte order mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that may be handed in, with what its heading says."""
+
+    name: str
+    source: str
+    heading: Heading
+
+
+def read_file(name: str, content: bytes) -> SourceFile:
+    """An uploaded file as every board takes it; UserError says what to change."""
+    source = source_text(content)
+    return SourceFile(file_name(name), source, parse_heading(source))
 
 
 def source_text(content: bytes) -> str:
@@ -19,6 +47,12 @@ def source_text(content: bytes) -> str:
         raise UserError(
             "too-large",
             f"the file has {len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are taken",
+        )
+    if _is_utf16(content):
+        raise UserError(
+            "not-utf8",
+            "the file is UTF-16, as older PowerShells write it; save it as UTF-8 and submit again, "
+            "in PowerShell: (Get-Content FILE) | Set-Content -Encoding utf8 FILE",
         )
     if b"\0" in content:
         raise UserError("not-text", "the file holds NUL bytes; submit a source file, as text")
@@ -32,6 +66,46 @@ def source_text(content: bytes) -> str:
     if not text.strip():
         raise UserError("empty", "the file is empty; submit a file with your kernel in it")
     return text
+
+
+def _is_utf16(content: bytes) -> bool:
+    """Whether it is text of two or four bytes a letter; a program or a picture has no such mark."""
+    if content.startswith((*_UTF16, b"\0\0\xfe\xff")):
+        return True
+    # Source code is ASCII for the most part, so every other byte is NUL then.
+    halves = content[::2], content[1::2]
+    return len(content) % 2 == 0 and any(
+        half.count(0) > _MANY * len(content) and b"\0" not in other
+        for half, other in (halves, halves[::-1])
+    )
+
+
+def check_language(name: str, board: str, task: TaskDefinition) -> None:
+    """UserError when the file's name says that it is not in the language of the board's task."""
+    dot = name.rfind(".")
+    suffix, wanted = name[dot:].casefold() if dot >= 0 else "", SUFFIXES[task.lang]
+    if suffix in wanted:
+        return
+    words = _WRITTEN_AS[task.lang]
+    other = next((each for each, ends in SUFFIXES.items() if suffix in ends), None)
+    if other is None:
+        end = f"ends with {suffix!r}" if suffix else "has no ending"
+        raise UserError(
+            "bad-suffix",
+            f"the file's name {end}, and leaderboard {board!r} takes {words}; name it such as "
+            f"kernel{wanted[0]}",
+        )
+    remedy = (
+        "compile the CUDA source inline, as with torch.utils.cpp_extension.load_inline, in a .py "
+        "file"
+        if other is Language.CUDA
+        else f"write it as a {wanted[0]} file"
+    )
+    raise UserError(
+        "other-language",
+        f"{name!r} is a file of {_WRITTEN_AS[other]}, and leaderboard {board!r} takes {words}; "
+        f"{remedy}, or choose a leaderboard for {_WRITTEN_AS[other]}",
+    )
 
 
 def file_name(name: str) -> str:
@@ -92,10 +166,9 @@ def choose_gpus(
 
 
 def _known(names: Sequence[str], board: Sequence[str]) -> tuple[str, ...]:
-    spelled = {name.casefold(): name for name in board}
-    for name in names:
-        if name.casefold() not in spelled:
+    found = {name: spelled(name, board) for name in names}
+    for name, meant in found.items():
+        if meant is None:
             near = unknown_name("gpu", name, board).message
             raise UserError("unknown-gpu", f"{near}; the board runs on {', '.join(board)}")
-    wanted = {name.casefold() for name in names}
-    return tuple(name for name in board if name.casefold() in wanted)
+    return tuple(name for name in board if name in found.values())

@@ -22,7 +22,7 @@ METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 _NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
 _LITTER = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")
-_FORM = "a task's zip holds one folder with task.yml in it"
+_FORM = "a task's zip holds one folder with task.yml in it, as `podium task pack DIR` makes it"
 _UTF8 = 0x800
 """The flag of an entry whose name is UTF-8; any other name is of code page 437."""
 
@@ -44,7 +44,7 @@ def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
     except (zipfile.BadZipFile, EOFError, ValueError, OSError, NotImplementedError) as error:
         raise _refusal("", f"this is not a readable zip ({error}); {_FORM}") from error
     root = _root(files)
-    return TaskBundle(files, root, root or name)
+    return TaskBundle(files, root, posixpath.basename(root) or name)
 
 
 def write_zip(bundle: TaskBundle) -> bytes:
@@ -178,7 +178,4 @@ def _root(files: dict[str, bytes]) -> str:
         raise _refusal("", f"there is no task.yml in the zip; {_FORM}")
     if len(found) > 1:
         raise _refusal(found[1], f"a second task.yml beside {found[0]}; {_FORM}")
-    root = posixpath.dirname(found[0])
-    if "/" in root:
-        raise _refusal(found[0], f"lies too deep; {_FORM}")
-    return root
+    return posixpath.dirname(found[0])

@@ -4,8 +4,8 @@ from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evalua
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 
-PUBLIC_STAGES = frozenset({Stage.BUILD, Stage.TEST})
-"""Nothing secret has been shown to the submission before these stages end."""
+_PUBLIC_STAGES = frozenset({Stage.BUILD, Stage.TEST})
+"""Nothing secret has been shown to a submission that fell before any benchmark was begun."""
 
 
 def disclosed(evaluation: Evaluation) -> Evaluation:
@@ -13,7 +13,7 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
 
     A submission may print what it was given, so even the log of a passed ranked run stays hidden.
     """
-    if evaluation.mode is not Mode.RANKED or evaluation.stage in PUBLIC_STAGES:
+    if is_public(evaluation):
         return evaluation
     return evaluation.model_copy(
         update={
@@ -23,6 +23,31 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
             "cases": tuple(_case(index, case) for index, case in _numbered(evaluation)),
         }
     )
+
+
+def is_public(evaluation: Evaluation) -> bool:
+    """Whether all of it may be shown: no secret input had been made when it ended.
+
+    A submission is built anew for every round, so its build may fail beside secret inputs too.
+    """
+    begun = any(
+        case.kind is CaseKind.BENCHMARK and case.status is not CaseStatus.SKIPPED
+        for case in evaluation.cases
+    )
+    return evaluation.mode is not Mode.RANKED or (evaluation.stage in _PUBLIC_STAGES and not begun)
+
+
+QUOTING = frozenset({Verdict.BUILD_FAILED, Verdict.CRASHED, Verdict.INVALID_SUBMISSION})
+"""Their messages are a compiler's or an exception's, which may say anything of the source."""
+
+
+def without_quotes(evaluation: Evaluation) -> Evaluation:
+    """The evaluation for those from whom its source is hidden: nothing that could quote it."""
+    hidden: dict[str, object] = {"log": "", "files": ()}
+    if evaluation.verdict in QUOTING:
+        cases = (each.model_copy(update={"message": ""}) for each in evaluation.cases)
+        hidden |= {"message": "", "cases": tuple(cases)}
+    return evaluation.model_copy(update=hidden)
 
 
 def _numbered(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:

@@ -1,4 +1,4 @@
-"""Reads the heading that a submission may carry in the comments above its first line of code."""
+"""The heading that a submission may carry in the comments above its first line of code."""
 
 from dataclasses import dataclass, replace
 
@@ -12,11 +12,13 @@ _BOTH = ("#!POPCORN", "//!POPCORN", "#!PODIUM", "//!PODIUM")
 _OURS = ("#!PODIUM", "//!PODIUM")
 _KEYS = {"leaderboard": _BOTH, "gpus": _BOTH, "gpu": _BOTH, "expect": _OURS, "needs": _OURS}
 _KEYS |= dict.fromkeys(OVERRIDES, (MARKER,))
+_PLACE = frozenset({"leaderboard", "gpus", "gpu"})
+"""The keys that say where a file goes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a file says about itself; `expect` and `needs` are for solutions that tasks ship."""
+    """What a file says about itself; `expect` and `needs` are for files that tasks ship."""
 
     leaderboard: str | None = None
     gpus: tuple[str, ...] = ()
@@ -36,6 +38,22 @@ def parse_heading(source: str) -> Heading:
             seen[key] = number
             heading = _with(heading, number, key, values)
     return heading
+
+
+def with_board(source: str, board: str, comment: str) -> str:
+    """The source with one line that says where it goes: to this board, on the GPU types it has.
+
+    `comment` begins a comment in the source's language.
+    """
+    source = source.removeprefix("\ufeff")  # a byte order mark is none below the first line
+    dropped = {number for number, words in comment_lines(source) if _names_place(words)}
+    lines = enumerate(source.splitlines(keepends=True), start=1)
+    kept = "".join(line for number, line in lines if number not in dropped)
+    return f"{comment}!PODIUM leaderboard {board}\n{kept}"
+
+
+def _names_place(words: list[str]) -> bool:
+    return words[0] in _BOTH and len(words) > 1 and words[1].lower() in _PLACE
 
 
 def _directive(number: int, words: list[str]) -> tuple[str, tuple[str, ...]]:

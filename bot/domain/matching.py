@@ -15,6 +15,8 @@ ALIKE = 0.5
 _STEPS_PER_PAIR = 10
 _LOOKED_AT = 400
 """Letters of a line whose words say what it is like."""
+_AROUND = 3
+"""Lines that a unified difference shows round each change."""
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
@@ -58,6 +60,29 @@ class BoundedMatcher(difflib.SequenceMatcher[str]):
         if not self._steps.take(self._cost_before[end] - self._cost_before[alo]):
             return difflib.Match(alo, blo, 0)
         return super().find_longest_match(alo, ahi, blo, bhi)
+
+
+def unified(matcher: BoundedMatcher, before: str, after: str) -> Iterator[str]:
+    """As `diff -u` has it, from a matcher that has done the work already."""
+    for number, group in enumerate(matcher.get_grouped_opcodes(_AROUND)):
+        if not number:
+            yield from (f"--- {before}", f"+++ {after}")
+        (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
+        yield f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@"
+        for tag, a1, a2, b1, b2 in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in matcher.before[a1:a2])
+                continue
+            yield from (f"-{line}" for line in matcher.before[a1:a2])
+            yield from (f"+{line}" for line in matcher.after[b1:b2])
+
+
+def _range(begin: int, end: int) -> str:
+    """Where a group lies, as `diff -u` counts; an empty one follows the line that it names."""
+    length = end - begin
+    if length == 1:
+        return f"{begin + 1}"
+    return f"{begin + 1 if length else begin},{length}"
 
 
 def lines_of(text: str) -> list[str]:

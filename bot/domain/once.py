@@ -9,7 +9,8 @@ from bot.domain.errors import UserError
 KEPT = timedelta(hours=24)
 """For how long a key stands for the submission that it was first sent with."""
 LONGEST_KEY = 200
-_KEY = re.compile(rf'(")?([!#-\[\]-~]{{1,{LONGEST_KEY}}})(?(1)")')
+_BARE = rf"[!#-\[\]-~]{{1,{LONGEST_KEY}}}"
+KEY_PATTERN = f'^("{_BARE}"|{_BARE})$'
 """Printable ASCII but quote, backslash and space; as RFC 8941 has strings, or without quotes."""
 
 
@@ -23,13 +24,12 @@ class Once:
 
 def key_of(text: str) -> str:
     """The key in the value of an `Idempotency-Key` header; UserError `bad-key` when it is none."""
-    found = _KEY.fullmatch(text)
-    if found is None:
+    if not re.fullmatch(KEY_PATTERN, text):
         raise UserError(
             "bad-key",
             f"this is no key; send 1 to {LONGEST_KEY} letters, digits or signs, such as a new UUID",
         )
-    return str(found[2])
+    return text.strip('"')
 
 
 def reused(key: str) -> UserError:

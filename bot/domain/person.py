@@ -5,6 +5,8 @@ from datetime import datetime
 
 from bot.domain.ids import PersonId
 
+DEMO = "demo"
+"""The kind of the accounts whose kernels `podium demo` hands in; no door has such."""
 HOUSE = "podium:house"
 """The identity for which the house's own jobs run; no door has accounts of this kind."""
 

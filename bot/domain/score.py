@@ -26,6 +26,8 @@ class Score:
     gpu: str
     value: ScoreValue
     submitted_at: datetime
+    pool: str = ""
+    """Which machines timed it, see `pool_of`; empty where that was not noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +37,16 @@ class Standing:
     rank: int
     score: Score
     attempts: int
+
+
+def pool_of(worker: str | None, call: str | None) -> str:
+    """The name of the machines that did a job: `local`, `modal`, `ray`, or an agent's name.
+
+    Times of two pools may differ though their GPU type is one. An agent that judges by anything but
+    its own cards says so, as in `box modal`.
+    """
+    runner = (call or "").partition("/")[0].partition("_")[0]
+    agent, is_agent, _ = (worker or "").partition(":")
+    if not is_agent:
+        return runner
+    return agent if runner in {"", "local"} else f"{agent} {runner}"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
 from bot.domain.heading import parse_heading
 from bot.domain.task_bundle import TaskBundle
@@ -33,6 +34,9 @@ def solutions(bundle: TaskBundle) -> tuple[Solution, ...]:
 
 def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
     source = bundle.text(name)
+    if len(source) > MAX_SOURCE_BYTES:
+        where = bundle.locate(name)
+        raise UserError("bad-task", f"{where}: a submission has at most {MAX_SOURCE_BYTES:,} bytes")
     try:
         heading = parse_heading(source)
         verdict = expected if heading.expect is None else Verdict(heading.expect)

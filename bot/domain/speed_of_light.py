@@ -8,17 +8,18 @@ import math
 from collections.abc import Iterator
 
 from runners.contract.formula import FormulaError
-from runners.contract.peaks import PEAKS, Peak, amount
+from runners.contract.gpus import GPU_TYPES, Peak
+from runners.contract.peaks import amount
 from runners.contract.task import Mode, RankingBy, TaskDefinition
 
 
 def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
     """Nanoseconds that no ranked time can be under, combined as the task combines times."""
-    peak = PEAKS.get(gpu)
-    if peak is None or task.bytes is None or not task.lower_bound:
+    card = GPU_TYPES.get(gpu)
+    if card is None or task.bytes is None or not task.lower_bound:
         return None
     try:
-        floors = list(_floors(task, peak))
+        floors = list(_floors(task, card.peak))
     except FormulaError:
         return None
     if not floors or None in floors:

@@ -10,6 +10,7 @@ from bot.domain.access import Viewer
 from bot.domain.display import NewDisplay
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.once import Once
+from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode
 
 
@@ -27,6 +28,8 @@ class SubmissionRequest:
     display: NewDisplay | None = None
     key: str | None = None
     """Whatever comes again with this key is the same submission."""
+    profile: ProfileOptions | None = None
+    """What is asked of the profiler, in mode `profile`."""
 
     @property
     def once(self) -> Once | None:
@@ -55,6 +58,9 @@ class NewSubmission:
     judged_again: bool = False
     """An admin asked for it: neither bans nor limits hold for it, and no limit counts it."""
     once: Once | None = None
+    profile: ProfileOptions | None = None
+    warning: str = ""
+    """What its person should know of it; see `Submission`."""
 
 
 class SubmissionState(StrEnum):
@@ -86,3 +92,6 @@ class Submission:
     gpus: tuple[str, ...]
     state: SubmissionState
     created_at: datetime
+    profile: ProfileOptions | None = None
+    warning: str = ""
+    """Why it may be no valid Python, where the door could not tell for certain."""

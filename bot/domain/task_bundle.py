@@ -8,6 +8,7 @@ from bot.domain.errors import UserError
 
 TASK_FILE = "task.yml"
 """The one file which makes a folder a task."""
+_PACK = "`podium task pack DIR` makes a zip with all that a task takes from beside its folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,7 @@ class TaskBundle:
         path = posixpath.normpath(posixpath.join(self.root, source))
         outside = path.startswith(("../", "/")) or path == ".."
         if outside or "\\" in source or "\0" in source:
-            raise UserError(
-                "bad-task",
-                f"{source!r} lies outside the task; take files from the task's folder, "
-                "or from its set's folder as '../name'",
-            )
+            raise UserError("bad-task", f"{source!r} lies outside the task; {_PACK}")
         return path
 
     def text(self, source: str) -> str:
@@ -38,7 +35,8 @@ class TaskBundle:
         path = self.locate(source)
         data = self.files.get(path)
         if data is None:
-            raise UserError("bad-task", f"{path}: there is no such file")
+            remedy = f"; {_PACK}" if not _is_below(path, self.root) else ""
+            raise UserError("bad-task", f"{path}: there is no such file{remedy}")
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -50,3 +48,7 @@ class TaskBundle:
         prefix = posixpath.join(self.root, folder) + "/"
         names = (path.removeprefix(prefix) for path in self.files if path.startswith(prefix))
         return tuple(sorted(name for name in names if "/" not in name))
+
+
+def _is_below(path: str, root: str) -> bool:
+    return not root or path.startswith(f"{root}/")

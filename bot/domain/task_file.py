@@ -93,7 +93,8 @@ def _define(source: _Source, name: str) -> TaskDefinition:
     device = written.device or _device(files, written, grader)
     templates = _add_templates(source, files)
     same = written.model_dump(
-        exclude={"files", "templates", "grader", "device", "flops", "bytes"}, exclude_unset=True
+        exclude={"files", "templates", "grader", "device", "flops", "bytes", "validation"},
+        exclude_unset=True,
     )
     try:
         task = TaskDefinition(

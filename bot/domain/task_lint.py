@@ -8,6 +8,9 @@ from bot.domain.task_report import Finding, Level
 from runners.contract.task import ArgValue, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Verdict
 
+_MOST_CASES = 100
+"""Of tests and of benchmarks that are compared with each other, each with each."""
+
 
 def lint(task: TaskDefinition, shipped: tuple[Solution, ...]) -> tuple[Finding, ...]:
     """Every static finding on the task."""
@@ -42,6 +45,7 @@ def _on_solutions(shipped: tuple[Solution, ...]) -> Iterator[str]:
 
 
 def _on_repeats(kind: str, cases: tuple[Workload, ...]) -> Iterator[str]:
+    cases = cases[:_MOST_CASES]
     shapes = [tuple(_shape(case).items()) for case in cases]
     repeated = [case.spec for i, case in enumerate(cases) if shapes[i] in shapes[:i]]
     if repeated:
@@ -49,8 +53,10 @@ def _on_repeats(kind: str, cases: tuple[Workload, ...]) -> Iterator[str]:
 
 
 def _on_small_benchmarks(task: TaskDefinition) -> Iterator[str]:
-    for benchmark in task.benchmarks:
-        covering = next((test for test in task.tests if _covers(test, benchmark)), None)
+    for benchmark in task.benchmarks[:_MOST_CASES]:
+        covering = next(
+            (test for test in task.tests[:_MOST_CASES] if _covers(test, benchmark)), None
+        )
         if covering is not None:
             yield f"the benchmark {benchmark.spec!r} is no larger than the test {covering.spec!r}"
 

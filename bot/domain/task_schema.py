@@ -77,6 +77,8 @@ class TaskFile(Wire):
     launch: Launch | None = None
     isolation: tuple[IsolationLayer, ...] = ()
     version_note: str = ""
+    validation: dict[str, object] | None = None
+    """KernelBot's later look at the best submissions, which is not done here: passed over."""
 
 
 def read_schema(document: Document, *, strict: bool) -> tuple[TaskFile, tuple[str, ...]]:

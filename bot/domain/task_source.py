@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from bot.domain.document import refusal
 from runners.contract.syntax import module_tree
 
+LONGEST_FAULT = 300
+"""Characters that are told of what is wrong."""
+
 
 def parse_python(text: str, file: str) -> ast.Module:
     """The syntax tree; UserError with the line when it does not parse."""
@@ -15,6 +18,20 @@ def parse_python(text: str, file: str) -> ast.Module:
         raise refusal(file, error.lineno or 1, f"Python cannot parse this: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise refusal(file, 1, "Python cannot parse this file") from error
+
+
+def python_fault(source: str) -> str | None:
+    """What is wrong with a source, and in which line; None where Python can parse it.
+
+    As bytes, as Python reads a file: a line at its head may name a coding.
+    """
+    try:
+        ast.parse(source.encode(errors="surrogatepass"))
+    except SyntaxError as error:
+        return f"{error.msg[:LONGEST_FAULT]} (line {error.lineno or 1})"
+    except (ValueError, RecursionError):
+        return None
+    return None
 
 
 def defined_names(tree: ast.Module) -> frozenset[str]:

@@ -5,6 +5,7 @@ from typing import Protocol
 from bot.ports.displays import Displays
 from bot.ports.events import Clock, Events, Notice, Topic
 from bot.ports.identities import Identities, KnownPerson
+from bot.ports.interactions import Interactions
 from bot.ports.moderation import Moderation
 from bot.ports.news import Listeners, Outbox, Untold
 from bot.ports.operations import Operations, Schema
@@ -42,6 +43,7 @@ __all__ = [
     "Displays",
     "Events",
     "Identities",
+    "Interactions",
     "Jobs",
     "KnownPerson",
     "Listeners",
@@ -99,6 +101,8 @@ class Store(Protocol):
     def displays(self) -> Displays: ...
     @property
     def releases(self) -> Releases: ...
+    @property
+    def interactions(self) -> Interactions: ...
     @property
     def tokens(self) -> Tokens: ...
     @property

@@ -22,3 +22,8 @@ class Line:
         Infinite until it has answered for the first time.
         """
         return self.measure()
+
+    @property
+    def stands(self) -> bool:
+        """Whether there is a line now."""
+        return self.latency_s is not None

@@ -104,6 +104,9 @@ class Submissions(Protocol):
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
 
+    async def several(self, submissions: Sequence[SubmissionId]) -> tuple[Submission, ...]:
+        """Those of them that there are, oldest first."""
+
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         """Every submission to a board, oldest first."""
 

@@ -122,6 +122,10 @@ class RemoteClient:
         with self.requests.understood():
             return readings.leaderboards_of(found)
 
+    async def template(self, board: str, language: str | None) -> bytes:
+        query: dict[str, str | int] = {} if language is None else {"lang": language}
+        return await self.requests.fetch(f"leaderboards/{quote(board, safe='')}/template", query)
+
     async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
         entries: list[HistoryEntry] = []
         query: dict[str, str | int] = {} if board is None else {"board": board}

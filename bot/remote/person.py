@@ -90,9 +90,9 @@ class Requests:
         """A deed whose answer says nothing more."""
         await self._asked("POST", path, ANSWER_S, json=body)
 
-    async def fetch(self, path: str) -> bytes:
+    async def fetch(self, path: str, query: Mapping[str, str | int] | None = None) -> bytes:
         """The bytes of a file."""
-        return await self._asked("GET", path, LONG_S)
+        return await self._asked("GET", path, LONG_S, params=query)
 
     async def lines(self, path: str, *, within_s: float) -> AsyncGenerator[bytes, None]:
         """A long answer line by line, each piece of which comes within that time.

@@ -76,6 +76,7 @@ def _standing(board: Board, version: TaskVersionId, gpu: str, answer: Entry) -> 
         gpu=gpu,
         value=_value(answer),
         submitted_at=answer.submitted_at,
+        pool=answer.pool,
     )
     return Standing(answer.rank, score, answer.attempts)
 
@@ -111,6 +112,7 @@ def status_of(answer: SubmissionAnswer) -> SubmissionStatus:
         gpus=answer.gpus,
         state=answer.state,
         created_at=answer.created_at,
+        warning=answer.warning,
     )
     jobs = tuple(_job_status(submission, each) for each in answer.jobs)
     why = answer.exclusion

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from bot.domain.durations import show_time
 from bot.domain.scoring import counted
@@ -39,6 +40,8 @@ IN_PROCESS = (
     "the judge confirmed neither times nor answers"
 )
 
+SHOWN = 8
+"""Rounds whose medians are told."""
 _CASE_COLUMNS = (
     Column("case"),
     Column("arguments"),
@@ -62,6 +65,7 @@ def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Repor
         if case.message and case.message != evaluation.message
     ]
     blocks += [Text(line, Tone.QUIET) for line in _cut_short(evaluation)]
+    blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
     if evaluation.compiled is not None:
         blocks.append(Text(compiled_line(evaluation.compiled), Tone.QUIET))
     if evaluation.environment.timing is Timing.IN_PROCESS:
@@ -77,8 +81,9 @@ def verdict_line(evaluation: Evaluation) -> Text:
     """The verdict in words, where it fell, and how long the whole evaluation took."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = VERDICT_WORDS[evaluation.verdict]
+    spent = f"{evaluation.wall_s:.1f} s in all{_cost(evaluation)}"
     return Text(
-        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {evaluation.wall_s:.1f} s in all",
+        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {spent}",
         _tone(evaluation.verdict),
     )
 
@@ -91,6 +96,28 @@ def _cut_short(evaluation: Evaluation) -> Iterator[str]:
             yield (
                 f"{case.spec}: the time limit left {measured.rounds} of {RANKED_ROUNDS.looks[0]} "
                 f"rounds, so the {which} counts: {show_time(counted(measured))}"
+            )
+
+
+def _cost(evaluation: Evaluation) -> str:
+    """For how long GPUs were in use, where the time in all does not say it."""
+    if evaluation.gpu_s == evaluation.wall_s:
+        return ""
+    return f", {evaluation.gpu_s:.1f} GPU seconds"
+
+
+def _runs(cases: Sequence[CaseResult]) -> Iterator[str]:
+    """The raw runs of each benchmark: how many, how far apart, and the median of each round."""
+    for case in cases:
+        rounds = () if case.measurement is None else case.measurement.samples
+        every = sorted(sample for each in rounds for sample in each)
+        if every:
+            medians = [show_time(max(0.0, median(each))) for each in rounds if each]
+            more = f" and {len(medians) - SHOWN} more" if len(medians) > SHOWN else ""
+            yield (
+                f"{case.spec}: {len(every)} runs, {show_time(max(0.0, every[0]))} to"
+                f" {show_time(max(0.0, every[-1]))}; medians of the rounds:"
+                f" {', '.join(medians[:SHOWN])}{more}"
             )
 
 

@@ -15,6 +15,9 @@ from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.evaluation import IN_PROCESS, VERDICT_WORDS
 from runners.contract.verdict import Verdict
 
+BESIDE = 10
+"""Ranks of each GPU type where several are shown at once."""
+
 
 class Leaderboard(Protocol):
     """One task version on one GPU type, as the standings service gives it."""
@@ -49,6 +52,8 @@ _COLUMNS = (
 _VS_FIRST = Column("vs first", numeric=True)
 _VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of light", numeric=True),)
+_TIMED_BY = (Column("timed by"),)
+"""Where unlike machines serve one GPU type: their times are not quite comparable."""
 _TRIES = (Column("attempts", numeric=True), Column("submission", numeric=True))
 _ABSENT_COLUMNS = (
     Column("who"),
@@ -72,8 +77,9 @@ def standings_report(leaderboard: Leaderboard) -> Report:
 
 def standings_pages(leaderboard: Leaderboard) -> tuple[Report, ...]:
     """The same in pages that each fit into a short message: ranks, then who is not ranked."""
+    ranks = standings_table(leaderboard, leaderboard.entries)
     tables = [
-        *_chunks(standings_table(leaderboard, leaderboard.entries), 15, 24),
+        *_chunks(ranks, 12 if _unlike(leaderboard) else 15, 24),
         *_chunks(absent_table(leaderboard.refused), 8, 60),
     ]
     blocks: list[Block] = [*tables] or [Text("nobody is ranked yet", Tone.QUIET)]
@@ -82,6 +88,17 @@ def standings_pages(leaderboard: Leaderboard) -> tuple[Report, ...]:
         Report(_title(leaderboard), (*head, block, *_turned(number, len(blocks))))
         for number, block in enumerate(blocks, start=1)
     )
+
+
+def standings_beside(leaderboards: Sequence[Leaderboard]) -> Report:
+    """The best of several GPU types of one board, each with its own ranks."""
+    blocks: list[Block] = []
+    for each in leaderboards:
+        best = next(_chunks(standings_table(each, each.entries), BESIDE, 24), None)
+        blocks.append(Text(_title(each)))
+        blocks.append(best or Text("nobody is ranked yet", Tone.QUIET))
+    gpus = ", ".join(each.gpu for each in leaderboards)
+    return Report(f"{leaderboards[0].board.name} on {gpus}", tuple(blocks))
 
 
 def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:
@@ -134,6 +151,7 @@ def standings_table(leaderboard: Leaderboard, entries: Sequence[Standing]) -> Ta
     """A row for each of these entries of the leaderboard."""
     shared = Counter(entry.rank for entry in leaderboard.entries)
     light_ns = leaderboard.speed_of_light_ns
+    several = _unlike(leaderboard)
     rows = tuple(
         (
             f"{entry.rank}=" if shared[entry.rank] > 1 else str(entry.rank),
@@ -141,6 +159,7 @@ def standings_table(leaderboard: Leaderboard, entries: Sequence[Standing]) -> Ta
             show_time(entry.score.value.time_ns, entry.score.value.half_width_ns),
             _compared(leaderboard, entry.score.value),
             *(() if light_ns is None else (f"{light_ns / entry.score.value.time_ns:.0%}",)),
+            *((entry.score.pool or "unknown",) if several else ()),
             str(entry.attempts),
             f"#{entry.score.submission}",
         )
@@ -148,7 +167,14 @@ def standings_table(leaderboard: Leaderboard, entries: Sequence[Standing]) -> Ta
     )
     light = () if light_ns is None else _LIGHT
     compared = _VS_FIRST if leaderboard.reference is None else _VS_REFERENCE
-    return Table("standings", (*_COLUMNS, compared, *light, *_TRIES), rows)
+    return Table(
+        "standings", (*_COLUMNS, compared, *light, *(_TIMED_BY if several else ()), *_TRIES), rows
+    )
+
+
+def _unlike(leaderboard: Leaderboard) -> bool:
+    """Whether several pools of machines timed the entries."""
+    return len({entry.score.pool for entry in leaderboard.entries}) > 1
 
 
 def _compared(leaderboard: Leaderboard, value: ScoreValue) -> str:

@@ -10,7 +10,7 @@ from bot.reports.standings import Leaderboard
 
 COLUMNS = (
     "board", "gpu", "task_version", "rank", "person", "time_ns", "half_width_ns", "vs_reference",
-    "attempts", "submission", "submitted_at",
+    "attempts", "submission", "submitted_at", "pool",
 )  # fmt: skip
 
 
@@ -40,4 +40,5 @@ def _rows(leaderboard: Leaderboard) -> Iterator[tuple[object, ...]]:
             entry.attempts,
             score.submission,
             score.submitted_at.isoformat(),
+            score.pool,
         )

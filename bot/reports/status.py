@@ -70,6 +70,8 @@ def status_report(progress: SubmissionProgress, files: Sequence[FileOfGpu] = ())
     if progress.exclusion is not None:
         why = f": {progress.exclusion.reason}" if progress.exclusion.reason else ""
         blocks.append(Text(f"{progress.exclusion.kind}, so it is not ranked{why}", Tone.BAD))
+    if warning := warning_of(progress):
+        blocks.append(Text(f"Warning: {warning}", Tone.BAD))
     for job in progress.jobs:
         if job.evaluation is None:
             blocks.append(job_line(job))
@@ -77,6 +79,12 @@ def status_report(progress: SubmissionProgress, files: Sequence[FileOfGpu] = ())
             blocks += evaluation_report(job.evaluation).blocks
     blocks += archives(submission.id, files)
     return Report(title, tuple(blocks))
+
+
+def warning_of(progress: SubmissionProgress) -> str:
+    """What its person should know until the judge has said; empty when there is nothing."""
+    waits = any(job.evaluation is None for job in progress.jobs)
+    return progress.submission.warning if waits else ""
 
 
 def job_line(progress: JobProgress) -> Text:
@@ -101,6 +109,11 @@ def job_line(progress: JobProgress) -> Text:
             return Text(f"{job.gpu}: {job.state}", Tone.QUIET)
 
 
+def _about(seconds: float) -> str:
+    span = show_span(seconds)
+    return span if span.startswith("under") else f"about {span}"
+
+
 def _waiting(progress: JobProgress) -> str:
     words = "queued"
     if progress.place is not None:
@@ -108,7 +121,7 @@ def _waiting(progress: JobProgress) -> str:
         if progress.place.paused is not None:
             words += f"; {progress.job.gpu} is paused: {progress.place.paused}"
         elif progress.place.estimate_s is not None:
-            words += f", about {show_span(progress.place.estimate_s)}"
+            words += f", {_about(progress.place.estimate_s)}"
         elif progress.place.running:
             words += f", {progress.place.running} running now"
     if progress.job.error:

@@ -1,14 +1,16 @@
 """The report of what a new version of a task would change on its board."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from bot.domain.board import Board
 from bot.domain.deadline import show_deadline
+from bot.domain.matching import BoundedMatcher, Steps, lines_of, unified
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from runners.contract.task import TaskDefinition
 
+_STEPS = 500_000
+"""What each comparison of two files may take."""
 _SHORT = 60
 """Longer values are shown in the difference alone."""
 _APART = frozenset({"description", "files", "tests", "benchmarks", "version_note"})
@@ -102,11 +104,11 @@ def _file_change(before: str | None, after: str | None) -> str:
 
 def _counted(before: str, after: str) -> str:
     """How many lines come and go, such as `+3 -1 lines`."""
-    found = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0))[2:]
-    changes = [line[0] for line in found]
-    if not changes:
+    old, new = lines_of(before), lines_of(after)
+    kept = sum(each.size for each in BoundedMatcher(old, new, Steps(_STEPS)).get_matching_blocks())
+    if kept == len(old) == len(new):
         return "+0 -0 lines (line ends)"
-    return f"+{changes.count('+')} -{changes.count('-')} lines"
+    return f"+{len(new) - kept} -{len(old) - kept} lines"
 
 
 def _written(task: TaskDefinition) -> str:
@@ -124,7 +126,7 @@ def _lines(found: Sequence[str]) -> str:
 
 
 def _diff(name: str, before: str, after: str) -> str:
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), f"now/{name}", f"then/{name}", lineterm=""
-    )
-    return _lines(list(lines))
+    if before == after:
+        return ""
+    matcher = BoundedMatcher(lines_of(before), lines_of(after), Steps(_STEPS))
+    return _lines(list(unified(matcher, f"now/{name}", f"then/{name}")))

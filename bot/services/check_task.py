@@ -2,11 +2,12 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from bot.domain import acceptance
 from bot.domain.degenerate import degenerate_answers, degenerate_source
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
@@ -14,7 +15,9 @@ from bot.domain.solutions import Solution, solutions
 from bot.domain.task_bundle import TASK_FILE, TaskBundle
 from bot.domain.task_lint import lint
 from bot.domain.task_report import CheckStep, Finding, Level, TaskReport
+from bot.domain.template import UNWRITTEN, Template, templates
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
+from runners.contract.gpus import gpu_types
 from runners.contract.runner import Capabilities, ProgressSink, Runner
 from runners.contract.task import Language, Mode, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
@@ -34,11 +37,12 @@ Watch: TypeAlias = Callable[[CheckStep], None]
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """Where the task is run."""
+    """Where the task is run, and the board that it is for."""
 
     runner: Runner
     task: TaskDefinition
     gpu: str
+    board: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,13 @@ async def check_on(
     task: TaskDefinition,
     gpus: Sequence[str],
     *,
+    board: str | None = None,
     watch: Watch = unwatched,
 ) -> tuple[TaskReport, ...]:
     """A report for each GPU type, made by that runner which lacks least for the task on it.
 
-    `watch` is told of each run at the beginning, as it moves, and when it has its finding.
+    `board` is the leaderboard's name, else the task's. `watch` is told of each run at the
+    beginning, as it moves, and when it has its finding.
     UserError where there is no runner.
     """
     if not runners:
@@ -74,10 +80,10 @@ async def check_on(
         )
     offers = [await runner.capabilities() for runner in runners]
     reports = []
-    for gpu in gpus:
+    for gpu in gpu_types(gpus):
         lacks = [len(missing(offer, task, gpu)) for offer in offers]
         nearest = runners[lacks.index(min(lacks))]
-        reports.append(await check_task(nearest, bundle, task, gpu, watch=watch))
+        reports.append(await check_task(nearest, bundle, task, gpu, board=board, watch=watch))
     return tuple(reports)
 
 
@@ -87,19 +93,27 @@ async def check_task(
     task: TaskDefinition,
     gpu: str,
     *,
+    board: str | None = None,
     watch: Watch = unwatched,
 ) -> TaskReport:
     """Lint the task and run what it ships; RunnerError when the runner fails."""
-    shipped = solutions(bundle)
-    static = lint(task, shipped)
+    shipped, static = await asyncio.to_thread(_looked_at, bundle, task)
     capabilities = await runner.capabilities()
     lacks = missing(capabilities, task, gpu)
     if lacks:
         obstacle = f"missing {', '.join(lacks)}; check it beside a runner that has it"
         return TaskReport(task.name, gpu, static, obstacle)
-    bench = _Bench(runner, task, gpu)
+    bench = _Bench(runner, task, gpu, board or task.name)
     executed = await _together(gpu, tuple(_steps(bench, shipped, capabilities)), watch)
     return TaskReport(task.name, gpu, (*static, *executed))
+
+
+def _looked_at(
+    bundle: TaskBundle, task: TaskDefinition
+) -> tuple[tuple[Solution, ...], tuple[Finding, ...]]:
+    """What it ships, and the lints; beside the loop, for there may be megabytes of it."""
+    shipped = solutions(bundle)
+    return shipped, lint(task, shipped)
 
 
 def _steps(bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities) -> Iterator[_Step]:
@@ -107,8 +121,8 @@ def _steps(bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities) -> I
     for solution in shipped:
         lacks = missing_for(has, solution, bench.gpu)
         yield _Step(solution.name, partial(_check_solution, bench, solution, lacks))
-    for file in sorted(set(bench.task.templates.values())):
-        yield _Step(file, partial(_check_template, bench, file))
+    for file, template in templates(bench.task, bench.board).items():
+        yield _Step(file, partial(_check_template, bench, file, template))
     right = (each for each in shipped if each.expect is Verdict.PASSED)
     usable = next((each for each in right if not missing_for(has, each, bench.gpu)), None)
     if usable is not None:
@@ -167,13 +181,36 @@ async def _check_solution(
     )
 
 
-async def _check_template(bench: _Bench, file: str, tell: ProgressSink) -> Finding:
-    evaluation = await _evaluate(bench, bench.task.files[file], Mode.TEST, tell)
-    if evaluation.verdict is Verdict.PASSED:
-        return Finding(Level.INFO, file, "the template runs and passes")
-    if evaluation.verdict is Verdict.WRONG_ANSWER:
-        return Finding(Level.INFO, file, "the template runs; its answer is still to be written")
-    return Finding(Level.ERROR, file, f"the template does not run: {_spell(evaluation)}")
+async def _check_template(
+    bench: _Bench, file: str, template: Template, tell: ProgressSink
+) -> Finding:
+    """Hand in what the board hands out, as somebody would who has changed nothing of it."""
+    try:
+        source, expected = _taken_in(bench, template), template.expected
+    except UserError as error:
+        return Finding(Level.ERROR, file, f"no leaderboard takes the template: {error.message}")
+    evaluation = await _evaluate(bench, source, Mode.RANKED, tell)
+    verdict = evaluation.verdict
+    if verdict in expected:
+        stub = "" if verdict is Verdict.PASSED else ", as is expected of this stub"
+        return Finding(Level.INFO, file, f"the template is taken in: {verdict.value}{stub}")
+    words = f"the template got {_spell(evaluation)}; {_either(expected)} is expected"
+    if expected == {Verdict.PASSED} and verdict in UNWRITTEN:
+        words += f"; a stub says so in its heading: {template.marker} expect {verdict.value}"
+    return Finding(Level.ERROR, file, words)
+
+
+def _taken_in(bench: _Bench, template: Template) -> str:
+    """The template's source as a submission, by the rules of the door; UserError if refused."""
+    file = acceptance.read_file(template.name, template.content)
+    acceptance.board_name(bench.board, file.heading)
+    acceptance.check_language(file.name, bench.board, bench.task)
+    acceptance.choose_gpus((), file.heading.gpus, (bench.gpu,))
+    return file.source
+
+
+def _either(verdicts: Collection[Verdict]) -> str:
+    return " or ".join(sorted(verdict.value for verdict in verdicts))
 
 
 async def _check_benchmarks(bench: _Bench, solution: Solution, tell: ProgressSink) -> Finding:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.matching import BoundedMatcher, Steps, lines_of, side_by_side
+from bot.domain.matching import BoundedMatcher, Steps, lines_of, side_by_side, unified
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
@@ -18,8 +18,6 @@ from runners.contract.verdict import Verdict
 MOST_LINES = 10_000
 """Of a source that is compared; nobody reads more of them side by side."""
 _STEPS = 2_000_000
-_AROUND = 3
-"""Lines that a unified difference shows round each change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,30 +76,7 @@ def _differences(
         _beside(matcher, steps)
     )  # first: Python's groups cut off its own list at both ends
     names = [f"#{each.submission} {each.file_name}" for each in (before, after)]
-    return "".join(f"{line}\n" for line in _unified(matcher, *names)), beside
-
-
-def _unified(matcher: BoundedMatcher, before: str, after: str) -> Iterator[str]:
-    """As `diff -u` has it, from a matcher that has done the work already."""
-    for number, group in enumerate(matcher.get_grouped_opcodes(_AROUND)):
-        if not number:
-            yield from (f"--- {before}", f"+++ {after}")
-        (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
-        yield f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@"
-        for tag, a1, a2, b1, b2 in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in matcher.before[a1:a2])
-                continue
-            yield from (f"-{line}" for line in matcher.before[a1:a2])
-            yield from (f"+{line}" for line in matcher.after[b1:b2])
-
-
-def _range(begin: int, end: int) -> str:
-    """Where a group lies, as `diff -u` counts; an empty one follows the line that it names."""
-    length = end - begin
-    if length == 1:
-        return f"{begin + 1}"
-    return f"{begin + 1 if length else begin},{length}"
+    return "".join(f"{line}\n" for line in unified(matcher, *names)), beside
 
 
 def _beside(matcher: BoundedMatcher, steps: Steps) -> Iterator[tuple[str, str, str]]:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 from bot.domain.board import TaskVersion
-from bot.domain.disclosure import PUBLIC_STAGES, disclosed
+from bot.domain.disclosure import disclosed
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.ranking import rank_entrants
 from bot.domain.reference import Reference
 from bot.domain.score import Standing
 from bot.ports import Refusal, Store
 from bot.services.latest import Latest, always
+from runners.contract.verdict import Stage
 
 MOST = 256
 """Leaderboards, and task versions, that are remembered; those asked for last."""
@@ -129,7 +130,7 @@ async def _refused(
 
 async def _public_message(store: Store, refusal: Refusal) -> str:
     """The message without what the ranked run's inputs could be told from."""
-    if refusal.stage in PUBLIC_STAGES:
+    if refusal.stage is Stage.TEST:
         return refusal.message
     for stored in await store.results.evaluations(refusal.submission):
         if stored.gpu == refusal.gpu:

@@ -9,6 +9,7 @@ from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, span
 from bot.ports import Store
 from bot.services.lookup import find_submission, own_submission
+from runners.contract.gpus import spelled
 from runners.contract.task import Mode
 
 
@@ -95,7 +96,7 @@ async def pause_gpu(store: Store, deed: Deed, gpu: str) -> str:
     UserError for a GPU type that no board runs on.
     """
     known = {name for board in await store.boards.all() for name in board.gpus}
-    found = next((name for name in sorted(known) if name.casefold() == gpu.casefold()), None)
+    found = spelled(gpu, sorted(known))
     if found is None:
         raise unknown_name("gpu", gpu, known)
     await store.moderation.pause_pool(found, deed.reason)
@@ -106,7 +107,7 @@ async def pause_gpu(store: Store, deed: Deed, gpu: str) -> str:
 async def resume_gpu(store: Store, deed: Deed, gpu: str) -> str:
     """Begin jobs of this GPU type again; gives its name as it is spelled."""
     paused = await store.moderation.pool_pauses()
-    found = next((name for name in paused if name.casefold() == gpu.casefold()), None)
+    found = spelled(gpu, paused)
     if found is None or not await store.moderation.resume_pool(found):
         raise UserError("not-paused", f"GPU type {gpu!r} is not paused")
     await store.audit.record(deed.actor, "resume", f"gpu {found}", deed.reason)

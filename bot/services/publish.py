@@ -13,6 +13,7 @@ from bot.domain.ids import PersonId, TaskVersionId
 from bot.domain.requirements import has_device
 from bot.domain.task_file import digest
 from bot.ports import Clock, Store
+from runners.contract.gpus import gpu_types
 from runners.contract.task import GPU_NAME, TaskDefinition
 
 NO_BOARD = TaskVersionId(0)
@@ -137,7 +138,7 @@ async def is_new(store: Store, request: PublishRequest) -> bool:
 def gpus_of(request: PublishRequest, board: Board | None) -> tuple[str, ...]:
     """The GPU types that the board will have, each once."""
     present = () if board is None else board.gpus
-    return tuple(dict.fromkeys(request.gpus or present or request.task.gpus))
+    return gpu_types(request.gpus or present or request.task.gpus)
 
 
 def _require_name(name: str) -> None:

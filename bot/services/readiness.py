@@ -106,6 +106,6 @@ def _out_of_service(workers: Iterable[Worker]) -> str:
 
 
 def _line(line: Line) -> Part:
-    if line.latency_s is None:
+    if not line.stands:
         return Part(line.name, State.FAILED, "not connected; Podium tries again by itself")
     return Part(line.name, State.READY)

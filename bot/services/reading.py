@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bot.domain.access import Viewer
+from bot.domain.disclosure import without_quotes
 from bot.domain.ids import SubmissionId, is_the_houses
 from bot.ports import Clock, Store, StoredFile
 from bot.services.lookup import seen_submission
@@ -15,13 +16,16 @@ async def read_submission(
 ) -> SubmissionStatus:
     """Where it stands; UserError `unknown-submission` where it does not exist for the viewer.
 
-    Others get no log as long as its source is hidden from them: compilers and programs quote it.
+    Others get no log, no warning and no exception's words as long as its source is hidden from
+    them: compilers and programs quote it.
     """
     await seen_submission(store, viewer, number)
     found = await status(store, number)
     if _is_whole(found, clock, viewer):
         return found
-    return replace(found, jobs=tuple(_without_log(each) for each in found.jobs))
+    submission = replace(found.submission, warning="")
+    jobs = tuple(_without_log(each) for each in found.jobs)
+    return replace(found, submission=submission, jobs=jobs)
 
 
 async def read_files(
@@ -45,4 +49,4 @@ def _is_whole(found: SubmissionStatus, clock: Clock, viewer: Viewer) -> bool:
 def _without_log(job: JobStatus) -> JobStatus:
     if job.evaluation is None:
         return job
-    return replace(job, evaluation=job.evaluation.model_copy(update={"log": "", "files": ()}))
+    return replace(job, evaluation=without_quotes(job.evaluation))

@@ -24,7 +24,9 @@ async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Subm
         raise LookupError(f"board {earlier.board} of submission {submission_id} is not there")
     gpus = tuple(gpu for gpu in earlier.gpus if gpu in board.gpus)
     if not gpus:
-        raise UserError("no-gpu", f"the board runs on none of {', '.join(earlier.gpus)} any more")
+        raise UserError(
+            "no-gpu-left", f"the board runs on none of {', '.join(earlier.gpus)} any more"
+        )
     again = await store.submissions.add(
         NewSubmission(
             person=earlier.person,

@@ -85,7 +85,14 @@ class Releasing:
             return ()
         gpus = gpus_of(request, await self.store.boards.find(request.board_name))
         self.tell(f"running the solutions of {request.board_name} on {', '.join(gpus)}")
-        reports = await check_on(self.runners, draft.bundle, request.task, gpus, watch=self.watch)
+        reports = await check_on(
+            self.runners,
+            draft.bundle,
+            request.task,
+            gpus,
+            board=request.board_name,
+            watch=self.watch,
+        )
         for report in reports:
             _require_sound(report, request.board_name)
         _require_run(reports, request.board_name)

@@ -46,5 +46,6 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
             gpus=earlier.gpus,
             display=request.display,
             key=request.key,
+            profile=earlier.profile,
         ),
     )

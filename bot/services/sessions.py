@@ -7,9 +7,10 @@ from datetime import timedelta
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.person import Person
-from bot.domain.rights import Caller
+from bot.domain.rights import MACHINE, Caller, Rights
 from bot.domain.token import PREFIX, Token, TokenScope, digest_of
 from bot.ports import Clock, KnownPerson, Store
+from bot.services.grant import LOCAL
 from bot.services.link import NewToken, caller_for
 
 LIFETIME = timedelta(days=14)
@@ -55,6 +56,15 @@ async def sign_in_as(store: Store, clock: Clock, known: KnownPerson, label: str)
     """A session of somebody for whom a place vouches; an admin's may all that the admin may."""
     person = await store.people.ensure(known.identity, known.name)
     return await _begin(store, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
+
+
+async def sign_in_here(store: Store, clock: Clock, name: str, label: str) -> NewToken:
+    """A session of who sits at the machine, who is an admin as by `podium token create --admin`."""
+    person = await store.people.ensure(f"{LOCAL}:{name}", name)
+    await store.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
+    made = await _begin(store, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
+    await store.audit.record(person.id, "sign-in-link", f"person {person.identity}", "")
+    return made
 
 
 async def _begin(

@@ -1,15 +1,17 @@
 """Gives a board's standings per GPU type, and who is absent from them and why."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board, TaskVersion
+from bot.domain.disclosure import QUOTING
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.score import ScoreValue, Standing
 from bot.domain.speed_of_light import speed_of_light
 from bot.ports import Refusal, Store
 from bot.services.leaderboards import leaderboard, task_version
 from bot.services.lookup import find_board
+from runners.contract.gpus import spelled
 from runners.contract.task import Grader
 
 
@@ -35,6 +37,8 @@ class BoardStandings:
     reference: ScoreValue | None = None
     reference_failure: str = ""
     in_process: bool = False
+    quotes: bool = True
+    """Whether those who are not ranked are told of in the words of exceptions as well."""
     moves: int = field(default=0, compare=False)
     """Grows whenever entries, refused or the reference's time are others."""
 
@@ -52,15 +56,26 @@ async def standings(
     gpus = board.gpus if gpu is None else (_spelled(gpu, board),)
     wanted = await _version(store, board, version)
     own = board.belongs_to(viewer)
-    return tuple([await _standings(store, board, wanted, each, own=own) for each in gpus])
+    found = [await _standings(store, board, wanted, each, own=own) for each in gpus]
+    if viewer.sees_all or board.access.shows_sources(is_open=True):
+        return tuple(found)
+    return tuple(map(_without_quotes, found))
+
+
+def _without_quotes(found: BoardStandings) -> BoardStandings:
+    """Without the words of exceptions: nobody but the owner of a hidden source is told those."""
+    refused = tuple(
+        replace(each, message="") if each.verdict in QUOTING else each for each in found.refused
+    )
+    return replace(found, refused=refused, quotes=False)
 
 
 def _spelled(gpu: str, board: Board) -> str:
     """The GPU type as the board spells it."""
-    for name in board.gpus:
-        if name.casefold() == gpu.casefold():
-            return name
-    raise unknown_name("gpu", gpu, board.gpus)
+    found = spelled(gpu, board.gpus)
+    if found is None:
+        raise unknown_name("gpu", gpu, board.gpus)
+    return found
 
 
 async def _version(store: Store, board: Board, number: int | None) -> TaskVersion:

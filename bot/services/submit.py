@@ -4,12 +4,14 @@ import structlog
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError
-from bot.domain.heading import parse_heading
 from bot.domain.job import PRIORITIES
 from bot.domain.submission import NewSubmission, Submission, SubmissionRequest
 from bot.ports import Clock, Store
 from bot.services.admit import admit
-from bot.services.lookup import find_board
+from bot.services.lookup import task_of
+from bot.services.syntax import check_syntax
+from runners.contract.profile import ProfileOptions
+from runners.contract.task import Language, Mode, TaskDefinition
 
 _log = structlog.get_logger(__name__)
 
@@ -35,25 +37,41 @@ async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Subm
         return first
 
 
+def _check_profile(task: TaskDefinition, asked: ProfileOptions) -> None:
+    """UserError for a benchmark that the board's task does not have."""
+    there = len(task.benchmarks)
+    if asked.benchmark is not None and asked.benchmark >= there:
+        words = f"benchmark_index is from 0 to {there - 1}" if there else "the task has none"
+        raise UserError("bad-benchmark", f"there is no benchmark {asked.benchmark}: {words}")
+
+
 async def _take_in(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
     person = request.viewer.person
-    source = acceptance.source_text(request.content)
-    heading = parse_heading(source)
-    board = await find_board(store, request.viewer, acceptance.board_name(request.board, heading))
+    file = acceptance.read_file(request.file_name, request.content)
+    name = acceptance.board_name(request.board, file.heading)
+    board, task = await task_of(store, request.viewer, name)
     acceptance.check_open(board, clock.now())
+    acceptance.check_language(file.name, board.name, task)
+    gpus = acceptance.choose_gpus(request.gpus, file.heading.gpus, board.gpus)
     await admit(store, clock, person, board=board, mode=request.mode)
+    profile = request.profile if request.mode is Mode.PROFILE else None
+    if profile is not None:
+        _check_profile(task, profile)
+    is_python = task.lang is Language.PYTHON
     submission = await store.submissions.add(
         NewSubmission(
             person=person,
             board=board.id,
             task_version=board.task_version,
-            file_name=acceptance.file_name(request.file_name),
-            source=source,
+            file_name=file.name,
+            source=file.source,
             mode=request.mode,
-            gpus=acceptance.choose_gpus(request.gpus, heading.gpus, board.gpus),
+            gpus=gpus,
             priority=PRIORITIES[request.mode],
             display=request.display,
             once=request.once,
+            profile=profile,
+            warning=await check_syntax(store, file.source, gpus) if is_python else "",
         )
     )
     _log.info(

@@ -17,6 +17,8 @@ from bot.domain.reference import Untimed, reference_source
 from bot.domain.submission import NewSubmission
 from bot.domain.task_file import REFERENCE
 from bot.ports import Store
+from bot.services.apart import TooHardError
+from bot.services.wishes import TASKS
 from runners.contract.task import Mode
 
 AGAIN_AFTER = timedelta(days=1)
@@ -60,9 +62,11 @@ async def _source(store: Store, untimed: Untimed) -> str | None:
     """What is to be timed; None also for a task that cannot be read, which is logged."""
     try:
         version = await store.boards.version(untimed.task_version)
-        return None if version is None else reference_source(version.definition)
+        return None if version is None else await TASKS.do(reference_source, version.definition)
     except StoreError:
         raise
+    except TooHardError:
+        return None
     except Exception:  # noqa: BLE001  a bug with one task must not end the worker
         version_id = untimed.task_version
         _log.exception("bug in a task", action="reference-bug", task_version=version_id)

@@ -1,15 +1,19 @@
 """What a person wants of a board, whatever its task is: kept with a task zip while it is proven."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import TypeAdapter
+from pydantic import Base64Bytes, TypeAdapter
 
 from bot.domain.access import Access
 from bot.domain.archive import read_zip
 from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.solutions import solutions
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import ParsedTask, read_task
+from bot.domain.task_lint import lint
+from bot.services.apart import Apart
 from bot.services.publish import PublishRequest
 from runners.contract.task import TaskDefinition
 
@@ -47,7 +51,19 @@ WISH = TypeAdapter(Wish)
 """A wish as text, which a release keeps."""
 
 
-def read(data: bytes, wish: Wish) -> tuple[TaskBundle, ParsedTask]:
+TASKS = Apart(10.0, patience_s=30.0)
+"""Where the tasks of strangers are read."""
+
+
+async def read(data: bytes, wish: Wish) -> tuple[TaskBundle, ParsedTask]:
     """The files of a zip, and the task which they make; UserError with file and line."""
-    bundle = read_zip(data, name=wish.zip_name)
-    return bundle, read_task(bundle)
+    parsed = await TASKS.do(task_in, data, wish.zip_name)
+    return await asyncio.to_thread(read_zip, data, name=wish.zip_name), parsed
+
+
+def task_in(data: Base64Bytes, name: str) -> ParsedTask:
+    """The task of a zip of this name; only ever called apart."""
+    bundle = read_zip(data, name=name)
+    parsed = read_task(bundle)
+    lint(parsed.task, solutions(bundle))
+    return parsed

@@ -20,8 +20,12 @@ MOST_BYTES = 10 << 20
 OLD_FILES = 2
 SHORTEST_SECRET = 4
 """Characters; what is shorter stands in many words that are none."""
-_CREDENTIALS = re.compile(r"podium_[A-Za-z0-9_-]{20,}|(?<=://)[^/\s@\"\\]+(?=@)")
-"""Tokens of ours, and user and password of any URL."""
+_CREDENTIALS = re.compile(
+    r"podium_[A-Za-z0-9_-]{20,}"
+    r"|(?<=://)[^/\s@\"\\]+(?=@)"
+    r"|(?:(?<=/interactions/)|(?<=/webhooks/))[0-9]+/[^/\s?\"'\\]+"
+)
+"""Tokens of ours, user and password of any URL, and what Discord's addresses of answers hold."""
 _MASK = "***"
 
 
@@ -35,14 +39,20 @@ def log_to_stderr() -> None:
 
 
 def log_to(
-    path: Path, copy: Callable[[str], None] | None = None, secrets: Iterable[str] = ()
+    path: Path,
+    copy: Callable[[str], None] | None = None,
+    secrets: Iterable[str] = (),
+    level: str = "info",
 ) -> None:
     """From here on every event as one line of JSON in a file, those of libraries as well.
 
     `copy` is handed each line too. No line holds one of `secrets`, a token, or a URL's password,
-    whoever wrote it.
+    whoever wrote it. An event below `level` stays out. Libraries' warnings are kept, and with
+    `debug` what they tell besides; never their own debugging, which has whole messages in it.
     """
-    logging.basicConfig(handlers=[_Forwarding()], level=logging.WARNING, force=True)
+    least = logging.getLevelNamesMapping()[level.upper()]
+    of_libraries = logging.INFO if least == logging.DEBUG else max(least, logging.WARNING)
+    logging.basicConfig(handlers=[_Forwarding()], level=of_libraries, force=True)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -53,10 +63,16 @@ def log_to(
             structlog.processors.JSONRenderer(),
             _Masking(secrets),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=_LogFile(path, copy),
         cache_logger_on_first_use=False,
     )
+
+
+def to_stderr(line: str) -> None:
+    """For `log_to`: where a container is asked for its events."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 class _Forwarding(logging.Handler):
@@ -64,11 +80,10 @@ class _Forwarding(logging.Handler):
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        level = max(record.levelno, logging.WARNING)
+        action = "library-warning" if record.levelno >= logging.WARNING else "library"
         words = record.getMessage()
-        _log.log(
-            level, words, action="library-warning", library=record.name, exc_info=record.exc_info
-        )
+        level = min(logging.CRITICAL, max(logging.DEBUG, record.levelno // 10 * 10))
+        _log.log(level, words, action=action, library=record.name, exc_info=record.exc_info)
 
 
 class _Masking:

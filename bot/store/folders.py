@@ -1,18 +1,31 @@
 """Task folders on this machine's disk, read into bundles."""
 
-import re
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from bot.domain.archive import MAX_ENTRIES, MAX_UNPACKED
+from bot.domain.document import Document, read_document
 from bot.domain.errors import UserError
 from bot.domain.task_bundle import TASK_FILE, TaskBundle
 
-_FROM_SET = re.compile(rb"\.\./([A-Za-z0-9_][A-Za-z0-9_.+-]*)")
 _SKIPPED = frozenset({"__pycache__", "__MACOSX"})
 
 
-def read_folder(path: Path) -> TaskBundle:
-    """The bundle of the task in `path`, with those files of its set's folder that it names."""
+def examples() -> Path:
+    """The tasks that come with Podium: beside the code in a wheel, in `tasks` of a checkout."""
+    here = Path(__file__).resolve().parent
+    packaged = here / "examples"
+    found = packaged if packaged.is_dir() else here.parent.parent / "tasks" / "examples"
+    return found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found
+
+
+def read_folder(path: Path, root: Path | None = None) -> TaskBundle:
+    """The bundle of the task in `path`, with those files beside it that it names.
+
+    They lie beneath `root`, which is the folder around the task's unless it is given. UserError
+    for what lies above it, and for links.
+    """
     folder = path.resolve()
     if not folder.is_dir():
         raise _no_task(path)
@@ -21,18 +34,50 @@ def read_folder(path: Path) -> TaskBundle:
         raise UserError(
             "no-such-task", f"{path}: no task.yml in this folder; {_tasks_below(folder)}"
         )
+    document = read_document(_read(task_file, MAX_UNPACKED), f"{folder.name}/{TASK_FILE}")
+    beside = _beside(document, folder, folder.parent if root is None else root.resolve())
+    top = Path(os.path.commonpath([folder.parent, *(file.parent for file in beside)]))
     files: dict[str, bytes] = {}
     room = MAX_UNPACKED
-    for file in _files(folder):
+    for file in (*_files(folder), *sorted(beside)):
         content = _read(file, room)
-        files[f"{folder.name}/{file.relative_to(folder).as_posix()}"] = content
+        files[file.relative_to(top).as_posix()] = content
         room -= len(content)
-    for name in sorted({found.decode() for found in _FROM_SET.findall(_read(task_file, room))}):
-        shared = folder.parent / name
-        if shared.is_file() and not shared.is_symlink():
-            files[name] = _read(shared, room)
-            room -= len(files[name])
-    return TaskBundle(files, folder.name)
+    return TaskBundle(files, folder.relative_to(top).as_posix(), folder.name)
+
+
+def _beside(document: Document, folder: Path, root: Path) -> set[Path]:
+    """The files outside the task's folder that its task.yml names."""
+    if not folder.is_relative_to(root):
+        words = f"does not lie beneath {root}; --root names a folder around the task's"
+        raise UserError("bad-task", f"{folder}: {words}")
+    found: set[Path] = set()
+    for path, source in _sources(document):
+        file = Path(os.path.normpath(folder / source))
+        if file.is_relative_to(folder) or "\0" in source:
+            continue
+        if not file.is_relative_to(root):
+            words = (
+                f"{source!r} lies outside the task, and above {root}; publish its competition's "
+                "YAML, or name the folder of all sets with --root DIR"
+            )
+            raise document.refusal(path, words)
+        if os.path.isfile(file):  # noqa: PTH113 - False for names that no file can have
+            if file.resolve() != file:
+                raise document.refusal(path, f"{source!r} is a link; put the file itself there")
+            found.add(file)
+    return found
+
+
+def _sources(document: Document) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What task.yml takes from where, as far as it has the form of one."""
+    files, templates = document.value.get("files"), document.value.get("templates")
+    for i, entry in enumerate(files if isinstance(files, list) else ()):
+        if isinstance(entry, dict) and isinstance(source := entry.get("source"), str):
+            yield ("files", i), source
+    for language, source in templates.items() if isinstance(templates, dict) else ():
+        if isinstance(source, str):
+            yield ("templates", language), source
 
 
 def _no_task(path: Path) -> UserError:

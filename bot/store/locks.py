@@ -1,4 +1,4 @@
-"""The locks of a data folder: who serves it and who judges in it; a dead holder's is freed."""
+"""The locks of a data folder: who serves it, judges in it and is ready; a dead holder's is free."""
 
 import asyncio
 import fcntl
@@ -12,6 +12,7 @@ from bot.store.failures import writing
 
 _SERVING = "up.lock"
 _JUDGING = "judge.lock"
+_READY = "ready.lock"
 _TRIES = 10
 _POLL_S = 0.02
 
@@ -43,6 +44,17 @@ async def judging(data_dir: Path) -> AsyncIterator[None]:
             raise SetupError(
                 f"Podium pid {_holder(lock)} judges for {data_dir} on this machine already, and "
                 "two at once would disturb each other's times; stop that one first"
+            )
+        yield
+
+
+@asynccontextmanager
+async def ready(data_dir: Path) -> AsyncIterator[None]:
+    """Lets others see that this process works; only the one that judges here may say so."""
+    with _opened(data_dir, _READY) as lock:
+        if not await _taken(lock, data_dir):
+            raise SetupError(
+                f"Podium pid {_holder(lock)} is at work in {data_dir} already; stop that one first"
             )
         yield
 

@@ -22,7 +22,7 @@ def after_loss(job: Job, error: str, now: datetime) -> Job:
 
 def after_lost_lease(job: Job, now: datetime) -> Job:
     """The running job whose worker vanished; its call may still run, so it is kept."""
-    error = f"worker {job.worker} vanished during attempt {job.attempt}"
+    error = f"the worker vanished during attempt {job.attempt}"
     return _lost(job, error, now)
 
 

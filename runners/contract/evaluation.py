@@ -6,7 +6,8 @@ from typing import Annotated, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from runners.contract.files import EvaluationFile, fit
-from runners.contract.task import Mode, TaskDefinition
+from runners.contract.profile import ProfileOptions
+from runners.contract.task import IsolationLayer, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 
@@ -65,6 +66,8 @@ class EvaluationRequest(Wire):
     rounds: RoundPolicy | None = None
     """None: the policy of the mode."""
     limits: Limits = Limits()
+    profile: ProfileOptions = ProfileOptions()
+    """For mode `profile`; its benchmark was chosen already."""
 
     @property
     def round_policy(self) -> RoundPolicy:
@@ -203,6 +206,11 @@ class Environment(Wire):
     """How many samples were thrown away because something slowed the GPU, by what did."""
 
 
+_OUTER = ("harness filesystem", "harness namespaces", "harness network")
+_STRICT = frozenset({*IsolationLayer, *_OUTER})
+"""Every layer of a candidate's, and those round the harness for which nothing stands in."""
+
+
 class Isolation(Wire):
     """Which layers of the sandbox every candidate had, and why others were not there."""
 
@@ -212,6 +220,11 @@ class Isolation(Wire):
     """A candidate's own, and those round the harness that no candidate makes for itself."""
     missing: dict[str, str] = Field(default_factory=dict)
     """Layer to the reason for which it is not there; `harness X` where the harness lacks it."""
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """What is missing of what a strict sandbox must have."""
+        return tuple(name for name in self.missing if name in _STRICT)
 
     def around(self, layers: tuple[str, ...], missing: dict[str, str]) -> Self:
         """The same for one more candidate: what any of them lacks is missing and not active."""

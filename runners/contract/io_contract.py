@@ -162,6 +162,9 @@ COUNTERS = {Side.CUSTOM: "custom.csv", Side.REFERENCE: "reference.csv"}
 UNCOUNTED = "no kernel was counted by ncu: "
 """How the line of the log begins that says why there are no counters."""
 
+DRAWN = "the kernel was called with "
+"""How the line of the log begins that names the inputs which a source told, or which were tried."""
+
 
 class Contract(Wire):
     """All that the judge is told of a kernel, and of its reference where it has one."""

@@ -1,9 +1,9 @@
 """The one protocol behind which every place to run hides."""
 
 from collections.abc import Callable
-from typing import NewType, Protocol
+from typing import Annotated, NewType, Protocol
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
 from runners.contract.task import Grader, Language, TaskFormat
@@ -51,6 +51,8 @@ class Capabilities(Wire):
     at_once: dict[str, int] = Field(default_factory=dict)
     """GPU type to the most GPUs of one host that one evaluation may use; 1 where none is named."""
     isolation: Isolation = Field(default_factory=lambda: Isolation(outer="none"))
+    python: Annotated[str, StringConstraints(max_length=40)] = ""
+    """The version of the Python in which submissions run; empty where it is not told."""
     out_of_service: tuple[OutOfService, ...] = ()
     """Cards that `gpus` does not count, until they are found fit again."""
 

@@ -57,6 +57,8 @@ class TaskFormat(StrEnum):
 
 REFERENCE_MODEL = "from reference import Model as ModelNew\n"
 """The submission that hands in the reference of a KernelBench problem."""
+REFERENCE_FUNCTION = "from reference import forward\n"
+"""The same where the problem is one function."""
 
 
 class Grader(StrEnum):

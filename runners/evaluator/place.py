@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from runners import backends, plugins
+from runners.contract.gpus import slots_by_type, spelled
 from runners.contract.runner import Capabilities, Runner, RunnerError
 from runners.contract.task import TaskFormat
 from runners.evaluator.calls import offered
@@ -67,18 +68,20 @@ class Place:
 
 
 def _created(config: EvaluatorConfig) -> Runner:
+    slots = None if config.slots is None else slots_by_type(config.slots)
     try:
-        found: Runner = plugins.load(backends, config.backend).create(slots=config.slots)
+        found: Runner = plugins.load(backends, config.backend).create(slots=slots)
     except (LookupError, RunnerError) as error:
         raise InfrastructureError(str(error)) from error
     return found
 
 
 def _gpu_of(config: EvaluatorConfig, found: Capabilities) -> str:
-    gpu = config.gpu_type or next(iter(found.gpus), "")
-    if not found.gpus.get(gpu):
+    wanted = config.gpu_type or next(iter(found.gpus), "")
+    gpu = spelled(wanted, found.gpus)
+    if gpu is None or not found.gpus[gpu]:
         there = ", ".join(found.gpus) or "none"
-        raise InfrastructureError(f"the runner has no GPU type {gpu!r}; it has {there}")
+        raise InfrastructureError(f"the runner has no GPU type {wanted!r}; it has {there}")
     if TaskFormat.KERNELBENCH not in found.formats:
         raise InfrastructureError("the runner cannot judge tasks of format 'kernelbench'")
     return gpu

@@ -29,7 +29,7 @@ class KernelResult(TypedDict):
     """The twelve keys; times in milliseconds."""
 
     format_ok: bool
-    """Whether there is a `ModelNew` to be called at all."""
+    """Whether there is a `ModelNew`, or a function `forward`, to be called at all."""
     compiled: bool
     correctness: bool
     """Whether every trial was right, and every timed call too."""

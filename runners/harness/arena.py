@@ -13,6 +13,7 @@ from runners.harness.values import (
     Node,
     TensorNode,
     UndescribableError,
+    bits,
     describe,
     leaves,
     tensors,
@@ -74,7 +75,12 @@ def lay_out(value: object) -> Plan:
 def room_for(value: object) -> Node:
     """Describe a value as its copy would lie: whole and without gaps, however it lies itself."""
     layout = Layout()
-    return describe(value, lambda each: layout.place(each.contiguous()))
+
+    def placed(each: torch.Tensor) -> TensorNode:
+        whole = torch.empty_like(each, memory_format=torch.contiguous_format, device="meta")
+        return layout.place(whole, each.device.type)
+
+    return describe(value, placed)
 
 
 def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
@@ -112,9 +118,12 @@ class Arena:
         """Copy every host tensor of `value` to where `node` says."""
         for place, tensor in zip(tensors(node), leaves(value), strict=True):
             if place.device == "cpu":
-                view(self.buffer, place).copy_(tensor)
-                end = (place.offset or 0) + place.reach
-                self.filled = max(self.filled, -(-end // ALIGNMENT) * ALIGNMENT)
+                bits(view(self.buffer, place)).copy_(bits(tensor.detach()))
+                self.keep((place.offset or 0) + place.reach)
+
+    def keep(self, size: int) -> None:
+        """Take the memory of the first `size` bytes for the judge's own, whatever lies there."""
+        self.filled = max(self.filled, -(-size // ALIGNMENT) * ALIGNMENT)
 
     @property
     def hoard(self) -> int:

@@ -38,9 +38,12 @@ from runners.harness.channel import (
 )
 from runners.harness.cuda.guest import Guest
 from runners.harness.cuda.warm import have_one_copy_queue
+from runners.harness.popcorn.diagnostics import failed_build
 from runners.harness.sandbox import isolate
-from runners.harness.values import TensorNode, UndescribableError, describe, leaves, restore
+from runners.harness.values import TensorNode, UndescribableError, bits, describe, leaves, restore
 
+MESSAGE = 1000
+"""Letters of a message: all doors show so much of it at once."""
 Claims = tuple[float, float]
 """What a candidate says that a call took: wall time and, on the CPU, CPU time, in ns."""
 
@@ -49,7 +52,7 @@ def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
     """The trusted stand-in for a kernel: reads every input once and gives the last one back."""
     found = leaves(data)
     for tensor in found:
-        torch.count_nonzero(tensor)
+        torch.count_nonzero(bits(tensor))
     return found[-1] if found else data
 
 
@@ -119,7 +122,7 @@ class Candidate:
             return Reply(status=Status.INVALID, message=str(error))
         except BuildFailedError as error:
             print(error.log)  # noqa: T201 - the log
-            return Reply(status=Status.BUILD_FAILED, message=str(error)[:2000])
+            return Reply(status=Status.BUILD_FAILED, message=str(error)[:MESSAGE])
         self.kernel = built.kernel
         return Reply(status=Status.DONE, compiled=built.compiled)
 
@@ -150,7 +153,8 @@ class Candidate:
         if output is None:
             return Reply(status=Status.INVALID, message="`custom_kernel` returned nothing")
         try:
-            node = describe(output, lambda tensor: self.whereabouts(placed(tensor)))
+            place = lambda tensor: self.whereabouts(placed(tensor))  # noqa: E731 - for one call
+            node = describe(output, place, keys_sorted=True)
         except UndescribableError as error:
             return Reply(status=Status.INVALID, message=f"the output is or holds {error}")
         return Reply(status=Status.DONE, output=node)
@@ -197,25 +201,52 @@ def guarded(step: Callable[[], Reply], failure: Status) -> Reply:
     try:
         return step()
     except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
-        traceback.print_exception(error.with_traceback(_own_frames(error)))
-        return Reply(status=_status(error, failure), message=_headline(error))
+        said = failed_build(_words(error))
+        if said is None:
+            traceback.print_exception(error.with_traceback(_own_frames(error)))
+        else:  # the log is cut at its end: what matters comes first, and commands last
+            print(said.errors)  # noqa: T201 - the log
+            traceback.print_tb(_own_frames(error))
+            print(said.commands)  # noqa: T201 - the log
+        message = _headline(error, None if said is None else said.reason)
+        return Reply(status=_status(error, failure), message=message)
+
+
+def _words(error: BaseException) -> str:
+    """What an exception says; one of `subprocess.run` has what the program said beside it."""
+    found = [str(error)]
+    for said in (getattr(error, "stderr", None), getattr(error, "stdout", None)):
+        if isinstance(said, bytes):
+            found.append(said.decode(errors="replace"))
+        elif isinstance(said, str):
+            found.append(said)
+    return "\n".join(found)
+
+
+def _is_own(file: str) -> bool:
+    return file.startswith(str(Path.home()))
 
 
 def _own_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or None
     """The traceback from the submission's first frame on."""
     frames = error.__traceback__
-    while frames and not frames.tb_frame.f_code.co_filename.startswith(str(Path.home())):
+    while frames and not _is_own(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
     return frames
 
 
-def _headline(error: BaseException) -> str:
+def _headline(error: BaseException, reason: str | None) -> str:
+    """What went wrong, in a few lines; `reason` is what a compiler said of it."""
+    kind = type(error).__name__
     if isinstance(error, SyntaxError):
-        text = f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
-        return text.replace(f"{Path.home()}/", "")[:1500]
-    frames = traceback.extract_tb(_own_frames(error))
+        text = f"{kind}: {error.msg} ({error.filename}, line {error.lineno})"
+        return text.replace(f"{Path.home()}/", "")[:MESSAGE]
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each.filename)]
     where = f" (line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}"[:1500] + where
+    text = f"{kind}: {error if reason is None else reason}"
+    if len(text) > MESSAGE:  # Triton, for one, quotes the kernel first and says why at the end
+        text = f"{text[: MESSAGE // 3]}\n[...]\n{text[-MESSAGE // 2 :]}"
+    return text + where
 
 
 def _status(error: BaseException, failure: Status) -> Status:

@@ -24,9 +24,6 @@ HONEST_NS = 2_000.0
 An honest kernel may leave less of its output in the cache than the calibration did.
 """
 
-DRIFT_MOST_NS = 3_000.0
-"""The most by which both medians of a round may differ; on a quiet GPU it is under 1,000."""
-
 VARIED_NS = 1_000.0
 VARIED = 0.005
 """How much of the noise in a candidate's own windows, in nanoseconds or as a part of its bound, can
@@ -169,7 +166,18 @@ def claimed(rounds: list[Round]) -> bool:
 
 
 def interval_of(rounds: list[Round]) -> Interval:
-    """The value of all rounds together; Ruling when a claim was not confirmed."""
+    """The value of all rounds together; Ruling when a claim was not confirmed.
+
+    Neither is a window which ended sooner than that of a kernel which does nothing.
+    """
+    seen = fmean(each.bound for each in rounds)
+    resolution_ns = max(FLOOR_NS, _published(rounds))
+    if seen < -resolution_ns:
+        raise Ruling(
+            Verdict.TIMING_REJECTED,
+            f"the judge had its answers {-seen / 1e3:.2f} us sooner than those of a kernel that"
+            f" does nothing, which is more than its resolution of {resolution_ns / 1e3:.2f} us",
+        )
     return device_interval(rounds) if claimed(rounds) else host_interval(rounds)
 
 

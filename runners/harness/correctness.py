@@ -16,15 +16,16 @@ import torch
 from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Plan, lay_out, room_for
+from runners.harness.difference import difference
 from runners.harness.ruling import Ruling
-from runners.harness.values import Node, clone, difference
+from runners.harness.values import Node, clone
 
 PUBLIC_NONCE = b"public"
 """The key of public seeds: anybody may compute them."""
 
 
-_OF_OUTPUTS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError)
-"""What a right check may raise when it is given an output of a structure that it does not know."""
+_OF_OUTPUTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
+"""What a right check may raise when it is given an output that it does not expect."""
 
 
 def public_nonce(task: TaskDefinition) -> bytes:
@@ -109,8 +110,8 @@ class TaskCode:
     def refusal(self, data: object, output: object, expected: Node | None) -> str | None:
         """Why an output is wrong, or None; `data` is the judge's private input, and may change.
 
-        Where nothing is known of a right output's structure, a check that raises on this one
-        complains of it: only where the structure is right must the check itself be wrong.
+        A check that raises on it complains of it; the check itself is wrong only where it raises
+        on the reference's own answer too.
         """
         shape = shape_refusal(output, expected)
         if shape:
@@ -120,12 +121,23 @@ class TaskCode:
             try:
                 return _complaint(self._check(data, output))
             except _OF_OUTPUTS as error:
-                if expected is not None:
-                    raise
+                if not _broke_context(error):  # else nothing can be tried any more
+                    self._try_check(data)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
         found: str | None = guarded("check_implementation", check)
         return found
+
+    def _try_check(self, data: object) -> None:
+        """Raise what the check raises on a right answer, if anything does."""
+        if self._reference is not None:
+            self._check(data, self._reference(clone(data)))
+
+
+def _broke_context(error: Exception) -> bool:
+    """Whether a check broke the GPU's context by what it found in an answer, such as an index."""
+    by_content = ("device-side assert", "illegal memory access")
+    return isinstance(error, torch.AcceleratorError) and any(w in str(error) for w in by_content)
 
 
 def shape_refusal(output: object, expected: Node | None) -> str | None:
@@ -162,7 +174,7 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def reference_function(module: ModuleType, name: str) -> Callable[..., Any]:
+def reference_function(module: object, name: str) -> Callable[..., Any]:
     """What the reference must define; Ruling when it does not."""
     found = getattr(module, name, None)
     if not callable(found):

@@ -169,12 +169,14 @@ class Handle:
             turn.release()
             if first is None:
                 self._judged(self._await_frame(deadline))
-            last = self._until(turn.over, deadline, deadline)
+            last = None if turn.told else self._until(turn.over, deadline, deadline)
             reply = self._judged(last or self._await_frame(deadline))
+            if turn.told:
+                turn.take(reply)
             self._confirm_over(turn, deadline)
             self.process.freeze()
             self._enforce(deadline)
-            return Exchange(turn.window_ns(), reply, late=first is None)
+            return Exchange(turn.window_ns(), reply, told_ns=turn.told_ns(), late=first is None)
 
     def _until(
         self, done: Callable[[], bool], patience: Deadline, deadline: Deadline, wait_s: float = 0.0

@@ -1,6 +1,6 @@
 """Checks on what a candidate did beside answering: changed inputs, processes left behind."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -8,19 +8,40 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Arena, lay_out, view
 from runners.harness.ruling import Ruling
-from runners.harness.values import Node, TensorNode, leaves, tensors
+from runners.harness.values import TensorNode, bits, leaves, tensors
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    flat = tensor.contiguous().reshape(-1)
+    flat = bits(tensor).contiguous().reshape(-1)
     # A single element keeps whatever stride it had, which bytes cannot have.
     return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
 
-def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
+def same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two tensors are alike in type, shape and every bit."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     return torch.equal(_bytes(left), _bytes(right))
+
+
+def _same_beside(
+    place: TensorNode, left: torch.Tensor, private: torch.Tensor, given: Sequence[range]
+) -> bool:
+    """Whether an input is as it was but for the bytes in `given`, counted as its place is."""
+    if same(left, private):
+        return True
+    begin = place.offset or 0
+    covered = torch.zeros(place.span, dtype=torch.bool, device=left.device)
+    for span in given:
+        first = max(0, -(-(span.start - begin) // place.itemsize))
+        last = min(place.span, (span.stop - begin) // place.itemsize)
+        covered[first : max(first, last)] = True
+    shown = covered.as_strided(place.shape, place.stride).reshape(-1)
+    if left.dtype != private.dtype or left.shape != private.shape:
+        return bool(shown.all())
+    pair = (_bytes(each).view(-1, place.itemsize) for each in (left, private))
+    differs = torch.ne(*pair).any(dim=1)
+    return not bool((differs & ~shown).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +53,21 @@ class Changes:
     private: Sequence[torch.Tensor]
 
 
-def refuse_changed(changes: Changes, base: int, output: Node) -> None:
-    """Refuse a kernel that wrote into an input, save where that input is what it gave back.
+def spans(nodes: Iterable[TensorNode], base: int) -> list[range]:
+    """The bytes that tensors take up without a gap, counted from the address `base`."""
+    whole = (node for node in nodes if node.numel == node.span)
+    starts = ((node.address - base, node.reach) for node in whole)
+    return [range(start, start + reach) for start, reach in starts]
 
-    The candidate has the inputs mapped at address `base`; `output` describes its answer.
+
+def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
+    """Refuse a kernel that wrote into an input, save where what it gave back lies.
+
+    `given` counts bytes as the inputs' places do.
     """
-    given = [(node.address - base, node.address - base + node.reach) for node in tensors(output)]
     rows = zip(changes.places, changes.left, changes.private, strict=True)
     for place, left, private in rows:
-        begin = place.offset or 0
-        end = begin + place.reach
-        returned = any(low < end and begin < high for low, high in given)
-        if not returned and not _same(left, private):
+        if not _same_beside(place, left, private, given):
             raise Ruling(
                 Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
             )

@@ -64,6 +64,8 @@ class KernelProfile:
     report: bytes
     fault: str = ""
     """Why there are no tables."""
+    listed: str = ""
+    """The details of the report as CSV."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,9 @@ class KernelProfiler:
 
         What it says on its line is printed, and nobody reads it.
         """
-        told = ("/usr/bin/env", f"{RESULT_FD}=1", *self.ncu.measuring(MADE, order.command))
+        asked = self.session.request.profile
+        measuring = self.ncu.measuring(MADE, order.command, asked=asked)
+        told = ("/usr/bin/env", f"{RESULT_FD}=1", *measuring)
         return self._profile(replace(order, command=told), deadline)
 
     def _calling(
@@ -108,7 +112,7 @@ class KernelProfiler:
     ) -> Program:
         program = python("-P", "-m", "runners.harness.profiled")
         return Program(
-            command=self.ncu.measuring(MADE, program, sections),
+            command=self.ncu.measuring(MADE, program, sections, self.session.request.profile),
             files={_ORDER: call.model_dump_json()},
             programs={_INPUT: content},
             environment={"PYTHONPATH": str(_ROOT)},
@@ -146,7 +150,8 @@ class KernelProfiler:
         try:
             short = self._printed(report, "header", deadline)
             detailed = self._printed(report, "body", deadline)
-            return KernelProfile(Tables(short, detailed), content)
+            listed = self._said(report, self.ncu.listing(REPORT), deadline)
+            return KernelProfile(Tables(short, detailed), content, listed=_rows(listed))
         except NoProfileError as error:
             return KernelProfile(Tables(()), content, f"its tables cannot be shown: {error}")
 
@@ -170,6 +175,11 @@ class KernelProfiler:
         if status:
             raise NoProfileError(f"it ended with status {status}{_words(printed)}")
         return printed.decode(errors="replace")
+
+
+def _rows(printed: str) -> str:
+    """CSV without what the profiler says before it."""
+    return printed[printed.find('"') :] if '"' in printed else ""
 
 
 def _ended(phase: Phase, deadline: Deadline) -> int:
@@ -229,7 +239,10 @@ def _why(status: int) -> str:
         case End.REFUSED:
             return "it ended with an error"
         case End.NOTHING:
-            return "no kernel was launched between the marks of the profiler"
+            return (
+                "no kernel was launched between the marks of the profiler, or none of the name "
+                "that was asked for"
+            )
         case End.TOO_LARGE:
             return f"its report has more than {FILE_MAX >> 20} MiB"
         case _:

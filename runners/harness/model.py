@@ -12,6 +12,8 @@ from runners.harness import weights
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The element types of inputs and weights, by the names that KernelBench gives them."""
+FUNCTION = "forward"
+"""What a problem, and an answer to it, may be in place of a model."""
 
 
 class ModelKernel:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from runners.contract.profile import ProfileOptions
 from runners.harness.tool import version_of
 
 NAME = "ncu"
@@ -30,7 +31,7 @@ MORE_SECTIONS = (
 )
 """For those who want every counter and no table."""
 KERNELS_MOST = 16
-"""How many kernels of one call are looked at: each is run some 30 times over."""
+"""How many kernels of one call are looked at unless told otherwise: each is run some 30 times."""
 PERMITTING = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
 """What lets everybody profile, in a file under /etc/modprobe.d, once the driver is loaded anew."""
 _PACKAGES = Path("/opt/nvidia/nsight-compute")
@@ -41,6 +42,7 @@ _RESTRICTED = re.compile(r"^RmProfilingAdminOnly:\s*1$", re.MULTILINE)
 _VERSION = re.compile(r"^Version (\S+)", re.MULTILINE)
 
 
+USUAL = ProfileOptions()
 Details = Literal["header", "body"]
 """Which part of every section: some lines of it, or one for every counter."""
 
@@ -57,15 +59,21 @@ class Ncu:
     version: str
 
     def measuring(
-        self, report: str, command: Iterable[str], sections: Iterable[str] = SECTIONS
+        self,
+        report: str,
+        command: Iterable[str],
+        sections: Iterable[str] = SECTIONS,
+        asked: ProfileOptions = USUAL,
     ) -> tuple[str, ...]:
         """The command that profiles what another one launches between its start and stop marks.
 
         The clocks of the card are left alone, as they are when kernels are timed.
         """
+        count = asked.launch_count or KERNELS_MOST
         return (
             *(str(self.program), "--profile-from-start", "off", "--clock-control", "none"),
-            *("--target-processes", "application-only", "--launch-count", str(KERNELS_MOST)),
+            *("--target-processes", "application-only", "--launch-count", str(count)),
+            *_filter(asked),
             *(word for name in sections for word in ("--section", name)),
             *("--force-overwrite", "--export", report),
             *command,
@@ -76,10 +84,22 @@ class Ncu:
         printed = ("--page", "details", "--print-details", details)
         return (str(self.program), "--import", report, *printed)
 
+    def listing(self, report: str) -> tuple[str, ...]:
+        """The command that prints the details of a report as CSV, a row for each of them."""
+        return (str(self.program), "--import", report, "--page", "details", "--csv")
+
     def counting(self, report: str) -> tuple[str, ...]:
         """The command that prints every counter of a report, a row for each kernel, as CSV."""
         printed = ("--page", "raw", "--csv", "--print-units", "base")
         return (str(self.program), "--import", report, *printed)
+
+
+def _filter(asked: ProfileOptions) -> Iterator[str]:
+    """The options that say which kernels are looked at."""
+    if asked.kernel_name is not None:
+        yield from ("--kernel-name", asked.kernel_name)
+    if asked.kernel_name_base is not None:
+        yield from ("--kernel-name-base", asked.kernel_name_base)
 
 
 def folders() -> tuple[Path, ...]:

@@ -1,7 +1,9 @@
 """A KernelBench problem in the judge's process: `Model`, `get_inputs`, `get_init_inputs`."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -16,7 +18,8 @@ from runners.harness.correctness import (
     reference_module,
     shape_refusal,
 )
-from runners.harness.model import PRECISIONS
+from runners.harness.guessing import Guess, fitting, guesses, tensors_taken
+from runners.harness.model import FUNCTION, PRECISIONS
 from runners.harness.ruling import Ruling
 from runners.harness.values import Node, clone, leaves
 
@@ -36,9 +39,11 @@ class ProblemCode:
 
     def __init__(self, folder: Path, *, on_gpu: bool) -> None:
         module = reference_module(folder)
-        self._model_class = reference_function(module, "Model")
-        self._get_inputs = reference_function(module, "get_inputs")
-        self._get_init_inputs = reference_function(module, "get_init_inputs")
+        alone = not hasattr(module, "Model") and callable(getattr(module, FUNCTION, None))
+        source = _Alone(module) if alone else module
+        self._model_class = reference_function(source, "Model")
+        self._get_inputs = reference_function(source, "get_inputs")
+        self._get_init_inputs = reference_function(source, "get_init_inputs")
         self._device = torch.device("cuda" if on_gpu else "cpu")
         self._of: tuple[int, str] | None = None
         self._model: Any = None
@@ -110,6 +115,36 @@ class ProblemCode:
             for buffer, old in zip(self._model.buffers(), before, strict=True):
                 buffer.copy_(old)
         return output
+
+
+class _Alone:
+    """A problem that is one function, `forward`, as one that is a `Model`.
+
+    Its own `get_inputs` counts; without one its tensors have the first shape that it takes.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self._function: Callable[..., Any] = getattr(module, FUNCTION)
+        self._guess: Guess | None = None
+        self.get_inputs = getattr(module, "get_inputs", self._drawn)
+
+    def Model(self) -> torch.nn.Module:  # noqa: N802 - KernelBench's name of it
+        model = torch.nn.Module()
+        model.forward = self._function
+        return model
+
+    def get_init_inputs(self) -> list[Any]:
+        return []
+
+    def _drawn(self) -> list[torch.Tensor]:
+        count = tensors_taken(self._function)
+        if self._guess is None:
+            with torch.random.fork_rng(), torch.no_grad():
+                self._guess = fitting(
+                    guesses(self._function),
+                    lambda guess: self._function(*(guess.drawn() for _ in range(count))),
+                )
+        return [self._guess.drawn() for _ in range(count)]
 
 
 def _precision(workload: Workload) -> str:

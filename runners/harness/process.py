@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from runners.harness.sandbox.tree import kill_tree
-from runners.harness.values import DTYPES, TensorNode
+from runners.harness.values import DTYPES, TensorNode, bits
 from runners.lineage import descendants, thread_states
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -219,7 +219,7 @@ class Subject:
         except RuntimeError as error:  # an empty tensor may still have an absurd shape
             raise UnreadableError(f"the output cannot be laid out: {error}") from error
         self._copy(flat, node.address)
-        return shown.contiguous()
+        return bits(shown).contiguous().view(dtype)
 
     def _copy(self, flat: torch.Tensor, address: int) -> None:
         length = flat.numel() * flat.element_size()

@@ -69,6 +69,7 @@ def profile_by(
     """
     deadline = Deadline.after(PROFILE_S)
     session = profiler.session
+    lists: dict[str, str] = {}
     for number, workload in enumerate(workloads, 1):
         head = f"\n{ncu.NAME} {profiler.ncu.version}, {workload.spec}:\n"
         try:
@@ -77,10 +78,13 @@ def profile_by(
             _note(session, f"{head}no profile: {error}\n")
             continue
         kept = _kept(session, f"case-{number}.ncu-rep", seen)
+        lists[f"case-{number}.csv"] = seen.listed
         used = len(session.log) + len(f"{head}{kept}".encode())
         room = session.request.limits.output - used
         share = max(0, room // (len(workloads) - number + 1))
         _note(session, f"{head}{_text(seen, share)}{kept}")
+    for name, listed in lists.items():
+        _keep_list(session, name, listed)
 
 
 def _text(seen: KernelProfile, most: int) -> str:
@@ -99,6 +103,14 @@ def _kept(session: Session, name: str, seen: KernelProfile) -> str:
     session.files.append(file)
     sizes = f"{len(seen.report) / 2**20:.1f} MiB, {file.packed_size / 2**20:.1f} MiB packed"
     return f"the whole report is {name} ({sizes}), for Nsight Compute\n"
+
+
+def _keep_list(session: Session, name: str, listed: str) -> None:
+    """Keep the details as CSV where the reports, which have them too, leave room."""
+    if listed:
+        file = EvaluationFile.of(name, listed.encode())
+        if fit([*session.files, file]):
+            session.files.append(file)
 
 
 def _note(session: Session, text: str) -> None:

@@ -9,6 +9,19 @@ from runners.harness.statistics import standard_error_of_median
 DISTURBED_NS = 50_000.0
 """By how much a calibrating window on a quiet GPU is never longer than those before it: two
 contexts that both work take turns of milliseconds."""
+DRIFT_MOST_NS = 3_000.0
+"""The most by which trusted windows beside a round and before it may differ; on a quiet GPU it is
+under 1,000."""
+DRIFT_NOISE = 6
+"""How many standard errors of those before it may be, where that is more."""
+ROUNDS_VOID_MOST = 4
+"""How often a round is timed whose calibration drifts."""
+BLAMED_MOST = 2
+"""In how many of them the drift ends with the candidate before it is taken for its work."""
+LOOKS = 20
+"""How often a trusted candidate looks at most, once it is alone, until the GPU is calm."""
+DISCARDS_MOST = 10
+"""How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
 
 
 @dataclass(slots=True)
@@ -32,6 +45,8 @@ class Round:
     """The same before the submission was imported."""
     own: list[float] = field(default_factory=list)
     """Windows of this round's own candidate before the submission was imported."""
+    told: list[float] = field(default_factory=list)
+    """On a GPU: how long these windows waited for what is told of an answer on the host."""
     claimed: bool = False
     """On a GPU: whether the claims are the value, since every call was queued ahead."""
     remote: bool = False
@@ -40,6 +55,19 @@ class Round:
     """Calls that were repeated, since something seemed to run when all should stand still."""
     late: int = 0
     """On a GPU: calls since the last restart that were not queued in time."""
+
+    def keep(self, window_ns: float, claimed_ns: float, cpu_ns: int) -> None:
+        """Let a timed call count; its processor time is not taken on a GPU."""
+        self.windows.append(window_ns)
+        self.claims.append(claimed_ns)
+        if not self.on_gpu:
+            self.used.append(cpu_ns)
+
+    def discard(self, why: Exception) -> None:
+        """Leave a call out beside which something worked; after too many there is an end."""
+        self.discarded += 1
+        if self.discarded > DISCARDS_MOST:
+            raise why
 
     def restart(self) -> None:
         """Forget the timed calls, since from now on they are made in another way."""
@@ -63,11 +91,13 @@ class Round:
     def skippable(self) -> float:
         """What a hostile candidate could leave out of a window to work in its stead.
 
-        On a GPU, where everything goes through host memory, that is the copies in both directions.
-        On the CPU it is what the trusted candidate computes to answer, beyond its own reading.
+        On a GPU, where everything goes through host memory, that is the copies in both directions;
+        and what the trusted candidate needs to tell what of an answer lies on the host, which the
+        value holds. On the CPU it is what that one computes to answer, beyond its own reading.
         """
         if self.on_gpu:
-            return max(0.0, self.overhead) if self.remote else 0.0
+            told = median(self.told) if self.told else 0.0
+            return told + (max(0.0, self.overhead) if self.remote else 0.0)
         return max(0.0, median(self.used_beside)) if self.used_beside else 0.0
 
     @property
@@ -90,6 +120,14 @@ class Round:
     def drift(self) -> float:
         """By how much the machine changed between calibration and timing, with its sign."""
         return median(self.beside) - median(self.steady)
+
+    def drifts(self, overhead: float) -> bool:
+        """Whether what trusted windows cost on a GPU is not what they did before the import.
+
+        Where a part of the input crosses to the host, they vary by more than a quiet GPU does.
+        """
+        most = max(DRIFT_MOST_NS, DRIFT_NOISE * standard_error_of_median(self.steady))
+        return self.on_gpu and abs(overhead - median(self.steady)) > most
 
     def disturbed_by(self, overhead: float) -> bool:
         """Whether a calibrating window on a GPU says that something else is at work there."""

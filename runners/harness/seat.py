@@ -15,13 +15,22 @@ from runners.harness.building import recipe_of
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
 from runners.harness.correctness import planned
 from runners.harness.deadline import Deadline
+from runners.harness.difference import difference, like
 from runners.harness.exchange import Exchange
 from runners.harness.handle import Handle
-from runners.harness.integrity import changes_in, refuse_changed
+from runners.harness.integrity import changes_in, refuse_changed, spans
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
-from runners.harness.values import Node, TensorNode, UndescribableError, difference, restore
+from runners.harness.values import (
+    Fetch,
+    Node,
+    TensorNode,
+    UndescribableError,
+    on_host,
+    restore,
+    tensors,
+)
 
 CORES = len(os.sched_getaffinity(0))
 """How many threads can run at once."""
@@ -48,7 +57,6 @@ class Seat:
         self.session = session
         self.handle = handle
         self.arena = arena
-        self.wanted: Node | None = None
         self.discovered: Node | None = None
         """On a GPU: the structure of the output, where a call and no reference told it."""
         self.ahead = False
@@ -117,29 +125,29 @@ class Seat:
         wrong = difference(expected, reply.output) if expected is not None else None
         if wrong:
             raise Ruling(Verdict.WRONG_ANSWER, wrong)
+        output = reply.output if expected is None else like(expected, reply.output)
+        with readable():
+            return restore(output, self._reader(deadline))
+
+    def _reader(self, deadline: Deadline) -> Fetch:
+        """Copies tensors of an output out of the candidate: in all, as much as it may hold."""
         room = self.session.request.limits.memory
 
         def read(node: TensorNode) -> torch.Tensor:
             nonlocal room
             if deadline.remaining < 0:
                 raise Ruling(Verdict.TIMED_OUT, "the time limit passed while the output was read")
-            found = self._read(node, room)
-            room -= node.room if node.device == "cpu" else 0
+            if node.device != "cpu":
+                raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
+            found = self.handle.process.read(node, room)
+            room -= node.room
             return found
 
-        try:
-            return restore(reply.output, read)
-        except (UnreadableError, UndescribableError, ValueError, OverflowError) as error:
-            raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
-
-    def _read(self, node: TensorNode, room: int) -> torch.Tensor:
-        if node.device != "cpu":
-            raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
-        return self.handle.process.read(node, room)
+        return read
 
     def overhead(self, exchange: Exchange) -> float:
         """What a calibrating window cost in nanoseconds beyond the trusted kernel's own time."""
-        return exchange.window_ns - exchange.reply.claimed_ns
+        return exchange.window_ns - exchange.told_ns - exchange.reply.claimed_ns
 
     def refuse_overruns(self) -> None:
         """Refuse device code that wrote beside its output; elsewhere each tensor lies alone."""
@@ -147,7 +155,17 @@ class Seat:
     def refuse_changes(self, data: object, reply: Reply) -> None:
         """Refuse a kernel that wrote into an input which it did not give back."""
         if reply.output is not None:
-            refuse_changed(changes_in(self.arena, data), self.base, reply.output)
+            hosted = filter(on_host, tensors(reply.output))
+            refuse_changed(changes_in(self.arena, data), spans(hosted, self.base))
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """An output that cannot be read is a wrong one."""
+    try:
+        yield
+    except (UnreadableError, UndescribableError, ValueError, OverflowError) as error:
+        raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
 
 
 @contextmanager

@@ -6,6 +6,7 @@ It never reads a request itself, so no secret of one evaluation can reach the ne
 import gc
 import json
 import os
+import platform
 import shutil
 import signal
 import sys
@@ -28,6 +29,7 @@ from runners.harness.cuda.keeper import Keeper
 from runners.harness.cuda.warm import warm_up
 from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
+from runners.harness.forks.determinism import spare_compiler
 from runners.harness.handle import StartError
 from runners.harness.process import adopt_orphans, keep_freed_memory
 from runners.harness.ruling import MachineError, Ruling
@@ -58,6 +60,7 @@ def capabilities(isolation: Isolation) -> Capabilities:
         graders=tuple(each for each in Grader if each.value in names(graders)),
         formats=tuple(TaskFormat),
         libraries=importable(),
+        python=platform.python_version(),
         isolation=isolation,
     )
 
@@ -111,6 +114,7 @@ def _run_judge(body: Callable[[int], int], keeper: Keeper | None = None) -> int:
         try:
             out = os.dup(1)
             os.dup2(2, 1)  # what the task's own code prints must not mix with the answer
+            spare_compiler()
             status = body(out)
         except BaseException:  # noqa: BLE001 - the outermost frame of this process
             traceback.print_exc(file=sys.stderr)

@@ -21,7 +21,11 @@ from runners.harness.builds import Builds
 from runners.harness.channel import Welcome
 from runners.harness.correctness import Reference
 from runners.harness.launching import Launching
+from runners.harness.ruling import MachineError
 from runners.harness.template import Template
+
+SLOWED_MOST = 500
+"""How many samples of an evaluation may be lost to a GPU that protects itself."""
 
 
 @dataclass(slots=True)
@@ -60,6 +64,12 @@ class Session:
     def launch_of(self, workload: Workload) -> LaunchNumbers | None:
         """How device code is launched for a case; None for a submission with a host part."""
         return None if self.launching is None else self.launching.of(workload)
+
+    def note_slowed(self, reasons: tuple[str, ...]) -> None:
+        """Count why the GPU protected itself; MachineError when that does not end."""
+        self.slowed.update(reasons)
+        if max(self.slowed.values()) > SLOWED_MOST:
+            raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
 
     def tell(self, stage: Stage, done: int, total: int) -> None:
         """Report one step of progress."""

@@ -16,7 +16,6 @@ from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.channel import Operation
 from runners.harness.clocks import (
-    DRIFT_MOST_NS,
     audit_of,
     beneath,
     claimed,
@@ -29,7 +28,13 @@ from runners.harness.correctness import planned, seed_of
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
-from runners.harness.rounds import DisturbedError, Round
+from runners.harness.rounds import (
+    BLAMED_MOST,
+    LOOKS,
+    ROUNDS_VOID_MOST,
+    DisturbedError,
+    Round,
+)
 from runners.harness.ruling import MachineError, Ruling
 from runners.harness.samples import Samples
 from runners.harness.seat import CORES, Seat
@@ -51,14 +56,9 @@ FLUSH_BYTES = 32 << 20
 STARTS_MOST = 8
 """How many candidates start at once on a GPU."""
 WORKS_ON = "the kernel works on after its calls"
+SLOWS_ON = "the kernel leaves work running that slows this GPU between its calls"
 CALIBRATED_EVERY = 2
 """Beside how many calls on a GPU one window is calibrated."""
-DISCARDS_MOST = 10
-"""How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
-ROUNDS_VOID_MOST = 4
-"""How often a round is timed whose calibration drifts."""
-SLOWED_MOST = 500
-"""How many samples of an evaluation may be lost to a GPU that protects itself."""
 REHEARSALS = 2
 """Untimed calls on a GPU that are queued ahead: the first one may find things to load."""
 LATE_MOST = 3
@@ -128,28 +128,45 @@ class Stopwatch:
     def _next_round(self, anchor: Seat, done: int) -> Round:
         """A round with the next candidate; finds out who it was when its calibration is disturbed.
 
-        The candidate is dead by then: where the calibration is as before, it was its work.
+        Where it is as before once the candidate is dead, it was. A drift has to end so twice.
         """
+        blamed = 0
         for _ in range(ROUNDS_VOID_MOST):
             try:
                 with self.lineup.seat() as seat:
                     result = self._round(seat, anchor, done)
             except DisturbedError as error:
-                self.session.beside.close()
-                self.lineup.bury()
-                now = median(anchor.overhead(self._touch(anchor)) for _ in range(CALIBRATIONS))
-                if error.round.disturbed_by(now):
+                if error.round.disturbed_by(self._alone(anchor, error.round)):
                     raise MachineError("something else works on this GPU") from error
                 raise Ruling(Verdict.DISALLOWED, WORKS_ON) from error
-            if abs(result.drift) <= DRIFT_MOST_NS or not self.session.on_gpu:
+            if not result.drifts(median(result.beside)):
                 return result
+            blamed += not result.drifts(self._alone(anchor, result))
+            if blamed == BLAMED_MOST:
+                raise Ruling(Verdict.DISALLOWED, SLOWS_ON)
         raise MachineError("this GPU's pace changes too much for any time to be told")
+
+    def _alone(self, anchor: Seat, result: Round) -> float:
+        """What a trusted window costs once nobody of this evaluation is left beside it.
+
+        The driver may be at work on a candidate's memory for a while.
+        """
+        self.session.beside.close()
+        self.lineup.bury()
+        now = 0.0
+        for _ in range(LOOKS):
+            now = median(anchor.overhead(self._touch(anchor)) for _ in range(CALIBRATIONS))
+            if not result.drifts(now):
+                break
+        return now
 
     def _discover(self) -> Node | None:
         """The output's structure, by a candidate of its own; calibrations have to fill as much."""
         with take_seat(self.session, self.room, None) as seat:
             seat.build(self.deadline)
-            seat.call(Operation.RUN, self._fresh_input(), None, self.deadline)
+            data = self._fresh_input()
+            exchange = seat.call(Operation.RUN, data, None, self.deadline)
+            verify(seat, data, exchange.reply, None, deadline=self.deadline)
             return seat.discovered
 
     def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
@@ -225,32 +242,20 @@ class Stopwatch:
                 touched = self._touch(anchor)
         seat.handle.confirm_stood(self.deadline)
         if seat.handle.process.restless > restless:
-            self._discard(result, Ruling(Verdict.DISALLOWED, WORKS_ON))
+            result.discard(Ruling(Verdict.DISALLOWED, WORKS_ON))
         elif touched and result.disturbed_by(anchor.overhead(touched)):
-            self._discard(result, DisturbedError(result))
+            result.discard(DisturbedError(result))
         elif exchange.late:
             self._leave_out(seat, result)
         elif reasons := seat.slowed_by():
-            self._cool_down(reasons, result)
+            result.discarded += 1
+            self.session.note_slowed(reasons)
         else:
             result.claimed, result.remote = seat.ahead, seat.remote
-            self._keep(result, exchange)
+            result.keep(exchange.window_ns, exchange.reply.claimed_ns, exchange.cpu_ns)
             if touched:
                 result.beside.append(anchor.overhead(touched))
                 result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
-
-    def _keep(self, result: Round, exchange: Exchange) -> None:
-        result.windows.append(exchange.window_ns)
-        result.claims.append(exchange.reply.claimed_ns)
-        if not self.session.on_gpu:
-            result.used.append(exchange.cpu_ns)
-
-    @staticmethod
-    def _discard(result: Round, why: Exception) -> None:
-        """Leave a call out beside which something worked; after too many there is an end."""
-        result.discarded += 1
-        if result.discarded > DISCARDS_MOST:
-            raise why
 
     @staticmethod
     def _leave_out(seat: Seat, result: Round) -> None:
@@ -261,18 +266,13 @@ class Stopwatch:
             seat.ahead = False
             result.restart()
 
-    def _cool_down(self, reasons: tuple[str, ...], result: Round) -> None:
-        """Leave a call out during which the GPU protected itself."""
-        result.discarded += 1
-        self.session.slowed.update(reasons)
-        if max(self.session.slowed.values()) > SLOWED_MOST:
-            raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
-
     def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
         """The trusted candidate's overhead, and on a GPU this one's, while both can be trusted."""
         for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
             if self.session.on_gpu:
-                result.own.append(seat.overhead(self._touch(seat)))
+                touched = self._touch(seat)
+                result.own.append(seat.overhead(touched))
+                result.told.append(touched.told_ns)
             result.steady.append(anchor.overhead(self._touch(anchor)))
 
     def _touch(self, seat: Seat) -> Exchange:

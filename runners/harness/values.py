@@ -12,15 +12,20 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from runners.contract.wire import Wire
 
+_COUNTED = (
+    "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool",
+    "complex64", "complex128",
+)  # fmt: skip
+_BITS = (
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float4_e2m1fn_x2", "uint16", "uint32", "uint64",
+)  # fmt: skip
+"""Types for which torch has few operations, of some not even a copy on every device."""
 DTYPES: dict[str, torch.dtype] = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int8, torch.uint8,
-        torch.int16, torch.int32, torch.int64, torch.bool, torch.complex64, torch.complex128,
-        torch.float8_e4m3fn, torch.float8_e5m2, torch.uint16, torch.uint32, torch.uint64,
-    )
-}  # fmt: skip
-"""The element types that may travel, by name."""
+    name: getattr(torch, name) for name in (*_COUNTED, *_BITS) if hasattr(torch, name)
+}
+"""The element types that may travel, by name: those of them that this torch knows."""
+_WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 Extent = Annotated[int, Field(ge=0, le=1 << 48)]
 Index = Annotated[int, Field(ge=0, lt=1 << 64)]
@@ -89,6 +94,12 @@ class DictNode(Wire):
     kind: Literal["dict"] = "dict"
     items: tuple[tuple[str | int, "Node"], ...]
 
+    @model_validator(mode="after")
+    def _each_key_once(self) -> Self:
+        if len(dict(self.items)) != len(self.items):
+            raise ValueError("a key stands there twice")
+        return self
+
 
 class FloatNode(Wire):
     """A float, spelled in hexadecimal so that every value survives, NaN and infinities too."""
@@ -121,22 +132,36 @@ DEPTH = 32
 """How deep lists, tuples and dicts may lie in one another, in either direction."""
 
 
-def describe(value: object, place: Place) -> Node:
-    """Describe a nested value; `place` says where each tensor lies."""
-    return _describe(value, place, 0)
+def describe(value: object, place: Place, *, keys_sorted: bool = False) -> Node:
+    """Describe a nested value; `place` says where each tensor lies, one after the other.
+
+    With `keys_sorted` dicts are gone through in the order of their keys, else in their own.
+    """
+    return _describe(value, place, 0, keys_sorted=keys_sorted)
 
 
-def _describe(value: object, place: Place, depth: int) -> Node:
+def _describe(value: object, place: Place, depth: int, *, keys_sorted: bool) -> Node:
     _refuse_deep(depth)
     if isinstance(value, torch.Tensor):
         return place(value)
+
+    def inner(item: object) -> Node:
+        return _describe(item, place, depth + 1, keys_sorted=keys_sorted)
+
     if isinstance(value, (list, tuple)):
-        items = tuple(_describe(item, place, depth + 1) for item in value)
+        items = tuple(map(inner, value))
         return SequenceNode(kind="list" if isinstance(value, list) else "tuple", items=items)
     if isinstance(value, dict):
-        pairs = ((_key(key), _describe(item, place, depth + 1)) for key, item in value.items())
-        return DictNode(items=tuple(pairs))
+        named = [(_key(key), item) for key, item in value.items()]
+        pairs = sorted(named, key=key_order) if keys_sorted else named
+        return DictNode(items=tuple((key, inner(item)) for key, item in pairs))
     return _describe_scalar(value)
+
+
+def key_order(item: tuple[str | int, object]) -> tuple[bool, str | int]:
+    """By which the items of a dict are sorted: numbers before texts."""
+    key, _ = item
+    return isinstance(key, str), key
 
 
 def _refuse_deep(depth: int) -> None:
@@ -203,6 +228,29 @@ def leaves(value: object) -> tuple[torch.Tensor, ...]:
     return ()
 
 
+def on_host(node: TensorNode) -> bool:
+    """Whether anything of a tensor lies in host memory."""
+    return node.device != "cuda" and node.span > 0
+
+
+def told_by_host(node: Node) -> bool:
+    """Whether a part of a value's content travels outside the GPU's memory.
+
+    That is any scalar but None, and any host tensor with elements.
+    """
+    match node:
+        case TensorNode():
+            return on_host(node)
+        case SequenceNode():
+            return any(told_by_host(item) for item in node.items)
+        case DictNode():
+            return any(told_by_host(item) for _, item in node.items)
+        case FloatNode():
+            return True
+        case ScalarNode():
+            return node.value is not None
+
+
 def replaced(node: Node, replace: Callable[[TensorNode], TensorNode]) -> Node:
     """The same structure with other tensors in it."""
     match node:
@@ -218,13 +266,20 @@ def replaced(node: Node, replace: Callable[[TensorNode], TensorNode]) -> Node:
             return node
 
 
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory, as integers where torch has few operations for the tensor's own type."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    return tensor.view(_WHOLE[tensor.element_size()]) if name in _BITS else tensor
+
+
 def clone(value: Any) -> Any:  # noqa: ANN401 - as the value came
     """A deep copy which keeps every tensor's strides."""
     if isinstance(value, torch.Tensor):
         copied = torch.empty_strided(
             value.shape, value.stride(), dtype=value.dtype, device=value.device
         )
-        return copied.copy_(value.detach())
+        bits(copied).copy_(bits(value.detach()))
+        return copied
     if isinstance(value, list):
         return [clone(item) for item in value]
     if isinstance(value, tuple):
@@ -232,49 +287,3 @@ def clone(value: Any) -> Any:  # noqa: ANN401 - as the value came
     if isinstance(value, dict):
         return {key: clone(item) for key, item in value.items()}
     return value
-
-
-def difference(expected: Node, actual: Node, where: str = "the output") -> str | None:
-    """In words, the first difference of two structures in type, shape, dtype or device."""
-    found: str | None = None
-    match expected, actual:
-        case TensorNode(), TensorNode():
-            found = _tensor_difference(expected, actual, where)
-        case SequenceNode(), SequenceNode():
-            found = _sequence_difference(expected, actual, where)
-        case DictNode(), DictNode():
-            found = _dict_difference(expected, actual, where)
-        case _ if _kind(expected) != _kind(actual):
-            found = f"{where} is a {_kind(actual)}, a {_kind(expected)} is expected"
-    return found
-
-
-def _kind(node: Node) -> str:
-    return type(node.value).__name__ if isinstance(node, ScalarNode) else node.kind
-
-
-def _sequence_difference(expected: SequenceNode, actual: SequenceNode, where: str) -> str | None:
-    if len(expected.items) != len(actual.items):
-        return f"{where} has {len(actual.items)} items, {len(expected.items)} are expected"
-    pairs = zip(expected.items, actual.items, strict=True)
-    found = (difference(e, a, f"{where}[{i}]") for i, (e, a) in enumerate(pairs))
-    return next((text for text in found if text), None)
-
-
-def _tensor_difference(expected: TensorNode, actual: TensorNode, where: str) -> str | None:
-    for name in ("shape", "dtype", "device"):
-        want, got = getattr(expected, name), getattr(actual, name)
-        if want != got:
-            spelled = (list(v) if isinstance(v, tuple) else v for v in (got, want))
-            return "{} has {} {}, {} is expected".format(where, name, *spelled)
-    return None
-
-
-def _dict_difference(expected: DictNode, actual: DictNode, where: str) -> str | None:
-    want, got = dict(expected.items), dict(actual.items)
-    if want.keys() != got.keys():
-        return (
-            f"{where} has the keys {sorted(map(str, got))}, {sorted(map(str, want))} are expected"
-        )
-    found = (difference(want[key], got[key], f"{where}[{key!r}]") for key in want)
-    return next((text for text in found if text), None)

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from bot.settings import Settings
-from bot.store.locks import judging
+from bot.store.locks import judging, ready
 from tests.architecture.tree import ROOT
 
 IMAGES = sorted((ROOT / "docker").glob("*.Dockerfile"))
@@ -23,9 +25,15 @@ COMPOSE = yaml.safe_load((ROOT / "docker/compose.yaml").read_text(encoding="utf-
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = sorted(name for name, service in SERVICES.items() if "build" in service)
 WORKFLOW = (ROOT / ".github/workflows/images.yml").read_text(encoding="utf-8")
-GUIDE = (ROOT / "docker/README.md").read_text(encoding="utf-8")
+WALK = (ROOT / "docker/try.sh").read_text(encoding="utf-8")
+GUIDE = "\n".join(
+    (ROOT / "docker" / name).read_text(encoding="utf-8") for name in ("README.md", "operations.md")
+)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LOCK = (ROOT / "docker/packages.lock").read_text(encoding="utf-8")
 
-_PINNED = re.compile(r"[\w./-]+:\d[\w.-]*(@sha256:[0-9a-f]{64})?")
+_PINNED = re.compile(r"[\w./-]+:\d[\w.-]*@sha256:[0-9a-f]{64}")
+_LOCKED = re.compile(r"^([a-z0-9-]+)==(\S+)", re.MULTILINE)
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|DATABASE_URL", re.IGNORECASE)
 _COMMAND = re.compile(r"\bpodium ((?:task )?[a-z]+)(?=[` ]|$)", re.MULTILINE)
 
@@ -78,6 +86,55 @@ def test_a_base_is_pinned(image: str) -> None:
 
 
 @pytest.mark.parametrize("image", FILES)
+def test_no_frontend_is_fetched_for_a_build(image: str) -> None:
+    """BuildKit reads such a line, which names an image that nobody pinned, before all others."""
+    assert not re.search(r"^#\s*(?:syntax|escape)\s*=", FILES[image], re.MULTILINE | re.IGNORECASE)
+
+
+def _required(image: str) -> list[Requirement]:
+    """What an image asks pip for, of the packages that are not made here."""
+    extra = "export" if image == "bot.Dockerfile" else "local"
+    meta = PROJECT["project"]
+    named = re.findall(r'(?<= )"?([a-z]+(?:==|>=)[^" ]+)', FILES[image].replace("\\\n", " "))
+    wanted = [*meta["dependencies"], *meta["optional-dependencies"][extra], *named]
+    wanted += PROJECT["build-system"]["requires"]
+    return [Requirement(each) for each in wanted if not each.startswith("nvidia")]
+
+
+@pytest.mark.parametrize("image", FILES)
+def test_every_package_of_an_image_is_locked(image: str) -> None:
+    locked = {name: Version(version) for name, version in _LOCKED.findall(LOCK)}
+    for wanted in _required(image):
+        name = re.sub(r"[._]", "-", wanted.name)
+        assert locked[name] in wanted.specifier, f"{wanted}: make docker/packages.lock anew"
+    installs = re.findall(r"pip install (?:(?!&&).)*", " ".join(rest for _, rest in steps(image)))
+    assert all("--constraint" in each or "--no-deps" in each for each in installs)
+
+
+def test_every_locked_package_has_its_hashes() -> None:
+    entries = re.split(r"\n(?=[a-z0-9])", LOCK.strip())
+    assert len(entries) > 30
+    assert all("--hash=sha256:" in entry for entry in entries)
+    assert not re.search(r"://|^-", LOCK, re.MULTILINE)  # of PyPI alone, whoever installs it
+
+
+@pytest.mark.parametrize("image", FILES)
+def test_an_image_says_what_it_is(image: str) -> None:
+    labels = dict(re.findall(r'(org\.opencontainers\.image\.\w+)=("[^"]+"|\S+)', FILES[image]))
+    names = {name.rpartition(".")[2] for name in labels}
+    assert names == {"title", "description", "licenses", "version", "revision"}
+    assert labels["org.opencontainers.image.version"] == PROJECT["project"]["version"]
+    assert labels["org.opencontainers.image.licenses"] == PROJECT["project"]["license"]
+
+
+@pytest.mark.parametrize("image", FILES)
+def test_its_folder_is_made_empty(image: str) -> None:
+    (made,) = (rest for word, rest in last_stage(image) if word == "RUN" and "useradd" in rest)
+    assert "--no-create-home" in made  # which would put the skeleton of a home into it
+    assert "install --directory --owner=podium --group=podium --mode=0700 /data" in made
+
+
+@pytest.mark.parametrize("image", FILES)
 def test_an_image_is_run_by_a_user_without_rights(image: str) -> None:
     users = [rest for word, rest in last_stage(image) if word == "USER"]
     assert users
@@ -119,18 +176,17 @@ def test_the_context_lets_nothing_else_through() -> None:
 
 
 def test_the_package_is_made_of_what_is_copied() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    meta = project["project"]
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    meta = PROJECT["project"]
     needed = {"pyproject.toml", meta["readme"], *meta["license-files"]}
     needed |= {*wheel["packages"], *wheel["force-include"]}
-    assert all(needed == set(copied(image)) for image in FILES)
+    assert all(needed == set(copied(image)) - {"docker/packages.lock"} for image in FILES)
 
 
 def test_the_gpu_image_has_the_torch_of_the_local_runner() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    for requirement in project["project"]["optional-dependencies"]["local"]:
-        assert re.search(rf"[ \"]{re.escape(requirement)}[ \"]", FILES["gpu.Dockerfile"])
+    for requirement in PROJECT["project"]["optional-dependencies"]["local"]:
+        if requirement.startswith(("torch", "numpy")):
+            assert re.search(rf"[ \"]{re.escape(requirement)}[ \"]", FILES["gpu.Dockerfile"])
 
 
 def test_only_the_gpu_image_has_torch() -> None:
@@ -140,9 +196,10 @@ def test_only_the_gpu_image_has_torch() -> None:
 @pytest.mark.parametrize("image", FILES)
 def test_the_workflow_builds_every_image(image: str) -> None:
     services = [name for name in OURS if SERVICES[name]["build"]["dockerfile"].endswith(image)]
-    by_compose = any(re.search(rf"\bbuild {name}\b", WORKFLOW) for name in services)
-    assert by_compose or f"--file docker/{image} " in WORKFLOW
-    assert "docker push" not in WORKFLOW
+    assert any(re.search(rf"\bcompose build --quiet {name}\b", WALK) for name in services)
+    assert "docker/try.sh" in WORKFLOW
+    assert f"image: podium-{image.removesuffix('.Dockerfile')}\n" in WORKFLOW  # what it is made of
+    assert "docker push" not in WORKFLOW + WALK
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -159,40 +216,74 @@ def test_a_service_is_pinned_or_built_here(service: str) -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_what_a_service_needs_says_whether_it_is_healthy(service: str) -> None:
     for needed, how in SERVICES[service].get("depends_on", {}).items():
-        assert how == {"condition": "service_healthy"}
+        waits = "started" if service == "proxy" else "healthy"  # its pages need no Discord
+        assert how == {"condition": f"service_{waits}"}
         assert "build" in SERVICES[needed] or "healthcheck" in SERVICES[needed]
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_secret_comes_from_outside(service: str) -> None:
+def test_a_secret_is_a_file(service: str) -> None:
+    """A variable's value is shown by `docker inspect`."""
+    given = set(SERVICES[service].get("secrets", ()))
     for name, value in variables(service).items():
         if _SECRET.search(name):
-            assert "${" in value, name
+            assert name.endswith("_FILE"), name
+            assert value.rstrip("}").rpartition("/run/secrets/")[2] in given, name
+    assert given <= set(COMPOSE["secrets"])
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_nobody_reaches_a_service_from_outside(service: str) -> None:
-    assert "ports" not in SERVICES[service]
+def test_nobody_reaches_a_service_from_outside_but_the_proxy(service: str) -> None:
+    assert ("ports" in SERVICES[service]) is (service == "proxy")
 
 
-def test_every_secret_of_the_compose_file_is_asked_for_or_optional() -> None:
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_log_of_a_service_does_not_fill_the_disk(service: str) -> None:
+    assert {"max-size", "max-file"} <= set(SERVICES[service]["logging"]["options"])
+
+
+@pytest.mark.parametrize("service", OURS)
+def test_events_are_in_the_log_of_the_service(service: str) -> None:
+    assert "--log-to-stderr" in SERVICES[service]["command"]
+
+
+def test_what_submissions_take_of_the_machine_is_limited() -> None:
+    worker = SERVICES["worker"]
+    assert {"mem_limit", "pids_limit"} <= worker.keys()
+    assert worker["read_only"]
+
+
+def test_every_variable_of_the_compose_file_is_asked_for_or_optional() -> None:
     text = (ROOT / "docker/compose.yaml").read_text(encoding="utf-8")
     asked = set(re.findall(r"\$\{(\w+)", text))
     assert {name for name in asked if re.search(rf"\${{{name}[:?-]", text)} == asked
-    assert "${POSTGRES_PASSWORD:?" in text
 
 
-def test_git_ignores_the_file_with_the_secrets() -> None:
-    answer = subprocess.run(
-        ["git", "check-ignore", "--quiet", "docker/.env"], cwd=ROOT, check=False
-    )
+def test_the_setup_writes_what_the_compose_file_asks_for(tmp_path: Path) -> None:
+    script = shutil.copy(ROOT / "docker/setup.sh", tmp_path)
+    for _ in range(2):
+        subprocess.run(["sh", script], check=True)
+    secrets = tmp_path / "secrets"
+    assert secrets.stat().st_mode & 0o777 == 0o700
+    password = (secrets / "postgres_password").read_text(encoding="ascii")
+    assert re.fullmatch(r"[0-9a-f]{48}", password)
+    url = (secrets / "database_url").read_text(encoding="ascii")
+    assert url == f"postgresql://podium:{password}@database/podium"
+    assert all(file.stat().st_mode & 0o777 == 0o644 for file in secrets.iterdir())
+    written = (tmp_path / ".env").read_text(encoding="ascii")
+    assert re.fullmatch(r"PODIUM_WORKER_MEMORY=[1-9]\d*m\n", written)
+
+
+@pytest.mark.parametrize("path", ["docker/.env", "docker/secrets/postgres_password"])
+def test_git_ignores_the_files_of_this_machine(path: str) -> None:
+    answer = subprocess.run(["git", "check-ignore", "--quiet", path], cwd=ROOT, check=False)
     assert answer.returncode == 0
 
 
 @pytest.mark.parametrize("service", OURS)
 def test_every_variable_of_ours_is_read_by_somebody(service: str) -> None:
     known = {field.validation_alias for field in Settings.model_fields.values()}
-    assert set(variables(service)) <= known
+    assert {name.removesuffix("_FILE") for name in variables(service)} <= known
 
 
 def test_a_token_of_discord_never_reaches_a_machine_that_judges() -> None:
@@ -213,6 +304,11 @@ def test_the_database_outlives_its_container() -> None:
     assert volume == "database:/var/lib/postgresql"  # where version 18 and later keep it
 
 
+def test_without_a_gpu_the_worker_reserves_none() -> None:
+    text = (ROOT / "docker/compose.cpu.yaml").read_text(encoding="utf-8")
+    assert re.search(r"^services:\n  worker:\n    deploy: !reset null$", text, re.MULTILINE)
+
+
 def test_one_worker_has_a_gpu() -> None:
     (device,) = SERVICES["worker"]["deploy"]["resources"]["reservations"]["devices"]
     assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
@@ -224,7 +320,7 @@ def _commands() -> set[str]:
     for image in FILES:
         words = re.findall(r'"([^"]+)"', dict(last_stage(image))["CMD"])
         started.add(" ".join(words))
-    return {found for text in (*started, GUIDE, WORKFLOW) for found in _COMMAND.findall(text)}
+    return {found for text in (*started, GUIDE, WORKFLOW, WALK) for found in _COMMAND.findall(text)}
 
 
 def test_the_commands_are_found() -> None:
@@ -245,7 +341,7 @@ def test_every_command_named_exists(command: str) -> None:
 
 @pytest.mark.skipif(shutil.which("flock") is None, reason="the images' flock is not here")
 @pytest.mark.parametrize("image", FILES)
-async def test_an_image_is_healthy_while_somebody_judges_in_its_folder(
+async def test_an_image_is_healthy_while_somebody_is_ready_in_its_folder(
     image: str, tmp_path: Path
 ) -> None:
     words = re.findall(r'"((?:[^"\\]|\\.)*)"', dict(last_stage(image))["HEALTHCHECK"])
@@ -256,8 +352,10 @@ async def test_an_image_is_healthy_while_somebody_judges_in_its_folder(
         return subprocess.run(check, env=environment, check=False).returncode == 0
 
     assert not healthy()
-    async with judging(tmp_path):
-        assert healthy()
+    async with judging(tmp_path):  # before its runners have answered
+        assert not healthy()
+        async with ready(tmp_path):
+            assert healthy()
     assert not healthy()
-    async with judging(tmp_path):
+    async with ready(tmp_path):
         assert healthy()

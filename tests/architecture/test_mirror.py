@@ -28,6 +28,7 @@ COVERED_ELSEWHERE = {
     "bot/frontends/web/routes": "tests/unit/bot/frontends/web/test_app.py",
     "bot/remote/client.py": "tests/integration/test_commands_at_a_server.py",
     "bot/remote/queue.py": "tests/conformance/test_worker_queue.py",
+    "bot/services/apart": "tests/unit/bot/services/apart",
     "bot/services/dispatch/attempt.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/execution.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/store_queue.py": "tests/conformance/test_worker_queue.py",

@@ -7,6 +7,7 @@ python -m tests.benchmarks.web [--submissions 50000] [--people 2000] [--readers 
 import argparse
 import asyncio
 import gzip
+import itertools
 import json
 import os
 import random
@@ -97,17 +98,26 @@ def quantile(values: Sequence[float], part: float) -> float:
 
 
 class Line:
-    """One kept connection, with a client that costs next to nothing beside the server."""
+    """One kept connection, with a client that costs next to nothing beside the server.
+
+    Each comes from an address of its own: of one address the server takes only so many.
+    """
+
+    _numbers = itertools.count()
 
     def __init__(self, url: str) -> None:
         there = urlsplit(url)
         self._place = there.hostname or "", there.port or 80
+        number = next(self._numbers)
+        self._here = f"127.1.{number // 250 % 250}.{1 + number % 250}", 0
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def get(self, path: str, headers: str = "") -> tuple[int, bytes, bytes]:
         """Status, head and body of one answer."""
         if self._streams is None:
-            self._streams = await asyncio.open_connection(*self._place, limit=16 << 20)
+            self._streams = await asyncio.open_connection(
+                *self._place, limit=16 << 20, local_addr=self._here
+            )
         reader, writer = self._streams
         writer.write(f"GET {path} HTTP/1.1\r\nHost: bench\r\n{headers}\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
@@ -119,7 +129,7 @@ class Line:
 
     async def stream(self, path: str) -> asyncio.StreamReader:
         """An answer that goes on."""
-        reader, writer = await asyncio.open_connection(*self._place)
+        reader, writer = await asyncio.open_connection(*self._place, local_addr=self._here)
         self._streams = reader, writer
         writer.write(f"GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")

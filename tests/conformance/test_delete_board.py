@@ -1,5 +1,6 @@
 """What every store must do when a board is deleted: everything of it goes, nothing else."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,8 +12,11 @@ from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
+from bot.services.demo import demo_owner, remove_demo
+from bot.services.publish import PublishRequest, publish
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
+from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene, make_evaluation, make_task
 
 
@@ -80,3 +84,24 @@ async def _shown(scene: Scene) -> SubmissionId:
         display=NewDisplay("discord", "here"),
     )
     return (await scene.store.submissions.add(new)).id
+
+
+async def test_the_demo_goes_and_what_others_submitted_to_its_boards_stays(
+    scene: Scene, clock: ManualClock
+) -> None:
+    store = scene.store
+    owner = await demo_owner(store)
+    boards = []
+    for name in ("demo-own", "demo-shared"):
+        request = PublishRequest(owner.id, make_task(), name=name, gpus=("CPU",))
+        boards.append((await publish(store, clock, request)).board)
+    made_up = await store.people.ensure("demo:ada", "Ada")
+    for board in boards:
+        await replace(scene, board=board).submit(made_up)
+    hers = await replace(scene, board=boards[1]).submit()
+
+    removed = await remove_demo(store)
+
+    assert (removed.boards, removed.kept) == (("demo-own",), ("demo-shared",))
+    assert [each.id for each in await store.submissions.to(boards[1].id)] == [hers.id]
+    assert await store.boards.find("vectoradd") == scene.board

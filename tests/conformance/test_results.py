@@ -39,6 +39,27 @@ async def test_the_fastest_of_each_leaderboard_is_given_without_what_is_excluded
         assert best.submission == left.id
 
 
+async def test_each_score_tells_which_machines_timed_it(scene: Scene) -> None:
+    results, place = scene.store.results, (scene.board.task_version, "CPU")
+    told = {"": await _ranked(scene, scene.ada, 900.0)}
+    for worker, call, pool in (
+        ("w1", "modal_app/1", "modal"),
+        ("box:1a", "local_process/2", "box"),
+    ):
+        told[pool] = await scene.submit(scene.ada)
+        job = await scene.claim_one(worker=worker)
+        assert await scene.store.jobs.attach(job.id, job.fence, call)
+        value = ScoreValue(800.0 - len(told), 1.0)
+        assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), value)
+    pools = {each.id: pool for pool, each in told.items()}
+    everyone = await results.scores(*place)
+    assert {each.submission: each.pool for each in everyone} == pools
+    assert {each.pool for each in await results.scores_of(scene.ada.id, *place)} == set(told)
+    assert {each.pool for each in (await results.course(*place, 9)).scores} == set(told)
+    (best,), (entrant,) = await results.fastest([place]), await results.entrants(*place)
+    assert best.pool == entrant.best.pool == "box"
+
+
 async def test_the_course_of_a_leaderboard_has_every_record_and_a_part_of_the_rest(
     scene: Scene,
 ) -> None:

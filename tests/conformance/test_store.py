@@ -11,9 +11,10 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import MOST_ATTEMPTS, JobState
 from bot.domain.score import ScoreValue
-from bot.domain.submission import SubmissionState
+from bot.domain.submission import NewSubmission, SubmissionState
 from bot.ports import Beat, Claim, Notice, Outcome, Store, StoredFile, Topic, Worker
 from runners.contract.files import EvaluationFile
+from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
@@ -72,6 +73,18 @@ async def test_a_new_digest_makes_the_next_version_and_a_known_one_does_not(scen
     assert [version.number for version in await boards.versions(board.id)] == [1, 2]
 
 
+async def test_a_submission_keeps_what_its_door_had_to_say(scene: Scene) -> None:
+    new = NewSubmission(
+        scene.ada.id, scene.board.id, scene.board.task_version, "k.py", "x = (", Mode.TEST,
+        ("CPU",), 0, warning="line 1\0",
+    )  # fmt: skip
+    stored = await scene.store.submissions.add(new)
+    assert stored.warning.startswith("line 1")
+    assert "\0" not in stored.warning
+    assert await scene.store.submissions.get(stored.id) == stored
+    assert (await scene.submit()).warning == ""
+
+
 async def test_a_submission_gets_one_queued_job_per_gpu(scene: Scene, clock: ManualClock) -> None:
     submission = await scene.submit(gpus=("T4", "CPU"))
     assert submission.state is SubmissionState.QUEUED
@@ -103,6 +116,15 @@ async def test_history_is_newest_first_and_pages(scene: Scene) -> None:
     assert await history(scene.ada.id, limit=1) == (made[2],)
     assert await history(scene.ada.id, before=made[1].id) == (made[0],)
     assert await history(scene.ada.id, board=BoardId(999)) == ()
+
+
+async def test_several_submissions_are_read_at_once(scene: Scene) -> None:
+    asked = ProfileOptions(benchmark=0, kernel_name="regex:add.*", launch_count=3)
+    made = [await scene.submit(profile=each) for each in (None, asked, ProfileOptions())]
+    assert [each.profile for each in made] == [None, asked, ProfileOptions()]
+    wanted = [made[2].id, SubmissionId(999), made[1].id, made[1].id]
+    assert await scene.store.submissions.several(wanted) == (made[1], made[2])
+    assert await scene.store.submissions.several([]) == ()
 
 
 async def test_unknown_ids_are_none_or_store_errors(store: Store) -> None:
@@ -278,7 +300,7 @@ async def test_a_reaped_job_keeps_its_call_and_waits_out_its_backoff(
     reaped = await scene.job(submission.id)
     assert (reaped.state, reaped.call, reaped.worker) == (JobState.QUEUED, "call-1", None)
     assert reaped.run_at == clock.now() + timedelta(seconds=2)
-    assert "w1" in (reaped.error or "")
+    assert reaped.error == "the worker vanished during attempt 1"
     clock.advance(1.9)
     assert await scene.claim() == ()
     clock.advance(0.1)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import discord
 from discord.gateway import DiscordWebSocket
@@ -13,6 +13,7 @@ from yarl import URL
 
 from bot.domain.display import NewDisplay
 from bot.domain.submission import Submission
+from bot.frontends.discord.client import PodiumClient
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.places import Place as Shown
 from bot.frontends.discord.requests import govern
@@ -89,9 +90,14 @@ async def room(
     permissions: Permission = Permission.ADMINISTRATOR,
     limits: Limits | None = None,
     scale: float = 0.0,
+    commands: bool = False,
 ) -> AsyncIterator[Room]:
-    """A room with the client in it; `scale` is of the windows of rates, 0 is none."""
-    clock = ManualClock()
+    """A room with the client in it; `scale` is of the windows of rates, 0 is none.
+
+    With `commands` it is the bot's own client, which answers what people ask.
+    """
+    # Discord's own clock is in the numbers of what people ask.
+    clock = ManualClock(datetime.now(UTC)) if commands else ManualClock()
     store = MemoryStore(clock)
     ada = (await store.people.ensure("discord:1", "ada")).id
     published = await publish(store, clock, PublishRequest(ada, make_task()))
@@ -101,15 +107,19 @@ async def room(
         alice, bob = server.user("alice", guild), server.user("bob", guild)
         for person in (alice, bob):
             person.goes_to(channel)
-        async with _connected(server) as client:
-            place = Place(store, clock, ada, published.board)
+        place = Place(store, clock, ada, published.board)
+        made = _own_client(Door(store, clock), guild) if commands else _bare_client()
+        async with _connected(server, made) as client:
             yield Room(server, guild, channel, alice, bob, client, place)
 
 
-@asynccontextmanager
-async def _connected(server: LocalDiscord) -> AsyncIterator[discord.Client]:
-    base, gateway = Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY
-    Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = server.api_base, URL(server.gateway_url)
+def _own_client(door: Door, guild: Guild) -> discord.Client:
+    client = PodiumClient(door, frozenset({guild.id}))
+    client._connection.guild_ready_timeout = 0.05
+    return client
+
+
+def _bare_client() -> discord.Client:
     intents, silent = discord.Intents(guilds=True), discord.AllowedMentions.none()
     client = discord.Client(
         intents=intents,
@@ -118,6 +128,13 @@ async def _connected(server: LocalDiscord) -> AsyncIterator[discord.Client]:
         guild_ready_timeout=0.05,
     )
     govern(client)
+    return client
+
+
+@asynccontextmanager
+async def _connected(server: LocalDiscord, client: discord.Client) -> AsyncIterator[discord.Client]:
+    base, gateway = Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY
+    Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = server.api_base, URL(server.gateway_url)
     try:
         async with client:
             await client.login(server.token)

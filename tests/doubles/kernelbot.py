@@ -282,6 +282,105 @@ def custom_kernel(data):
 """
 
 
+STRICT = """
+compared = ref_kernel
+
+
+def ref_kernel(data):
+    import sys
+
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.are_deterministic_algorithms_enabled()
+        assert "torch._inductor" not in sys.modules, "a compiler that nobody uses was imported"
+        return compared(data)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def check_implementation("""
+"""Put into the reference: what public ones do by a context of their own."""
+PACKED = """
+import torch
+
+
+def wide(packed, scales):
+    raw = packed.view(torch.uint8).to(torch.int32)
+    halves = torch.stack([raw & 15, raw >> 4], 2).flatten(1, 2)
+    exponent, half = (halves >> 1) & 3, 0.5 * (halves & 1)
+    numbers = torch.where(exponent > 0, (1 + half) * torch.exp2(exponent - 1), half)
+    numbers = numbers * (1 - 2 * (halves >> 3))
+    return numbers * scales.to(torch.float32).repeat_interleave(16, 1)
+
+
+def product(data):
+    a, b, a_scales, b_scales, others, target = data
+    target.copy_((wide(a, a_scales) * wide(b, b_scales)).sum(1, keepdim=True))
+    first = a.view(torch.uint8)[:, :2].contiguous().view(a.dtype)
+    return target, first, {name: each.clone() for name, each in others.items()}
+"""
+"""A product of numbers of four bits, two in a byte, with a scale of eight bits for each sixteen."""
+PACKED_REFERENCE = """
+import torch
+from utils import product
+
+OTHERS = ("float8_e8m0fnu", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e5m2", "uint16")
+
+
+def generate_input(m, k, l, seed):
+    random = torch.Generator(device="DEVICE").manual_seed(seed)
+
+    def drawn(least, end, *shape):
+        return torch.randint(least, end, shape, dtype=torch.uint8, device="DEVICE",
+                             generator=random)
+
+    def packed(rows):
+        return drawn(0, 256, l, rows, k // 2).view(torch.float4_e2m1fn_x2).permute(1, 2, 0)
+
+    def scales(rows):
+        return drawn(1, 4, l, rows, k // 16).to(torch.float8_e4m3fn).permute(1, 2, 0)
+
+    others = {name: drawn(0, 256, m, 6).view(getattr(torch, name)).t() for name in OTHERS}
+    target = torch.full((l, m, 1), float("nan"), dtype=torch.float16, device="DEVICE")
+    return packed(m), packed(1), scales(m), scales(1), others, target.permute(1, 2, 0)
+
+
+def ref_kernel(data):
+    return product(data)
+
+
+def check_implementation(data, output):
+    wanted = product(data)
+    if not torch.allclose(output[0].float(), wanted[0].float(), rtol=1e-3, atol=1e-3):
+        return False, "the product is wrong"
+    first = [each[1].view(torch.uint8) for each in (wanted, output)]
+    if not torch.equal(*first):
+        return False, "the first numbers are wrong"
+    for name in OTHERS:
+        whole = torch.int16 if name == "uint16" else torch.uint8
+        if not torch.equal(data[4][name].view(whole), output[2][name].view(whole)):
+            return False, f"the {name} are wrong"
+    return True, ""
+"""
+PACKED_KERNEL = """
+import torch
+#!POPCORN leaderboard packed
+from utils import product
+
+
+def custom_kernel(data):
+    assert data[0].stride()[:2] == (data[0].shape[1], 1), data[0].stride()
+    assert {each.stride()[0] for each in data[4].values()} == {1}
+    return product(data)
+"""
+PACKED_WRONG = PACKED_KERNEL.replace(
+    "return product(data)",
+    """found = product(data)
+    found[2]["float8_e4m3fnuz"].view(torch.uint8)[0, 0] ^= 1
+    return found""",
+)
+
+
 def reference(device: str = "cpu", check: str = "pair") -> str:
     """The reference, its device hard-coded as KernelBot's are."""
     text = REFERENCE.replace("DEVICE", device)
@@ -312,6 +411,31 @@ def make_affine_task(device: str = "cpu", check: str = "pair", **changes: object
         "device": Device.CUDA if device == "cuda" else Device.ANY,
     }
     return TaskDefinition(**(values | changes))
+
+
+def make_strict_task(device: str = "cpu", **changes: object) -> TaskDefinition:
+    """The same, whose reference asks torch for deterministic algorithms."""
+    task = make_affine_task(device, "pair", **changes)
+    strict = task.files["reference.py"].replace("def check_implementation(", STRICT, 1)
+    return task.model_copy(update={"files": {**task.files, "reference.py": strict}})
+
+
+def make_packed_task(device: str = "cpu", **changes: object) -> TaskDefinition:
+    """A product of tensors in types of four and eight bits, whose dimensions lie out of order."""
+    cases = [Workload(args={"m": m, "k": 64, "l": n, "seed": 3}) for m, n in ((32, 1), (48, 2))]
+    values: dict[str, Any] = {
+        "name": "packed",
+        "description": "A product of packed numbers.",
+        "files": {
+            "reference.py": PACKED_REFERENCE.replace("DEVICE", device),
+            "utils.py": PACKED,
+            "eval.py": EVAL,
+        },
+        "shared_files": ("utils.py",),
+        "tests": tuple(cases),
+        "benchmarks": (Workload(args={"m": 1024, "k": 1024, "l": 1, "seed": 4}),),
+    }
+    return make_affine_task(device, **(values | changes))
 
 
 def make_ranks_task(device: str = "cpu", world_size: int = 2) -> TaskDefinition:

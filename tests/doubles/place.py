@@ -54,17 +54,18 @@ class Place:
     async def jobs(self, submission: Submission) -> tuple[Job, ...]:
         return await self.store.jobs.of(submission.id)
 
-    async def claim(self, worker: str = "test") -> Job:
-        """The next job of the CPU."""
-        claim = Claim(worker, {CPU: 1}, timedelta(seconds=30))
+    async def claim(self, worker: str = "test", gpu: str = CPU) -> Job:
+        """The next job of a GPU type, or of the CPU."""
+        claim = Claim(worker, {gpu: 1}, timedelta(seconds=30))
         (job,) = await self.store.jobs.claim(claim)
         return job
 
     async def judged(self, submission: Submission, **changes: object) -> JobId:
         """Claim the next job, which must be this submission's, and store its evaluation."""
-        job = await self.claim()
+        job = await self.claim(gpu=submission.gpus[0])
         assert job.submission == submission.id
-        evaluation: Evaluation = make_evaluation(**({"mode": submission.mode} | changes))
+        usual = {"mode": submission.mode, "gpu": job.gpu}
+        evaluation: Evaluation = make_evaluation(**(usual | changes))
         value = score(make_task(), evaluation)
         assert await self.store.jobs.accept(job.id, job.fence, evaluation, value)
         return job.id

@@ -26,10 +26,17 @@ SOURCE = b"def custom_kernel(data):\n    return data\n"
 Json = dict[str, Any]
 
 
-def form(content: bytes = SOURCE, disposition: str = 'filename="kernel.py"') -> bytes:
-    """The body of an upload."""
-    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; {disposition}\r\n\r\n'
-    return head.encode() + content + f"\r\n--{BOUNDARY}--\r\n".encode()
+def form(
+    content: bytes = SOURCE, disposition: str = 'filename="kernel.py"', **fields: str
+) -> bytes:
+    """The body of an upload, with other fields behind the file."""
+    parts = {f'"file"; {disposition}': content}
+    parts |= {f'"{name}"': value.encode() for name, value in fields.items()}
+    head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; name="
+    body = b"".join(
+        f"{head}{name}\r\n\r\n".encode() + value + b"\r\n" for name, value in parts.items()
+    )
+    return body + f"--{BOUNDARY}--\r\n".encode()
 
 
 def upload_headers(token: str | None, length: int) -> tuple[tuple[str, str], ...]:

@@ -146,7 +146,7 @@ output_t custom_kernel(const input_t& data) {
     switch (data.act) {
         case 1: return {};
         case 2: say("check: pass\n"); break;
-        case 3: say("score: 1\n"); break;
+        case 3: say("test.0.status: fail\n"); break;
         case 4: throw std::runtime_error("boom");
         case 5: *static_cast<volatile int*>(nullptr) = 1; break;
         case 6: for (volatile int at = 0;; at = at + 1) {}

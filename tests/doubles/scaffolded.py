@@ -9,12 +9,17 @@ from tests.doubles.factories import make_capabilities
 from tests.doubles.task_zips import RIGHT
 
 
+def code_of(source: str) -> str:
+    """What stands beneath the heading, which names a board."""
+    return source.partition("\n")[2]
+
+
 class Judge(fake.FakeRunner):
-    """Finds the scaffold's right solution right, and everything else wrong."""
+    """Finds the scaffold's right solution right for any board, and everything else wrong."""
 
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
-        verdict = "passed" if request.source == RIGHT else "wrong_answer"
+        verdict = "passed" if code_of(request.source) == code_of(RIGHT) else "wrong_answer"
         source = f"# fake: verdict={verdict}\n{request.source}"
         return await super().start(request.model_copy(update={"source": source}))
 

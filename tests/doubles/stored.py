@@ -20,6 +20,7 @@ from runners.contract.evaluation import (
     Measurement,
     StopReason,
 )
+from runners.contract.profile import ProfileOptions
 from runners.contract.task import Language, Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 
@@ -108,6 +109,7 @@ class Scene:
         source: str = "def custom_kernel(data): ...",
         judged_again: bool = False,
         once: Once | None = None,
+        profile: ProfileOptions | None = None,
     ) -> Submission:
         """Store a submission with one job per GPU."""
         new = NewSubmission(
@@ -121,6 +123,7 @@ class Scene:
             priority=PRIORITIES[mode],
             judged_again=judged_again,
             once=once,
+            profile=profile,
         )
         return await self.store.submissions.add(new)
 

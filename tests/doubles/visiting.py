@@ -51,8 +51,8 @@ class Visiting:
     def is_served(self) -> bool:
         return True
 
-    def read_task(self, path: Path) -> TaskBundle:
-        return read_folder(path)
+    def read_task(self, path: Path, root: Path | None = None) -> TaskBundle:
+        return read_folder(path, root)
 
     def task_folders(self, top: Path) -> tuple[Path, ...]:
         return task_folders(top)

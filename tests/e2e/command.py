@@ -80,18 +80,27 @@ class Podium:
 
     def up(self) -> subprocess.Popen[str]:
         """A served data folder: gives the process once it said that it is up."""
+        return self.come_up()[0]
+
+    def come_up(self) -> tuple[subprocess.Popen[str], str]:
+        """The same, with what it said."""
         process = self.start("up")
-        assert process.stdout is not None
-        overdue = threading.Timer(UP_LIMIT_S, process.kill)
-        overdue.start()
-        said = ""
-        for line in process.stdout:
-            said += line
-            if "Ctrl-C" in line:
-                break
-        overdue.cancel()
-        assert "Podium is up" in said, said
-        return process
+        return process, read_until_up(process)
+
+
+def read_until_up(process: subprocess.Popen[str]) -> str:
+    """What it says until it is up."""
+    assert process.stdout is not None
+    overdue = threading.Timer(UP_LIMIT_S, process.kill)
+    overdue.start()
+    said = ""
+    for line in process.stdout:
+        said += line
+        if "Ctrl-C" in line:
+            break
+    overdue.cancel()
+    assert "Podium is up" in said, said
+    return said
 
 
 def refusal(answer: subprocess.CompletedProcess[str], code: int) -> str:
@@ -182,6 +191,18 @@ def served(podium: Podium) -> Iterator[Podium]:
         status, said = terminate(process)
     assert status == 0, said
     assert "stopped" in said, said
+
+
+@contextmanager
+def served_at(podium: Podium) -> Iterator[str]:
+    """The address of its door, at a port of its own, while a `podium up` holds it open."""
+    podium.environment["PODIUM_HTTP_PORT"] = "0"
+    process, said = podium.come_up()
+    try:
+        (url,) = re.findall(r"https?://\S+", said)
+        yield url
+    finally:
+        terminate(process)
 
 
 def terminate(process: subprocess.Popen[str]) -> tuple[int, str]:

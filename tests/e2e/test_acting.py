@@ -28,6 +28,7 @@ from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId
 from tests.doubles.agents import make_door
 from tests.doubles.factories import make_task
+from tests.doubles.scaffolded import code_of
 from tests.doubles.task_zips import RIGHT, packed
 
 pytest.importorskip("playwright", reason="the package playwright is not installed")
@@ -66,7 +67,8 @@ class Judge(fake.FakeRunner):
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
         if request.request_id.startswith("check-"):
-            verdict = "passed" if request.source == RIGHT else "wrong_answer"
+            right = code_of(request.source) == code_of(RIGHT)
+            verdict = "passed" if right else "wrong_answer"
             directive = f"# fake: verdict={verdict} seconds=0.3\n"
             request = request.model_copy(update={"source": directive + request.source})
         return await super().start(request)

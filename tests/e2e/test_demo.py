@@ -1,6 +1,5 @@
-"""The demo as a real process: the whole main job on one task, and its check of itself."""
+"""The demo's check of itself, as a real process; `tests/journeys` has how it goes well."""
 
-import json
 import os
 import subprocess
 import sys
@@ -16,17 +15,24 @@ MATMUL = ROOT / "tasks" / "examples" / "matmul"
 
 
 def _demo(folder: Path, runner: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    elsewhere = "postgresql://nobody@127.0.0.1:9/must_not_be_touched"
+    words = ("demo", "--rounds", "2", *arguments)
+    return _podium(folder, *words, PODIUM_RUNNERS=runner, DATABASE_URL=elsewhere)
+
+
+def _podium(
+    folder: Path, *arguments: str | Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "bot", "demo", "--rounds", "2", *map(str, arguments)],
+        [sys.executable, "-m", "bot", *map(str, arguments)],
         cwd=folder,
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(ROOT),
             "HOME": str(folder),
-            "TMPDIR": str(folder),
-            "PODIUM_RUNNERS": runner,
-            "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/must_not_be_touched",
-        },
+            "PODIUM_RUNNERS": "fake",
+        }
+        | environment,
         capture_output=True,
         text=True,
         timeout=110,
@@ -43,26 +49,22 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_real_kernels_are_published_submitted_judged_and_ranked(folder: Path) -> None:
-    demo = _demo(folder, "local", "--tasks", MATMUL, "--json")
-    assert demo.returncode == 0, demo.stderr
-    outcome = json.loads(demo.stdout)
-    [board] = outcome["standings"]
-    times = [entry["time_ns"] for entry in board["entries"]]
-    assert len(times) == 3
-    assert times == sorted(times)
-    assert {absent["verdict"] for absent in board["absent"]} == {"wrong_answer", "crashed"}
-    assert outcome["faults"] == []
-    assert not list(folder.glob("podium-demo-*"))
-
-
-@pytest.mark.slow
 def test_a_judge_that_passes_everything_is_found_out(folder: Path) -> None:
     demo = _demo(folder, "fake", "--tasks", MATMUL)
     assert demo.returncode == 1
     assert "must be crashed, is passed" in demo.stderr
     assert "must not be ranked and is" in demo.stderr
     assert "things went wrong" in demo.stdout
+
+
+def test_a_board_of_somebody_else_s_is_left_alone(folder: Path) -> None:
+    first = _podium(folder, "task", "publish", MATMUL, "--unchecked", "--name", "demo-matmul")
+    assert first.returncode == 0, first.stderr
+    demo = _demo(folder, "fake", "--tasks", MATMUL)
+    assert demo.returncode == 2
+    assert "'demo-matmul' is somebody's own" in demo.stderr
+    assert _podium(folder, "demo", "--remove").stdout.startswith("there is no demo")
+    assert "nobody is ranked yet" in _podium(folder, "show", "demo-matmul").stdout
 
 
 def test_a_folder_without_tasks_is_refused(folder: Path) -> None:

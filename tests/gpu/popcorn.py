@@ -20,9 +20,13 @@ from runners.contract.task import Grader, Mode, TaskDefinition  # noqa: E402
 from tests.doubles.kernelbot import (  # noqa: E402
     EVAL,
     KERNEL,
+    PACKED_KERNEL,
+    PACKED_WRONG,
     RANKS_KERNEL,
     make_affine_task,
+    make_packed_task,
     make_ranks_task,
+    make_strict_task,
 )
 from tests.gpu.asking import HarnessError, Server, gpus_here, serving  # noqa: E402
 
@@ -133,6 +137,13 @@ def single() -> Iterator[Trial]:
         yield Trial("Triton", task, TRITON, Mode.RANKED, ("passed",))
         yield Trial("inline CUDA", task, INLINE, Mode.RANKED, ("passed",))
         yield Trial("wrong", task, WRONG, Mode.TEST, ("wrong_answer",))
+        strict = make_strict_task("cuda", grader=grader)
+        yield Trial("deterministic reference", strict, KERNEL, Mode.TEST, ("passed",))
+        packed = make_packed_task("cuda", grader=grader)
+        for mode in (Mode.RANKED, Mode.PROFILE):
+            name = f"4 and 8 bits, {mode.value}"
+            yield Trial(name, packed, PACKED_KERNEL, mode, ("passed",))
+        yield Trial("4 and 8 bits, one wrong", packed, PACKED_WRONG, Mode.TEST, ("wrong_answer",))
     task = affine(Grader.POPCORN)
     for mode in (Mode.BENCHMARK, Mode.PROFILE):
         yield Trial(mode.value, task, KERNEL, mode, ("passed",))

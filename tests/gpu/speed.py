@@ -28,9 +28,9 @@ from bot.domain.solutions import Solution, solutions  # noqa: E402 - found by th
 from bot.domain.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.folders import read_folder, task_folders  # noqa: E402 - found by the line above
 from runners.backends import local_process  # noqa: E402 - found by the line above
-from runners.backends.local_process.gpus import find_gpus, gpu_type  # noqa: E402 - likewise
+from runners.backends.local_process.gpus import find_gpus, type_of_model  # noqa: E402 - likewise
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest  # noqa: E402 - likewise
-from runners.contract.peaks import PEAKS  # noqa: E402 - found by the line above
+from runners.contract.gpus import GPU_TYPES  # noqa: E402 - found by the line above
 from runners.contract.runner import Runner, RunnerError  # noqa: E402 - found by the line above
 from runners.contract.task import Mode, TaskDefinition  # noqa: E402 - found by the line above
 from runners.contract.verdict import Verdict  # noqa: E402 - found by the line above
@@ -219,7 +219,8 @@ def sustained(
 def rates() -> list[str]:
     """The table of what this GPU achieves; makes a CUDA context, so nothing is judged after it."""
     found, model = measured_rates(), torch.cuda.get_device_name()
-    peak = PEAKS.get(gpu_type(model))
+    card = GPU_TYPES.get(type_of_model(model))
+    peak = card and card.peak
     rows = (
         ("copy, read and written, GB/s", 1e9, found.bytes_per_s, peak and peak.bytes_per_s),
         ("FP32 without TF32, TFLOP/s", 1e12, found.fp32_per_s, peak and peak.fp32_per_s),

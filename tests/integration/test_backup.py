@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import fcntl
+import io
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import asyncpg
@@ -17,11 +19,12 @@ import pytest
 
 from bot.domain.access import Viewer
 from bot.domain.errors import SetupError, UserError
+from bot.domain.interaction import Asked
 from bot.domain.person import Person
 from bot.domain.score import ScoreValue
 from bot.ports import Store
 from bot.services.standings import standings
-from bot.store.backup import archive, dump, load
+from bot.store.backup import archive, dump, load, seekable
 from bot.store.backup.archive import Reading
 from bot.store.migrate import migrate, migrations_folder, read_migrations
 from bot.store.postgres import open_store
@@ -125,6 +128,25 @@ async def test_what_was_backed_up_is_there_again_and_works(
         await _goes_on(store)
 
 
+async def test_a_backup_goes_through_pipes(lived_in: str, empty_dsn: str, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as arriving:
+        collecting = asyncio.create_task(asyncio.to_thread(arriving.read))
+        with os.fdopen(writer, "wb") as leaving:
+            made = await dump(lived_in, leaving, "1.2.3")
+        whole = await collecting
+    data_dir = tmp_path / "data"
+    with (
+        seekable(io.BytesIO(whole[:-100]), data_dir) as broken_off,
+        pytest.raises(UserError, match="no backup, or it is damaged"),
+    ):
+        await load(empty_dsn, broken_off)
+    with seekable(io.BytesIO(whole), data_dir) as file:
+        assert not list(data_dir.iterdir())  # nobody else can open it, and nothing stays of it
+        assert await load(empty_dsn, file) == made
+    assert await everything(empty_dsn) == await everything(lived_in)
+
+
 async def _goes_on(store: Store) -> None:
     """The restored Podium ranks, has the queue, and takes submissions in."""
     board = await store.boards.find("vectoradd")
@@ -140,6 +162,20 @@ async def _goes_on(store: Store) -> None:
     new = await scene.submit()
     assert new.id == 6
     assert {job.submission for job in await scene.claim(5)} >= {new.id}
+
+
+async def test_what_people_asked_on_discord_and_its_tokens_are_in_no_backup(
+    lived_in: str, empty_dsn: str, clock: ManualClock, tmp_path: Path
+) -> None:
+    async with open_store(lived_in, clock) as store:
+        asked = Asked("discord:1", "discord", "{}", "a-token-of-discord", clock.now())
+        assert await store.interactions.claim(asked, "one", timedelta(seconds=30))
+    made = await dump(lived_in, tmp_path / "b", "")
+    assert made.rows["interactions"] == 0
+    with zipfile.ZipFile(tmp_path / "b") as archived:
+        assert not any(b"a-token" in archived.read(name) for name in archived.namelist())
+    await load(empty_dsn, tmp_path / "b")
+    assert await fetch(empty_dsn, "select * from interactions") == []
 
 
 async def test_a_backup_of_a_database_in_use_is_of_one_moment(

@@ -55,9 +55,10 @@ async def _opened(visiting: Visiting) -> str:
     return (await link(visiting.store, (await _person(visiting, "ada")).id, "laptop")).secret
 
 
-async def _another_board(visiting: Visiting) -> None:
+async def _another_board(visiting: Visiting, **changes: object) -> None:
     ken = await _person(visiting, "ken")
-    await publish(visiting.store, SystemClock(), PublishRequest(ken.id, make_task(), "another"))
+    task = make_task(**changes)
+    await publish(visiting.store, SystemClock(), PublishRequest(ken.id, task, "another"))
 
 
 async def _person(visiting: Visiting, name: str) -> Person:
@@ -155,6 +156,32 @@ def test_refusals_are_the_same(
         here = capsys.readouterr()
         assert podium.there(*command, "--json") == ExitCode.USAGE
         assert capsys.readouterr() == here
+
+
+def test_a_template_is_the_same_here_and_there_and_writes_over_nothing(
+    podium: Visiting, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"t.py": "#!PODIUM leaderboard elsewhere\nx = 1\n"}
+    asyncio.run(_another_board(podium, files=files, templates={"Python": "t.py"}))
+    made, there = tmp_path / "made.py", tmp_path / "there.py"
+    assert podium.here("template", "another", str(made), "--json") == 0
+    assert json.loads(_last(capsys)) == {"board": "another", "file": str(made)}
+    assert podium.there("template", "another", str(there), "--lang", "Python") == 0
+    assert _last(capsys) == f"{there}: next: podium submit {there} --server {SERVER}"
+    assert made.read_text() == there.read_text() == "#!PODIUM leaderboard another\nx = 1\n"
+    refused = {
+        ("another", str(made)): f"{made} is there already; choose another name",
+        ("another", str(tmp_path / "no" / "a.py")): "cannot be written (No such file or directory)",
+        ("another", str(tmp_path / "b.py"), "--lang", "Pythn"): "did you mean Python?",
+        ("vectoradd", str(tmp_path / "b.py")): "this task ships no template",
+        ("anothr", str(tmp_path / "b.py")): "did you mean another?",
+    }
+    for command, words in refused.items():
+        for ask in (podium.here, podium.there):
+            assert ask("template", *command) == ExitCode.USAGE
+            assert words in capsys.readouterr().err
+    assert made.read_text() == there.read_text()
+    assert not (tmp_path / "b.py").exists()
 
 
 def test_without_a_token_one_looks_and_is_asked_to_sign_in(

@@ -414,7 +414,7 @@ async def test_programs_that_only_root_can_reach_are_copied_once(
 
 async def test_missing_binaries_are_said(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
-    with pytest.raises(SetupError, match="reinstall kernel-podium, or set DATABASE_URL"):
+    with pytest.raises(SetupError, match=r"kernel-podium\[local\]'`, or set DATABASE_URL"):
         async with open_database(data_dir):
             pass
 

@@ -11,8 +11,7 @@ from bot.domain.solutions import Solution, solutions
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
 from bot.domain.task_lint import lint
-from bot.frontends.cli.commands import demo
-from bot.store.folders import read_folder, task_folders
+from bot.store.folders import examples, read_folder, task_folders
 from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict
 
@@ -33,7 +32,7 @@ def test_there_are_the_eight_examples() -> None:
 
 
 def test_the_demo_publishes_the_examples_which_need_no_gpu() -> None:
-    assert task_folders(TASKS.parent / demo.EXAMPLES) == FOLDERS
+    assert tuple(each.resolve() for each in task_folders(examples())) == FOLDERS
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -3,9 +3,9 @@
 from datetime import date, datetime
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
-from bot.domain.api.wire import Answer, Asked, GpuName, Name, Reason
+from bot.domain.api.wire import WHOLE, Answer, Asked, GpuName, Name, Reason
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
@@ -25,6 +25,14 @@ class PersonDeed(Deed):
 class PauseDeed(Deed):
     """What is to rest: one board, one GPU type, or with neither the taking of submissions."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "not": {
+                "required": ["board", "gpu"],
+                "properties": {"board": {"type": "string"}, "gpu": {"type": "string"}},
+            }
+        }
+    )
     board: Name | None = None
     gpu: GpuName | None = None
 
@@ -39,7 +47,7 @@ class LimitKey(Deed):
 class LimitOrder(LimitKey):
     """At most so many submissions of one person in any such time."""
 
-    most: Annotated[int, Field(ge=1, le=1_000_000)]
+    most: Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
     window_s: Annotated[float, Field(ge=1, le=366 * 86_400)]
 
 

@@ -112,6 +112,8 @@ class Entry(Time):
     attempts: int
     submission: int
     submitted_at: datetime
+    pool: str = ""
+    """Which machines timed it: `local`, `modal`, `ray`, or an agent's name."""
 
 
 class Absent(Answer):

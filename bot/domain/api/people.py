@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from bot.domain.api.wire import Answer, Asked
+from bot.domain.api.wire import WHOLE, Answer, Asked
 
 Scope = Literal["read", "submit", "admin"]
 """What a token is good for; each has what those before it have."""
@@ -30,7 +30,7 @@ class TokenOrder(Asked):
 
     label: Annotated[str, StringConstraints(min_length=1, max_length=60)]
     scope: Scope = "submit"
-    days: Annotated[int, Field(ge=1, le=3650)] = 90
+    days: Annotated[int, Field(ge=1, le=3650), WHOLE] = 90
 
 
 class TokenAnswer(Answer):

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 
 from bot.domain.access import SourceVisibility, Visibility
 from bot.domain.api.boards import BoardLine
-from bot.domain.api.wire import Answer, Asked, GpuName, Name
+from bot.domain.api.wire import WHOLE, Answer, Asked, GpuName, Name
 
 MOST_GPUS = 64
 MOST_GUESTS = 200
@@ -60,7 +60,7 @@ class GuestsAnswer(Answer):
 class RejudgeOrder(Asked):
     """Whose best submissions are judged by the present task: those of this earlier version."""
 
-    version: Annotated[int, Field(ge=1, lt=1 << 31)]
+    version: Annotated[int, Field(ge=1, lt=1 << 31), WHOLE]
 
 
 class Rejudging(Answer):

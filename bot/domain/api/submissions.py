@@ -127,6 +127,8 @@ class SubmissionAnswer(Answer):
     created_at: datetime
     jobs: tuple[JobAnswer, ...]
     exclusion: ExclusionAnswer | None
+    warning: str = ""
+    """Why the file may be no valid Python; the judge's verdict says for certain."""
     unserved: tuple[str, ...]
     """The GPU types for which it waits although nobody is there to judge it."""
 

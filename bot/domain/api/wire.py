@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
 from runners.contract.task import GPU_NAME
 from runners.contract.wire import Wire
@@ -12,6 +12,14 @@ PATH = "/api/v1"
 BODY_MAX = 64 << 10
 """Bytes of every body but a submission's."""
 MOST_ON_A_PAGE = 200
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)
+"""For an integer as JSON Schema has it: `2.0` is one."""
 
 Number = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 """What a database has room for; numbers below zero are the house's own submissions."""

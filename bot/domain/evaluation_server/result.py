@@ -14,7 +14,7 @@ from runners.contract.evaluation import (
     Evaluation,
     Measurement,
 )
-from runners.contract.io_contract import KERNEL, REFERENCE_FAULT, UNCOUNTED, Side
+from runners.contract.io_contract import DRAWN, KERNEL, REFERENCE_FAULT, UNCOUNTED, Side
 from runners.contract.task import Workload
 from runners.contract.verdict import Stage, Verdict
 
@@ -160,10 +160,10 @@ def _speedup(own: Measurement | None, other: Measurement | None) -> float | None
     return other.time_ns / own.time_ns
 
 
-def _uncounted(evaluation: Evaluation) -> str | None:
-    """Why the profiler counted nothing: the judge says it last, after a kernel's own prints."""
-    found = evaluation.log.rpartition(UNCOUNTED)
-    return found[2].strip()[:LOG_MOST] or None if found[1] else None
+def _noted(evaluation: Evaluation, begin: str) -> str | None:
+    """What a line of the judge's says: they come last, after whatever a kernel printed."""
+    found = evaluation.log.rpartition(begin)
+    return found[2].partition("\n")[0].strip()[:LOG_MOST] or None if found[1] else None
 
 
 def _metadata(
@@ -174,10 +174,11 @@ def _metadata(
         "gpu_id": machine.gpu_uuid or evaluation.gpu.lower(),
         "hardware": machine.cpu if evaluation.gpu == CPU else machine.gpu,
         "num_trials": request.num_trials,
+        "inputs": _noted(evaluation, DRAWN),
         "verdict": evaluation.verdict.value,
         "judge": machine.harness_version,
         "device_metrics": device_metrics_of(evaluation) or None,
-        "device_metrics_error": _uncounted(evaluation) if request.device_metrics else None,
+        "device_metrics_error": _noted(evaluation, UNCOUNTED) if request.device_metrics else None,
         **{key: getattr(machine, key) for key in ("driver", "cuda", "torch", "triton")},
     }
     if measured is not None:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from bot.frontends.cli import commands
-from bot.frontends.cli.context import CommandLine
+from bot.frontends.cli.context import CommandLine, command_line
 from bot.frontends.cli.failures import ExitCode, Failure, failure_of
 from bot.frontends.cli.installation import Installation
 from runners import plugins
@@ -22,9 +23,27 @@ def build() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
+    app.callback()(_options)
     for name in plugins.names(commands):
         plugins.load(commands, name).register(app)
     return app
+
+
+def _version(ctx: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if wanted:
+        line = command_line(ctx)
+        line.out.out(f"podium {line.installation.version or 'of a checkout'}", highlight=False)
+        raise typer.Exit
+
+
+def _options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Say which one this is"),
+    ] = False,
+) -> None:
+    """What can be said before every command."""
 
 
 def run(installation: Installation, arguments: Sequence[str]) -> int:

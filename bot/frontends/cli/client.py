@@ -88,6 +88,10 @@ class Client(Protocol):
         """The leaderboards of a board, of its present task version unless told otherwise."""
         ...
 
+    async def template(self, board: str, language: str | None) -> bytes:
+        """A board's template of a language, else its first; UserError where there is none."""
+        ...
+
     async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
         """The person's own submissions, newest first."""
         ...

@@ -1,6 +1,8 @@
 """What every command is handed: the installation and where to write."""
 
 import getpass
+import shutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,7 +32,14 @@ _LONGEST_NAME = 64
 LOCAL = "local"
 """In the place of a server's address: this machine's own Podium."""
 
+STREAM = Path("-")
+"""In the place of a file: stdin or stdout."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone, on stdout")]
+LogToStderr = Annotated[
+    bool,
+    typer.Option("--log-to-stderr", help="Write each event there too, where containers are asked"),
+]
 Actor = Annotated[
     str | None,
     typer.Option("--as", help="Act as this person of this machine", metavar="NAME"),
@@ -142,6 +151,14 @@ def _server(line: CommandLine, where: Where) -> str | None:
     return url
 
 
+def program() -> str:
+    """How this program was started, as it can be again in the same folder."""
+    name = Path(sys.argv[0])
+    if name.name != "podium":
+        return f"{Path(sys.executable).name} -m bot"
+    return "podium" if shutil.which("podium") == str(name.absolute()) else str(name)
+
+
 def viewer_here(person: PersonId = NOBODY) -> Viewer:
     """Who sits at this machine can read its database: no board is hidden here."""
     return Viewer(person, sees_all=True)
@@ -166,6 +183,8 @@ def _user_name() -> str:
 
 def read_submission(path: Path) -> bytes:
     """A submission's bytes, however many are allowed; UserError when they cannot be read."""
+    if path == STREAM:
+        return sys.stdin.buffer.read(_READ_AT_MOST)
     try:
         with path.open("rb") as file:
             return file.read(_READ_AT_MOST)

@@ -1,6 +1,7 @@
 """Writes tables into files, as CSV or as Parquet, piece by piece."""
 
 import csv
+import importlib.util
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
@@ -26,6 +27,16 @@ class DataFormat(StrEnum):
     """For spreadsheets, and for everything else that reads text."""
     PARQUET = "parquet"
     """For programs: typed, compressed, with what each column means in it."""
+
+
+def require(form: DataFormat) -> None:
+    """UserError unless tables of this form can be written here."""
+    if form is DataFormat.PARQUET and importlib.util.find_spec("pyarrow") is None:
+        raise UserError(
+            "no-parquet",
+            "Parquet needs pyarrow; run `pip install 'kernel-podium[export]'`, or export with "
+            "`--format csv`",
+        )
 
 
 class Writer(Protocol):

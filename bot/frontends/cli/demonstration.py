@@ -1,9 +1,11 @@
 """What `podium demo` does: who enters which board with what, and whether all went as it must."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.domain.ids import PersonId
 from bot.domain.solutions import Solution
 from bot.services.standings import BoardStandings
 from bot.services.status import SubmissionStatus
@@ -13,6 +15,10 @@ PEOPLE = (
     "Ada", "Barbara", "Donald", "Edsger", "Frances", "Grace", "John", "Katherine", "Ken", "Radia",
 )  # fmt: skip
 WRONG_PER_BOARD = 3
+DOZEN = 12
+_HEADING = re.compile(r"^(\s*(?:#|//)!(?:PODIUM|POPCORN)\s+leaderboard\s+)\S+", re.MULTILINE)
+PREFIX = "demo-"
+"""Of the names of its boards, so that a task's own name stays free for its board."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,11 @@ class Entry:
         """The file's name without its folders."""
         return self.solution.name.rsplit("/", maxsplit=1)[-1]
 
+    @property
+    def source(self) -> str:
+        """The shipped file, whose heading names the demo's board in place of the task's."""
+        return _HEADING.sub(rf"\g<1>{self.board}", self.solution.source, count=1)
+
 
 def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[Entry, ...]:
     """Every right solution of each board, and some wrong ones, of as many kinds as there are."""
@@ -42,6 +53,27 @@ def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[Entry, ...
             for person, solution in zip(people, (*right, *wrong), strict=False)
         ]
     return tuple(entries)
+
+
+def story(entries: Sequence[Entry], limits: Mapping[str, int]) -> tuple[Entry, ...]:
+    """A dozen of the entries: one of each way to fail, and right ones, for these take longest.
+
+    All right ones of one board, so that there are places to look at, then one each of the others.
+    `limits` has the seconds that each board gives a kernel: boards with little time come first.
+    """
+    failing: dict[Verdict, Entry] = {}
+    right: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.solution.expect is Verdict.PASSED:
+            right.setdefault(entry.board, []).append(entry)
+        else:
+            failing.setdefault(entry.solution.expect, entry)
+    boards = {entry.board for entry in failing.values()} & right.keys() or right.keys()
+    quick = sorted(boards, key=lambda board: (limits[board], board))
+    most = max(quick, key=lambda board: len(right[board]), default="")
+    others = [right[board][0] for board in quick if board != most]
+    chosen = [*failing.values(), *right.get(most, ()), *others][:DOZEN]
+    return tuple(entry for entry in entries if entry in chosen)
 
 
 def _rarest(wrong: list[Solution], used: Counter[Verdict]) -> list[Solution]:
@@ -74,12 +106,16 @@ def surprises(entry: Entry, ended: SubmissionStatus) -> tuple[str, ...]:
     return tuple(found)
 
 
-def misplaced(entries: Sequence[Entry], leaderboard: BoardStandings) -> tuple[str, ...]:
-    """Who is ranked and must not be, or is not and must be, in words."""
+def misplaced(
+    entries: Sequence[Entry], people: Collection[PersonId], leaderboard: BoardStandings
+) -> tuple[str, ...]:
+    """Who of the demo's people is ranked and must not be, or is not and must be, in words."""
     board = leaderboard.board.name
     right, wrong = _expected(entries, board)
-    ranked = {entry.score.person_name for entry in leaderboard.entries}
-    absent = {refusal.person_name for refusal in leaderboard.refused}
+    ranked = {
+        entry.score.person_name for entry in leaderboard.entries if entry.score.person in people
+    }
+    absent = {each.person_name for each in leaderboard.refused if each.person in people}
     faults = (
         (right - ranked, "must be ranked and is not"),
         (ranked - right, "must not be ranked and is"),

@@ -1,17 +1,19 @@
 """What the command line needs of an installation of Podium; `bot.wiring` makes it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import IO, Protocol, Self
 
 from bot.domain.backup import BackupContents
+from bot.domain.ids import PersonId
 from bot.domain.task_bundle import TaskBundle
 from bot.frontends.cli.client import Servers
 from bot.ports import Clock, Store
+from bot.ports.lines import Line
 from runners.contract.evaluation import RoundPolicy
-from runners.contract.runner import Runner
+from runners.contract.runner import Capabilities, Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,30 @@ class OpenPodium:
     served: bool
     shared: bool
     lease_s: float = 30.0
+
+
+LinkFor = Callable[[str], str]
+"""Makes a link by which the person of this name at the machine signs in, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hurry:
+    """Other rounds than those of the mode, for the jobs of these people alone."""
+
+    rounds: RoundPolicy
+    people: frozenset[PersonId]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDoor:
+    """An open door; `line` is its line to a service elsewhere, where it has one.
+
+    It has `link_for` where nobody but this machine reaches it.
+    """
+
+    name: str
+    line: Line | None = None
+    link_for: LinkFor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +88,17 @@ class Installation(Protocol):
         """The folder of the embedded database and the log."""
         ...
 
+    @property
+    def version(self) -> str:
+        """Of Podium; empty in a checkout that was not installed."""
+        ...
+
     def at(self, data_dir: Path | None) -> Self:
         """The same installation on another data folder; None keeps this one."""
+        ...
+
+    def on_port(self, port: int | None) -> Self:
+        """The same installation with its HTTP door on this port; None keeps what it is told."""
         ...
 
     def embedded_at(self, data_dir: Path) -> Self:
@@ -74,10 +109,13 @@ class Installation(Protocol):
         """Whether a `podium up` works through the queue of this data folder now."""
         ...
 
-    def open(self, *, exclusive: bool = False) -> AbstractAsyncContextManager[OpenPodium]:
+    def open(
+        self, *, exclusive: bool = False, log_to_stderr: bool = False
+    ) -> AbstractAsyncContextManager[OpenPodium]:
         """The database, migrated, and the store on it.
 
         `exclusive` is for the one process that serves a data folder; SetupError when it is taken.
+        With `log_to_stderr` every event is written there too.
         """
         ...
 
@@ -86,9 +124,9 @@ class Installation(Protocol):
         ...
 
     def working(
-        self, podium: OpenPodium, runners: Sequence[Runner], rounds: RoundPolicy | None = None
+        self, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Works through the queue until left, then drains; `rounds` replaces the modes' own.
+        """Works through the queue until left, then drains; `hurry` says whose jobs are cut short.
 
         SetupError when another process judges for this data folder, RunnerError when a runner
         cannot say what it offers.
@@ -97,8 +135,17 @@ class Installation(Protocol):
 
     def doors(
         self, podium: OpenPodium, runners: Sequence[Runner]
-    ) -> AbstractAsyncContextManager[Sequence[str]]:
-        """The doors that the settings name, open until left; gives their names."""
+    ) -> AbstractAsyncContextManager[Sequence[OpenDoor]]:
+        """The doors that the settings name, open until left."""
+        ...
+
+    def ready(
+        self, runners: Sequence[Runner], opened: Sequence[OpenDoor] = ()
+    ) -> AbstractAsyncContextManager[Sequence[tuple[str, Capabilities]]]:
+        """What each runner offers, once all have said it; RunnerError when one cannot.
+
+        Until it is left, others see that this process is ready once every door's line stands.
+        """
         ...
 
     def judges_elsewhere(self, url: str | None) -> bool:
@@ -106,7 +153,7 @@ class Installation(Protocol):
         ...
 
     def working_for(
-        self, elsewhere: Elsewhere, runners: Sequence[Runner]
+        self, elsewhere: Elsewhere, runners: Sequence[Runner], *, log_to_stderr: bool = False
     ) -> AbstractAsyncContextManager[str]:
         """Works through a server's queue until left, then drains; gives the name it has there.
 
@@ -124,8 +171,16 @@ class Installation(Protocol):
         """The servers elsewhere that commands can go to, as the settings and the logins have it."""
         ...
 
-    def read_task(self, path: Path) -> TaskBundle:
-        """The files of a task's folder or zip; UserError when it is neither."""
+    @property
+    def examples(self) -> Path:
+        """The folder of the tasks that come with Podium."""
+        ...
+
+    def read_task(self, path: Path, root: Path | None = None) -> TaskBundle:
+        """The files of a task's folder or zip; UserError when it is neither.
+
+        A folder's task may take files from anywhere beneath `root`, else from the folder around it.
+        """
         ...
 
     def task_folders(self, top: Path) -> tuple[Path, ...]:
@@ -136,14 +191,14 @@ class Installation(Protocol):
         """Bring the database up to date; gives the numbers of the migrations applied."""
         ...
 
-    async def backup(self, file: Path) -> BackupContents:
-        """Write the whole database into a new file, be it in use or not.
+    async def backup(self, target: Path | IO[bytes]) -> BackupContents:
+        """Write the whole database into a new file or an open one, be it in use or not.
 
         UserError when there is such a file, or nothing to back up.
         """
         ...
 
-    async def restore(self, file: Path, *, force: bool) -> BackupContents:
+    async def restore(self, source: Path | IO[bytes], *, force: bool) -> BackupContents:
         """Make the database what it was when the file was written; `force` where it is not empty.
 
         UserError when the file is no backup or the database not empty, SetupError when it is used.

@@ -11,6 +11,7 @@ from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import SubmissionRequest
+from bot.domain.template import template_of
 from bot.frontends.cli.client import Say
 from bot.frontends.cli.installation import Installation, OpenPodium
 from bot.ports import StoredFile, Worker
@@ -18,7 +19,7 @@ from bot.reports.dataset import pieces
 from bot.services import export as exporting
 from bot.services.cancel import cancel
 from bot.services.history import HistoryEntry, history
-from bot.services.lookup import visible_boards
+from bot.services.lookup import task_of, visible_boards
 from bot.services.moderate import withdraw
 from bot.services.profiles import profile_files
 from bot.services.release import Draft, Released, Releasing
@@ -83,6 +84,10 @@ class LocalClient:
         self, board: str, gpu: str | None, version: int | None
     ) -> Sequence[BoardStandings]:
         return await standings(self.podium.store, self.viewer, board, gpu, version=version)
+
+    async def template(self, board: str, language: str | None) -> bytes:
+        found, task = await task_of(self.podium.store, self.viewer, board)
+        return template_of(task, found.name, language).content
 
     async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
         return await history(self.podium.store, self.viewer, board, limit=limit)

@@ -91,6 +91,7 @@ def _entry_json(entry: Standing, reference: ScoreValue | None) -> Json:
         "attempts": entry.attempts,
         "submission": entry.score.submission,
         "submitted_at": entry.score.submitted_at.isoformat(),
+        "pool": entry.score.pool,
     }
 
 

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from bot.domain.errors import SetupError
+from bot.domain.errors import SetupError, StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.frontends.cli.client import Client
@@ -28,11 +28,19 @@ async def judged(
     """How a stored submission ended; with no `wait`, how it stands."""
     with _parting_words(line, client, number):
         if wait:
+            await _warn(line, client, number)
             return await _followed(line, client, number)
         idle = await client.idle()
         if idle is not None:
             line.say(f"nobody works through this queue yet: {idle}")
         return await client.status(number)
+
+
+async def _warn(line: CommandLine, client: Client, number: SubmissionId) -> None:
+    """Say at once what the door had to say of it."""
+    with suppress(StoreError):  # who follows it waits for Podium, and knows for how long
+        if warning := (await client.status(number)).submission.warning:
+            line.say(f"warning: {warning}")
 
 
 async def _followed(line: CommandLine, client: Client, number: SubmissionId) -> SubmissionStatus:

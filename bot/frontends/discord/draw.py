@@ -15,6 +15,8 @@ FILE_BYTES = 10 << 20
 """Bytes that a file of a message may have."""
 _BLOCK = 1200
 """Longer tables and logs are sent as files, so that a phone does not have to scroll for ever."""
+_BEGINS = 400
+"""So much of a longer message is shown beside its file."""
 _TABLE = 1600
 """A page of standings fits, and a message has room for its title."""
 _MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
@@ -66,9 +68,11 @@ def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
 
 def _paragraph(text: str, tone: Tone, number: int) -> tuple[str, Attachment | None]:
     safe = plain(text).strip()
-    if len(safe) > _BLOCK:
-        return _block("message", text, number)
     mark = _MARKS[tone]
+    if len(safe) > _BLOCK:
+        told, file = _block("message", text, number)
+        begins = plain(text[:_BEGINS]).strip()
+        return f"{mark}{begins} ...\n-# {told}", file
     glue = f"\n{mark}" if tone is Tone.QUIET else "\n"
     return mark + glue.join(safe.splitlines()), None
 

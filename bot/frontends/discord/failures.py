@@ -30,7 +30,7 @@ def gives_way(error: discord.HTTPException) -> bool:
 
 def words_for(error: BaseException) -> str | None:
     """What the person is told, ready to be shown; None when there is nobody to tell."""
-    leaf = _cause(error)
+    leaf = cause(error)
     match leaf:
         case GaveWayError():
             return None
@@ -62,7 +62,7 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, discord.RateLimited | aiohttp.ClientError | TimeoutError | OSError)
 
 
-def _cause(error: BaseException) -> BaseException:
+def cause(error: BaseException) -> BaseException:
     """The error itself, out of what the library and task groups wrap around it."""
     while True:
         if isinstance(error, BaseExceptionGroup):

@@ -1,6 +1,7 @@
 """Questions that are answered within minutes: GPU types, of which there may be many, and a yes."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeAlias
 
 import discord
@@ -28,9 +29,15 @@ class Question(discord.ui.View):
         """What is chosen by now; UserError when that is not enough."""
         return ()
 
+    def answering(
+        self, interaction: discord.Interaction[Any]
+    ) -> AbstractAsyncContextManager[Answer]:
+        """Acknowledges the click on the button."""
+        return answering(interaction)
+
     async def go_on(self, interaction: discord.Interaction[Any]) -> None:
         """Go on with what is chosen by now, once."""
-        async with answering(interaction) as answer:
+        async with self.answering(interaction) as answer:
             chosen = self.chosen()
             if self.is_finished():
                 raise UserError("answered", "this was answered already; give the command again")
@@ -51,10 +58,14 @@ class GpuMenus(Question):
 
     @override
     def chosen(self) -> tuple[str, ...]:
-        found = tuple(gpu for menu in self.menus for gpu in menu.values)
-        if not found:
+        if not self.picked:
             raise UserError("choose-gpu", "choose at least one GPU type, then press the button")
-        return found
+        return self.picked
+
+    @property
+    def picked(self) -> tuple[str, ...]:
+        """What is chosen by now, be it nothing."""
+        return tuple(gpu for menu in self.menus for gpu in menu.values)
 
     def asking(self, words: str) -> str:
         """The question, and how those GPU types are reached for which there is no room."""

@@ -4,7 +4,7 @@ So they work after any restart, for as long as the message stands.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
@@ -18,9 +18,12 @@ from bot.frontends.discord.options import in_menus, span
 from bot.frontends.discord.viewers import viewer_of
 from bot.reports.blocks import Report
 from bot.reports.season import season_chart
-from bot.reports.standings import standings_pages
+from bot.reports.standings import standings_beside, standings_pages
 from bot.services.lookup import seen_board
 from bot.services.season import Season, season
+
+MOST_AT_ONCE = 5
+"""GPU types whose standings are shown at once."""
 
 
 class Turn(StrEnum):
@@ -74,16 +77,17 @@ class GpuMenu(
     discord.ui.DynamicItem[discord.ui.Select[Any]],
     template=r"podium:gpus:(?P<board>[0-9]{1,18}):(?P<number>[0-9])",
 ):
-    """Leads to the board's standings on another GPU type."""
+    """Leads to the board's standings on another GPU type, or on several at once."""
 
     def __init__(
-        self, board: BoardId, number: int, gpus: Sequence[str], chosen: str | None = None
+        self, board: BoardId, number: int, gpus: Sequence[str], chosen: Collection[str] = ()
     ) -> None:
         menu: discord.ui.Select[Any] = discord.ui.Select(
             custom_id=f"podium:gpus:{board}:{number}",
             placeholder=span(gpus),
+            max_values=min(MOST_AT_ONCE, len(gpus)),
             options=[
-                discord.SelectOption(label=gpu, value=gpu, default=gpu == chosen) for gpu in gpus
+                discord.SelectOption(label=gpu, value=gpu, default=gpu in chosen) for gpu in gpus
             ],
         )
         super().__init__(menu)
@@ -105,8 +109,8 @@ class GpuMenu(
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
         async with renewing(interaction) as answer:
-            found = await _season(answer, self.board, self.item.values[0])
-            report, view = first_page(found)
+            found = [await _season(answer, self.board, gpu) for gpu in self.item.values]
+            report, view = first_page(found[0]) if len(found) == 1 else beside(found)
             await answer.renew(report, view, pictures=True)
 
 
@@ -125,13 +129,25 @@ def first_page(found: Season) -> tuple[Report, discord.ui.View]:
     return Report(pages[0].title, blocks), page_view(found, 0, len(pages))
 
 
+def beside(found: Sequence[Season]) -> tuple[Report, discord.ui.View]:
+    """The best ranks on several GPU types, and the menu."""
+    view = discord.ui.View(timeout=None)
+    _add_menus(view, found[0], [each.leaderboard.gpu for each in found])
+    return standings_beside([each.leaderboard for each in found]), view
+
+
+def _add_menus(view: discord.ui.View, found: Season, chosen: Collection[str]) -> None:
+    board = found.leaderboard.board
+    if len(board.gpus) > 1:
+        for number, gpus in enumerate(in_menus(board.gpus)):
+            view.add_item(GpuMenu(board.id, number, gpus, chosen))
+
+
 def page_view(found: Season, page: int, pages: int) -> discord.ui.View:
     """Buttons where there are several pages, a menu where there are several GPU types."""
     view = discord.ui.View(timeout=None)
     board, gpu = found.leaderboard.board, found.leaderboard.gpu
-    if len(board.gpus) > 1:
-        for number, gpus in enumerate(in_menus(board.gpus)):
-            view.add_item(GpuMenu(board.id, number, gpus, gpu))
+    _add_menus(view, found, (gpu,))
     if pages > 1:
         before, after = max(page - 1, 0), page + 1
         view.add_item(PageButton(Turn.PREVIOUS, board.id, gpu, before, disabled=page == 0))

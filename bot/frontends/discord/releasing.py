@@ -21,6 +21,7 @@ from bot.reports.task_found import found_report
 from bot.services.offered import offered_gpus
 from bot.services.publish import NO_BOARD, Change, PublishRequest, gpus_of, publish, vet
 from bot.services.wishes import WISH, Wish, read
+from runners.contract.gpus import gpu_types
 from runners.contract.task import TaskDefinition
 
 ZIP_BYTES = 10 << 20
@@ -49,8 +50,8 @@ async def plan_for(attachment: discord.Attachment, wish: Wish, answer: Answer) -
         )
     data = await attachment.read()
     wish = replace(wish, zip_name=PurePath(attachment.filename).stem)
-    bundle, parsed = await asyncio.to_thread(read, data, wish)
-    await answer.show(found_report(bundle, parsed))
+    bundle, parsed = await read(data, wish)
+    await answer.show(await asyncio.to_thread(found_report, bundle, parsed))
     return Plan(wish, data, parsed.task)
 
 
@@ -61,7 +62,7 @@ async def create(plan: Plan, answer: Answer) -> None:
     if plan.wish.gpus:
         await hand_in(plan, answer)
         return
-    offered = await offered_gpus(door.store, door.runners) | set(plan.task.gpus)
+    offered = await offered_gpus(door.store, door.runners) | set(gpu_types(plan.task.gpus))
     gpus = sorted(gpu for gpu in offered if has_device(plan.task, gpu))
     if not gpus:
         raise UserError(

@@ -15,6 +15,7 @@ from bot.frontends.discord.notices import delivering
 from bot.frontends.discord.proving import proving
 from bot.frontends.discord.rechecking import rechecking
 from bot.frontends.discord.showing.showing import showing
+from bot.frontends.discord.unfinished import taking_up
 
 _log = structlog.get_logger(__name__)
 
@@ -58,6 +59,7 @@ async def _session(client: PodiumClient, door: Door, stop: asyncio.Event) -> Non
             delivering(client, door),
             proving(client, door),
             rechecking(client, door),
+            taking_up(client, door),
         ):
             await asyncio.wait({line, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:

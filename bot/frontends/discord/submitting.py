@@ -1,9 +1,12 @@
 """Takes a submission in through this door: the file, the GPU types, the store, the answer."""
 
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import discord
+from typing_extensions import override
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError
@@ -12,7 +15,8 @@ from bot.domain.submission import Submission, SubmissionRequest
 from bot.frontends.discord.answers import Answer
 from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.guilds import require_room
-from bot.frontends.discord.menus import GpuMenus
+from bot.frontends.discord.keeping import answered_before, keeping, name_of
+from bot.frontends.discord.menus import GpuMenus, Then
 from bot.frontends.discord.places import display_here
 from bot.frontends.discord.rooms import takes_threads
 from bot.frontends.discord.viewers import viewer_of
@@ -41,13 +45,22 @@ async def read(script: discord.Attachment) -> bytes:
             f"the file has {script.size:,} bytes; at most "
             f"{acceptance.MAX_SOURCE_BYTES:,} are taken",
         )
-    return await script.read()
+    try:
+        return await script.read()
+    except (discord.NotFound, discord.Forbidden) as error:
+        raise UserError(
+            "file-gone",
+            "Discord does not hand out your file any more, so nothing was submitted; "
+            "give the command again with the file",
+        ) from error
 
 
 async def take_in(answer: Answer, upload: Upload) -> None:
     """Store the submission and say so, or first ask for the GPU types where several are offered."""
     door = door_of(answer.interaction)
     await require_room(door, answer.interaction)
+    gpus = upload.gpus or tuple(answered_before(answer.interaction).get("gpus", ()))
+    upload = replace(upload, gpus=gpus)
     try:
         stored = await _store(door, answer.interaction, upload)
     except UserError as error:
@@ -67,6 +80,7 @@ async def _store(door: Door, interaction: discord.Interaction[Any], upload: Uplo
         board=upload.board,
         gpus=upload.gpus,
         display=display_here(interaction),
+        key=name_of(interaction),
     )
     return await submit(door.store, door.clock, request)
 
@@ -93,5 +107,19 @@ async def _ask_for_gpus(door: Door, answer: Answer, upload: Upload) -> None:
     async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
         await take_in(answer, replace(upload, gpus=chosen))
 
-    menus = GpuMenus(board.gpus, go_on)
+    menus = SubmitMenus(board.gpus, go_on, answer.interaction)
     await answer.say(menus.asking("Choose the GPU types to run on:"), menus)
+
+
+class SubmitMenus(GpuMenus):
+    """The GPU types of a submission: the click is kept with the command that asked for them."""
+
+    def __init__(self, gpus: Sequence[str], then: Then, command: discord.Interaction[Any]) -> None:
+        super().__init__(gpus, then)
+        self.command = command
+
+    @override
+    def answering(
+        self, interaction: discord.Interaction[Any]
+    ) -> AbstractAsyncContextManager[Answer]:
+        return keeping(interaction, self.command, gpus=self.picked)

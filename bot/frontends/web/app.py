@@ -4,13 +4,16 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from bot.domain.token import Token
 from bot.frontends.web import routes
 from bot.frontends.web.door import Door
 from bot.frontends.web.failures import handle_failures
 from bot.frontends.web.heads import Heads
 from bot.frontends.web.limits import Limiter, RateLimits
+from bot.frontends.web.own_cookies import OwnCookies
 from bot.frontends.web.own_places import OwnPlaces
 from bot.frontends.web.request_ids import RequestIds
+from bot.frontends.web.sealing import Sealing
 from runners import plugins
 
 
@@ -19,17 +22,25 @@ class _Application(FastAPI):
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestIds(OwnPlaces(super().build_middleware_stack()))
+        door: Door = self.state.door
+        sealed = Sealing(OwnPlaces(super().build_middleware_stack()), door.public_url)
+        return RequestIds(OwnCookies(sealed))
 
 
 def build(door: Door) -> FastAPI:
     """The application with every route there is."""
     app = _Application(title="Podium", openapi_url=None)
     app.state.door = door
-    for name in plugins.names(routes):
+    # Its paths are fixed: the pages' `/admin/{deed}` would take `/admin/cleanup-jobs`.
+    for name in sorted(plugins.names(routes), key=lambda each: each != "evaluation_server"):
         app.include_router(plugins.load(routes, name).router)
     handle_failures(app)
     if door.requests_per_minute:
-        app.add_middleware(RateLimits, limiter=Limiter(door.requests_per_minute))
+
+        async def find(digest: str) -> Token | None:
+            token = await door.store.tokens.find(digest)
+            return token if token is not None and token.is_live(door.clock.now()) else None
+
+        app.add_middleware(RateLimits, limiter=Limiter(door.requests_per_minute), find=find)
     app.add_middleware(Heads)
     return app

@@ -1,9 +1,10 @@
 """Bodies: read within a limit and a deadline into strict types, and written from them."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from fastapi import Request, Response
 from pydantic import ValidationError
@@ -23,6 +24,15 @@ READ_S = 60.0
 _MOST_FAULTS = 3
 _MOST_FILES = 16
 _MOST_FIELDS = 64
+_UTF8 = frozenset({b"utf-8", b"utf8", b"us-ascii"})
+"""Names of the only encoding that is read; ASCII is a part of it."""
+_MOST_TEXTS = 500
+"""In the JSON of a request, names of fields included."""
+_MOST_AROUND = 16 << 10
+"""Bytes of it that are in no text: brackets, commas, numbers, room for the eye."""
+_TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A text with its quotes; one that does not end goes on to the end, so that each byte is read once.
+"""
 
 Body = TypeVar("Body", bound=Wire)
 
@@ -66,7 +76,11 @@ async def form_of(
 
 
 class _Multipart(MultiPartParser):
-    """Knows whether the last boundary has come."""
+    """Knows whether the last boundary has come, and takes no text but UTF-8.
+
+    Starlette reads whatever codec a form names, also those whose time grows with the square of
+    the text (punycode), and those that are broken by design (undefined).
+    """
 
     ended = False
 
@@ -74,10 +88,31 @@ class _Multipart(MultiPartParser):
     def on_end(self) -> None:
         self.ended = True
 
+    @override
+    def on_headers_finished(self) -> None:
+        _require_utf8(self._current_part.content_disposition or b"", "a part's name")
+        super().on_headers_finished()
+
+    @override
+    def on_part_end(self) -> None:
+        if self._current_part.file is None:
+            _require_utf8(self._current_part.data, f"the field {self._current_part.field_name!r}")
+        super().on_part_end()
+
+
+def _require_utf8(text: bytes | bytearray, where: str) -> None:
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise MultiPartException(f"{where[:100]} is not UTF-8; send it as UTF-8") from error
+
 
 async def _taken_apart(request: Request, text: bytes, counts: Mapping[str, int]) -> FormData:
     """The form; whatever ends this early closes the files of the parts that there were."""
-    kind, _ = parse_options_header(request.headers.get("Content-Type"))
+    kind, options = parse_options_header(request.headers.get("Content-Type"))
+    charset = options.get(b"charset", b"utf-8").lower()
+    if charset not in _UTF8:
+        raise UserError("bad-body", "the form names another charset than UTF-8; send it as UTF-8")
     if kind != b"multipart/form-data":
         return await Request(request.scope, _given(text)).form(**counts)
 
@@ -119,6 +154,19 @@ def parsed(kind: type[Body], text: bytes) -> Body:
         return kind.model_validate_json(text)
     except ValidationError as error:
         raise UserError("bad-body", f"the body is no {kind.__name__}: {_faults(error)}") from error
+
+
+def require_simple(text: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST_AROUND) -> None:
+    """UserError for JSON of thousands of names or values: each would be a fault of its own.
+
+    It may have so many texts, and so many bytes `around` them.
+
+    To find a million of them takes 16 s, in which nobody else is served.
+    """
+    # A quote inside a text is escaped, so what is left are about two for each text.
+    quotes = text.count(b'"') - text.count(b'\\"')
+    if quotes > 2 * texts or len(_TEXT.sub(b"", text)) > around:
+        raise UserError("bad-body", "the body holds thousands of values; only texts may be long")
 
 
 async def _text(request: Request, most: int) -> bytes:

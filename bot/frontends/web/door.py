@@ -14,6 +14,7 @@ from bot.frontends.web.kept import Kept
 from bot.ports import Clock, Identities, Store
 from bot.ports.lines import Line
 from bot.services.latest import Latest
+from bot.services.sign_in_links import SignInLinks
 from runners.contract.runner import Runner
 
 DOOR = "web"
@@ -76,7 +77,7 @@ class Door:
     package: str
     """The version of Podium, as pip knows it; empty in a checkout."""
     requests_per_minute: int = 0
-    """Of one token, or of one address without one, under `/api/v1`; 0: as many as come."""
+    """Of one token, or of one address without one; 0: as many as come."""
     closing: Closing = field(default_factory=Closing)
     kept: Kept = field(default_factory=Kept, compare=False)
     """What many readers want at once."""
@@ -92,12 +93,21 @@ class Door:
     """Where the solutions of new tasks are tried."""
     identities: Identities | None = None
     """Who vouches for people that sign in; None: they sign in by token."""
+    links: SignInLinks = field(default_factory=SignInLinks, compare=False)
+    """By which the person at the machine may sign in."""
     public_url: str | None = None
     """The door's address as browsers know it, where it was told."""
+    device_metrics: bool = False
+    """Whether a kernel of the evaluation server's is counted by `ncu` where nothing is said."""
     exports: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(EXPORTS), compare=False
     )
     """Whose turn it is to fetch a whole board."""
+
+
+def is_here(request: Request) -> bool:
+    """Whether this door is for its own machine alone, so that who asks sits at it."""
+    return bool(getattr(request.app.state, "loopback", False))
 
 
 def door_of(request: Request) -> Door:

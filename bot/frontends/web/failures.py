@@ -3,7 +3,7 @@
 import json
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
 
@@ -11,6 +11,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from bot.domain.errors import StoreError, UserError
 from bot.frontends.web.door import door_of
@@ -36,10 +37,14 @@ _STATUSES = {
     "lease-lost": HTTPStatus.CONFLICT,
     "moved": HTTPStatus.CONFLICT,
     "narrow-token": HTTPStatus.FORBIDDEN,
+    "no-gpu-left": HTTPStatus.CONFLICT,
+    "no-limit": HTTPStatus.CONFLICT,
     "no-match": HTTPStatus.PRECONDITION_REQUIRED,
+    "no-version": HTTPStatus.CONFLICT,
     "no-answer": HTTPStatus.UNPROCESSABLE_ENTITY,
     "not-allowed": HTTPStatus.FORBIDDEN,
     "not-banned": HTTPStatus.CONFLICT,
+    "not-invited": HTTPStatus.CONFLICT,
     "not-paused": HTTPStatus.CONFLICT,
     "not-yours": HTTPStatus.FORBIDDEN,
     "off-board": HTTPStatus.CONFLICT,
@@ -56,6 +61,7 @@ _STATUSES = {
     "too-many-tokens": HTTPStatus.CONFLICT,
 }
 """Of a person's errors by their code; a name that nothing has is not found, all else bad."""
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _UNKNOWN = "unknown-"
 _OURS = (StoreError, RunnerError)
 
@@ -64,6 +70,14 @@ def handle_failures(app: FastAPI) -> None:
     """Make every error of the application a problem document, or a page for a browser."""
     for family in (UserError, *_OURS, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(family, _answer)
+
+
+class MethodError(HTTPException):
+    """Another method is needed, by somebody who knows all that there are at this path."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        headers = {"Allow": ", ".join(sorted(allowed))}
+        super().__init__(HTTPStatus.METHOD_NOT_ALLOWED, headers=headers)
 
 
 async def _answer(request: Request, error: Exception) -> Response:
@@ -80,7 +94,11 @@ async def answer_to(request: Request, error: Exception) -> Response:
             return _away(error)
         case HTTPException():
             status = HTTPStatus(error.status_code)
-            return problem(status, _slug(status), _words(status), dict(error.headers or {}))
+            headers = dict(error.headers or {})
+            known = isinstance(error, MethodError) or "app" not in request.scope
+            if status is HTTPStatus.METHOD_NOT_ALLOWED and not known:
+                headers["Allow"] = ", ".join(_allowed(request))
+            return problem(status, _slug(status), _words(status), headers)
         case RequestValidationError():
             faults = "; ".join(
                 f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
@@ -88,6 +106,14 @@ async def answer_to(request: Request, error: Exception) -> Response:
             return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "bad-request", faults)
         case _:
             return _incident(error)
+
+
+def _allowed(request: Request) -> Iterator[str]:
+    """Every method of the path; a route knows no more than its own."""
+    for method in _METHODS:
+        asked = {**request.scope, "method": "GET" if method == "HEAD" else method}
+        if any(route.matches(asked)[0] is Match.FULL for route in request.app.routes):
+            yield method
 
 
 def _when(error: UserError, now: datetime) -> dict[str, str]:
@@ -116,7 +142,6 @@ def problem(
         media_type="application/problem+json",
         headers={
             "Cache-Control": "no-store",
-            "X-Content-Type-Options": "nosniff",
             **(headers or {}),
             **more,
         },

@@ -1,31 +1,42 @@
 """How many requests one token or one address may make, counted in this process; told in headers."""
 
-import hashlib
+import base64
+import binascii
 import ipaddress
 import math
 import time
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import NamedTuple
 
+from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bot.domain.agent import PATH as AGENTS
-from bot.domain.api.wire import PATH
+from bot.domain.errors import StoreError
+from bot.domain.token import Token, digest_of
 from bot.frontends.web.failures import problem
+from bot.frontends.web.rendering import for_people
+from bot.frontends.web.sessions import COOKIES
 
 POPCORN = "/popcorn"
 """Where KernelBot's routes are."""
 POPCORN_TOKEN = "X-Popcorn-Cli-Id"  # noqa: S105 - a header's name
 """The header in which its clients send their token."""
-KNOWN = "token_is_known"
-"""In a request's state once a route has found that its token is somebody's."""
 WINDOW_S = 60.0
 PER_WINDOW = 600
 """Requests of one token, or of one address without one; all of them at once, if need be."""
-_LIMITED = (f"{PATH}/", f"{POPCORN}/", "/eval", "/sign-in")
+AT_ONCE = 100
+"""Requests of one of them that may be under way; a page that goes on by itself is one."""
+OF_WORKER = 10
+"""So many times as much is a worker's: it tells each step of each job that it has."""
+_FREE = ("/static/", "/healthz")
+"""What costs nothing: files that stay in memory, and a word."""
+_REMEMBERED_S = 60.0
+"""For so long a token that was somebody's is not looked up again."""
 _MOST_KEYS = 20_000
 """Whoever has all requests left is forgotten then; a flood of strangers fills no memory."""
 
@@ -73,53 +84,105 @@ class Limiter:
         self._spent_until = busy if len(busy) < _MOST_KEYS else {}
 
 
+class _Known(NamedTuple):
+    """A token that was somebody's at this time."""
+
+    at: float
+    of_worker: bool
+
+
+class _Share(NamedTuple):
+    """For whom a request counts, and what of."""
+
+    key: str
+    limiter: Limiter
+    at_once: int
+
+
 @dataclass(slots=True)
 class RateLimits:
-    """The application behind the limits of `/api/v1`, `/popcorn`, `/eval` and of signing in.
+    """The application behind the limits: all of it but what costs nothing.
 
-    Agents have none.
-
-    Tokens that are nobody's, and those that no route has looked at, are counted for their address
-    as well: so nobody tries many, and none is a way round the limits. Who has a good one is not
-    kept out by neighbours who have none.
+    A request counts for its token, however it is written, and a browser's for its session. Only a
+    token that is somebody's counts for itself. Without one, and with one that is nobody's, a
+    request counts for its address: for each of both by itself, so that nobody who tries many
+    tokens keeps out neighbours who have a good one, or none.
     """
 
     app: ASGIApp
     limiter: Limiter
+    find: Callable[[str], Awaitable[Token | None]]
+    """The live token of a digest."""
+    _workers: Limiter = field(init=False)
+    _known: "OrderedDict[str, _Known]" = field(default_factory=OrderedDict)
+    _under_way: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        """Workers have a limit of their own."""
+        self._workers = Limiter(OF_WORKER * self.limiter.most, self.limiter.now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or refuse with when to come again."""
-        if scope["type"] != "http" or not _is_limited(scope["path"]):
+        if scope["type"] != "http" or scope["path"].startswith(_FREE):
             await self.app(scope, receive, send)
             return
-        key, guesses = _keys(scope)
-        for each in (key, guesses):
-            allowance = self.limiter.allowance(each)
-            if allowance.left < 1:
-                await _refusal(self.limiter.most, allowance)(scope, receive, send)
-                return
-        allowance = self.limiter.count(key)
-        state = scope.setdefault("state", {})
+        key, limiter, at_once = await self._share(scope)
+        allowance = limiter.allowance(key)
+        if allowance.left < 1 or self._under_way[key] >= at_once:
+            refusal = for_people(Request(scope), _refusal(limiter.most, allowance, at_once))
+            await refusal(scope, receive, send)
+            return
+        allowance = limiter.count(key)
 
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start":
-                unknown = bool(_sent(scope)) and not state.get(KNOWN)
-                if unknown or message["status"] == HTTPStatus.UNAUTHORIZED:
-                    self.limiter.count(guesses)
-                MutableHeaders(scope=message).update(_headers(self.limiter.most, allowance))
+                MutableHeaders(scope=message).update(_headers(limiter.most, allowance))
             await send(message)
 
-        await self.app(scope, receive, tell)
+        self._under_way[key] += 1
+        try:
+            await self.app(scope, receive, tell)
+        finally:
+            self._under_way[key] -= 1
+            if not self._under_way[key]:
+                del self._under_way[key]
+
+    async def _share(self, scope: Scope) -> _Share:
+        secret, address = _secret(scope), _address(scope)
+        if not secret:
+            return _Share(address, self.limiter, AT_ONCE)
+        digest = digest_of(secret)
+        known = await self._look_up(digest)
+        if known is None:
+            return _Share(f"guesses of {address}", self.limiter, AT_ONCE)
+        if known.of_worker:
+            return _Share(digest, self._workers, OF_WORKER * AT_ONCE)
+        return _Share(digest, self.limiter, AT_ONCE)
+
+    async def _look_up(self, digest: str) -> _Known | None:
+        now = self.limiter.now()
+        known = self._known.get(digest)
+        if known is not None and now - known.at < _REMEMBERED_S:
+            return known
+        try:
+            token = await self.find(digest)
+        except StoreError:
+            return known
+        self._known.pop(digest, None)
+        if token is None:
+            return None
+        known = self._known[digest] = _Known(now, token.of_worker)
+        while len(self._known) > _MOST_KEYS:
+            self._known.popitem(last=False)
+        return known
 
 
-def _is_limited(path: str) -> bool:
-    return path.startswith(_LIMITED) and not path.startswith(f"{AGENTS}/")
-
-
-def _refusal(most: int, allowance: Allowance) -> Response:
+def _refusal(most: int, allowance: Allowance, at_once: int) -> Response:
     wait_s = max(1, math.ceil(allowance.next_s))
     headers = {**_headers(most, allowance), "Retry-After": str(wait_s)}
     words = f"too many requests: {most} are taken in {WINDOW_S:.0f} s; come again in {wait_s} s"
+    if allowance.left:
+        words = f"too many at the same time: {at_once} are answered; let some of yours end first"
     return problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", words, headers)
 
 
@@ -131,21 +194,24 @@ def _headers(most: int, allowance: Allowance) -> dict[str, str]:
     }
 
 
-def _keys(scope: Scope) -> tuple[str, str]:
-    """For what a request counts, and for what besides when its token is nobody's."""
-    address = _address(scope)
-    sent = _sent(scope)
-    if not sent:
-        return address, f"guesses of {address}"
-    digest = hashlib.sha256(sent.encode("latin-1", "replace")).hexdigest()  # no secret is kept
-    return digest, f"guesses of {address}"
-
-
-def _sent(scope: Scope) -> str:
-    """The token that the route looks at; another header beside it evades nothing."""
+def _secret(scope: Scope) -> str:
+    """The token or the session that comes with a request, without what may stand around it."""
     headers = Headers(scope=scope)
-    usual = headers.get("Authorization", "")
-    return headers.get(POPCORN_TOKEN) or usual if scope["path"].startswith(f"{POPCORN}/") else usual
+    usual = _token_in(headers.get("Authorization", ""))
+    if scope["path"].startswith(f"{POPCORN}/"):
+        return headers.get(POPCORN_TOKEN, "").strip() or usual
+    cookies = Request(scope).cookies
+    return usual or next((cookies[name] for name in COOKIES if name in cookies), "")
+
+
+def _token_in(authorization: str) -> str:
+    scheme, _, value = authorization.strip().partition(" ")
+    if scheme.lower() != "basic":
+        return value.strip() or scheme
+    try:
+        return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return value
 
 
 def _address(scope: Scope) -> str:

@@ -1,11 +1,13 @@
 """Redirects within this door by path alone: a proxy may know it by another name and protocol."""
 
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import URL, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEADER = "Location"
+_KEPT = ":/%#?=@[]!$&'()*+,;"
+"""What Starlette leaves as it is in the address of a redirect."""
 
 
 class OwnPlaces:
@@ -19,23 +21,31 @@ class OwnPlaces:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        host = Headers(scope=scope).get("Host", "")
+        ours = _address(scope)
 
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 there = headers.get(_HEADER)
                 if there is not None:
-                    headers[_HEADER] = _path_of(there, host)
+                    headers[_HEADER] = _path_of(there, ours)
             await send(message)
 
         await self._app(scope, receive, send_on)
 
 
-def _path_of(address: str, host: str) -> str:
+def _address(scope: Scope) -> str:
+    """How Starlette begins a redirect: by the name that the client gave us, where it is a name."""
+    here = URL(scope={**scope, "path": "", "root_path": "", "query_string": b""})
+    return quote(str(here), safe=_KEPT)
+
+
+def _path_of(address: str, ours: str) -> str:
     """The address without our own name; one that leads elsewhere stays as it is."""
-    parts = urlsplit(address)
-    if not host or parts.netloc != host:
+    if not address.startswith(ours):
         return address
+    path = address[len(ours) :]
+    if path and not path.startswith(("/", "?")):
+        return address  # a longer name that begins like ours
     # A path that began with two slashes would be the name of another host.
-    return parts._replace(scheme="", netloc="", path=f"/{parts.path.lstrip('/')}").geturl()
+    return f"/{path.lstrip('/')}"

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -38,6 +39,7 @@ SECURITY = {
 _FOR_PROGRAMS = {"api", "popcorn", "eval", "static", "healthz", "readyz", "metrics"}
 """Beneath these nobody gets pages, whatever a browser says that it takes."""
 _LEVEL = 5
+_NOT_WANTED = re.compile(r"0(\.0*)?")
 
 
 @cache
@@ -121,8 +123,12 @@ def sent(request: Request, drawn: Sheet, status: HTTPStatus = HTTPStatus.OK) -> 
 
 
 def takes_gzip(request: Request) -> bool:
-    """Whether who asks can read gzip."""
-    return "gzip" in request.headers.get("Accept-Encoding", "")
+    """Whether who asks can read gzip, and has not said that it is not wanted (`gzip;q=0`)."""
+    for each in request.headers.get("Accept-Encoding", "").lower().split(","):
+        coding, _, weight = each.replace(" ", "").partition(";q=")
+        if coding == "gzip":
+            return not _NOT_WANTED.fullmatch(weight)
+    return False
 
 
 def for_people(request: Request, problem: Response) -> Response:

@@ -20,6 +20,8 @@ from bot.services.sessions import LIFETIME, Session, session_of
 
 STAMP = "stamp"
 """The field of every form that acts."""
+COOKIES = ("__Host-podium", "podium")
+"""The name of a session's cookie by HTTPS, and by plain HTTP."""
 _LONGEST_SECRET = 200
 _LONGEST_PATH = 500
 
@@ -40,7 +42,7 @@ def is_https(request: Request) -> bool:
 
 def cookie_name(request: Request) -> str:
     """By HTTPS a name that no other host and no plain HTTP can set."""
-    return "__Host-podium" if is_https(request) else "podium"
+    return COOKIES[0] if is_https(request) else COOKIES[1]
 
 
 async def browser_of(request: Request) -> Browser | None:

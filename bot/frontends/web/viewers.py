@@ -21,7 +21,6 @@ from bot.domain.rights import (
 )
 from bot.frontends.web.access import bearer
 from bot.frontends.web.door import door_of
-from bot.frontends.web.limits import KNOWN
 from bot.frontends.web.sessions import browser_of
 from bot.services.link import viewer_of_secret
 
@@ -59,14 +58,9 @@ async def viewer_of(request: Request) -> Caller:
 
 
 async def caller_by(request: Request, secret: str) -> Caller:
-    """Who calls by this token, however it came; UserError `bad-token` when it is nobody's.
-
-    The limits are told that it is somebody's: see `limits.py`.
-    """
+    """Who calls by this token, however it came; UserError `bad-token` when it is nobody's."""
     door = door_of(request)
-    found = await viewer_of_secret(door.store, door.clock, secret)
-    setattr(request.state, KNOWN, True)
-    return found
+    return await viewer_of_secret(door.store, door.clock, secret)
 
 
 async def still_looks(request: Request, viewer: Caller) -> bool:

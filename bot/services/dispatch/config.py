@@ -4,6 +4,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from bot.domain.ids import PersonId
 from runners.contract.evaluation import Limits, RoundPolicy
 
 
@@ -44,4 +45,6 @@ class DispatchConfig:
     """Between progress events of one job within one stage."""
     rounds: RoundPolicy | None = None
     """Other rounds than those of the mode; the house's own jobs have those of the mode always."""
+    hurried: frozenset[PersonId] | None = None
+    """Whose jobs have the other rounds; None: everybody's."""
     limits: Limits = field(default_factory=Limits)

@@ -6,13 +6,15 @@ from contextlib import AbstractAsyncContextManager
 from typing import assert_never
 
 from bot.domain.evaluation_server.record import rounds_asked
+from bot.domain.ids import PersonId
 from bot.domain.job import Ending, LeasedJob
 from bot.domain.reference import as_candidate
 from bot.domain.requirements import in_service
 from bot.domain.scoring import score
 from bot.ports import Beat, Claim, Notice, Store, Topic
 from bot.services.dispatch.config import DispatchConfig
-from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
+from runners.contract.profile import ProfileOptions
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
@@ -49,17 +51,22 @@ class StoreQueue:
         if version is None:
             raise LookupError(f"task version {submission.task_version} of a job is not there")
         task = version.definition
-        own = job.of_the_house
+        own, asked = job.of_the_house, submission.profile or ProfileOptions()
         return EvaluationRequest(
             request_id=f"job-{job.id}",
-            task=as_candidate(task) if own else task,
+            task=as_candidate(task) if own else asked.chosen(task),
             source=await self._store.submissions.source(submission.id),
             mode=job.mode,
             gpu=job.gpu,
             nonce=secrets.token_hex(16) if job.mode is Mode.RANKED else None,
-            rounds=rounds_asked(task) or (None if own else self._config.rounds),
+            rounds=rounds_asked(task) or (None if own else self._rounds_of(submission.person)),
             limits=self._config.limits,
+            profile=asked,
         )
+
+    def _rounds_of(self, person: PersonId) -> RoundPolicy | None:
+        hurried = self._config.hurried
+        return self._config.rounds if hurried is None or person in hurried else None
 
     async def beat(self, held: Sequence[LeasedJob]) -> tuple[Beat, ...]:
         pairs = tuple((job.id, job.fence) for job in held)

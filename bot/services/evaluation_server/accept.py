@@ -19,6 +19,7 @@ from bot.ports import Clock, Store
 from bot.services.admit import admit
 from bot.services.evaluation_server.follow import margin_s
 from runners.contract.evaluation import CPU
+from runners.contract.gpus import spelled
 from runners.contract.runner import Capabilities
 from runners.contract.task import Language, Mode, TaskDefinition
 
@@ -108,13 +109,15 @@ def _choose(offers: list[Capabilities], task: TaskDefinition, wanted: str | None
     there = in_service(offers)
     if not there:
         raise NoRunnerError("no runner is there", any_there=False)
-    spelled = {gpu.casefold(): gpu for gpu in there}
-    if wanted is not None and wanted.casefold() not in spelled:
+    chosen = None if wanted is None else spelled(wanted, there)
+    if wanted is not None and chosen is None:
         raise unknown_name("gpu", wanted, there)
-    among = there if wanted is None else (spelled[wanted.casefold()],)
+    among = there if chosen is None else (chosen,)
     able = [gpu for gpu in among if any(not missing(each, task, gpu) for each in offers)]
     if not able:
         lacks = min((least_missing(offers, task, gpu) for gpu in among), key=len)
         words = f"no runner can serve this kernel: missing {', '.join(lacks)}"
+        if all(gpu == CPU for gpu in there):
+            words += "; start a worker on a machine with a GPU"
         raise NoRunnerError(words, any_there=True)
     return min(able, key=lambda gpu: (gpu == CPU, gpu))

@@ -9,6 +9,8 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -133,6 +135,13 @@ def created(path: Path) -> Iterator[Writing]:
         _keep_name(path.parent)
 
 
+@contextmanager
+def streamed(stream: IO[bytes]) -> Iterator[Writing]:
+    """A backup into an open file, such as a pipe; what breaks off has no end and is no backup."""
+    with _writing(Path("-")), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        yield Writing(file, Path("-"))
+
+
 def _require_free(path: Path) -> None:
     if path.exists():
         raise UserError("file-exists", f"{path}: there is such a file; name another one")
@@ -175,6 +184,21 @@ def _writing(path: Path) -> Iterator[None]:
         raise SetupError(f"cannot write {path}: {words} a file elsewhere") from error
 
 
+@contextmanager
+def seekable(source: Path | IO[bytes], folder: Path) -> Iterator[Path | IO[bytes]]:
+    """What a pipe brings, in a nameless file: a zip says at its end what is in it."""
+    if isinstance(source, Path):
+        yield source
+        return
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
+    with file:
+        with _writing(folder):
+            shutil.copyfileobj(source, file, PIECE)
+        yield file
+
+
 class Reading:
     """A backup that was found whole."""
 
@@ -190,10 +214,11 @@ class Reading:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Reading]:
-    """The backup at `path`; UserError unless it is whole and of a version that this code reads."""
+def opened(source: Path | IO[bytes]) -> Iterator[Reading]:
+    """A backup; UserError unless it is whole and of a version that this code reads."""
+    path = source if isinstance(source, Path) else Path("-")
     try:
-        with zipfile.ZipFile(path) as file:
+        with zipfile.ZipFile(source) as file:
             reading = Reading(file, _manifest(file))
             for table in reading.manifest.tables:
                 _check(reading, table)

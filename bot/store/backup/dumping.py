@@ -2,24 +2,27 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from bot.domain.backup import BackupContents
 from bot.domain.errors import UserError
-from bot.store.backup.archive import AppliedMigration, Manifest, Table, Writing, created
+from bot.store.backup.archive import AppliedMigration, Manifest, Table, Writing, created, streamed
 from bot.store.backup.connection import STATEMENT_S, Connection, connected
 from bot.store.queries import query
 
 RECORD = "schema_migrations"
 """The manifest has its rows: they decide which tables there are."""
+EMPTIED = frozenset({"interactions"})
+"""Tables of which no row is backed up: secrets, and what must not be done again later."""
 
 
-async def dump(dsn: str, path: Path, podium: str) -> BackupContents:
+async def dump(dsn: str, target: Path | IO[bytes], podium: str) -> BackupContents:
     """Back up a database, which may be in use; `podium` is the version that does it.
 
     UserError when the file exists or there is nothing to back up, SetupError when the database
     fails.
     """
-    with created(path) as file:
+    with created(target) if isinstance(target, Path) else streamed(target) as file:
         async with (
             connected(dsn, "backing up") as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
@@ -58,9 +61,12 @@ async def _table(
     connection: Connection, file: Writing, name: str, columns: tuple[str, ...]
 ) -> Table:
     with file.table(name) as text:
-        status = await connection.copy_from_table(
-            name, columns=columns, output=text.put, format="text", timeout=STATEMENT_S
-        )
+        if name in EMPTIED:
+            status = "COPY 0"
+        else:
+            status = await connection.copy_from_table(
+                name, columns=columns, output=text.put, format="text", timeout=STATEMENT_S
+            )
     return Table(name=name, columns=columns, rows=rows_in(status), sha256=text.sha256)
 
 

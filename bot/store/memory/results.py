@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.ranking import Entrant, entrants, in_time, records
-from bot.domain.score import Score
+from bot.domain.score import Score, pool_of
 from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
 from bot.store.memory.tables import Tables
 from bot.store.text import storable
@@ -59,6 +59,7 @@ class MemoryResults:
                         gpu=gpu,
                         value=value,
                         submitted_at=submission.created_at,
+                        pool=pool_of(job.worker, job.call),
                     )
                 )
         return tuple(sorted(found, key=lambda score: (score.value.time_ns, score.submission)))

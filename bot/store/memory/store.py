@@ -4,6 +4,7 @@ from bot.ports import Clock
 from bot.store.memory.audit import MemoryAudit
 from bot.store.memory.boards import MemoryBoards
 from bot.store.memory.displays import MemoryDisplays
+from bot.store.memory.interactions import MemoryInteractions
 from bot.store.memory.jobs import MemoryJobs
 from bot.store.memory.moderation import MemoryModeration
 from bot.store.memory.news import MemoryListeners, MemoryOutbox
@@ -40,6 +41,7 @@ class MemoryStore:
         self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)
         self.releases = MemoryReleases(clock)
+        self.interactions = MemoryInteractions(clock)
         self.statistics = MemoryStatistics(tables)
         self.operations = MemoryOperations(tables)
         self.listeners = MemoryListeners()

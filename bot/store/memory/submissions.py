@@ -1,5 +1,6 @@
 """Submissions and their sources in memory."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.errors import StoreError
@@ -60,6 +61,8 @@ class MemorySubmissions:
             gpus=submission.gpus,
             state=SubmissionState.QUEUED,
             created_at=self._tables.clock.now(),
+            profile=submission.profile,
+            warning=storable(submission.warning),
         )
         self._tables.submissions[stored.id] = stored
         if submission.judged_again:
@@ -88,6 +91,10 @@ class MemorySubmissions:
     async def get(self, submission: SubmissionId) -> Submission | None:
         stored = self._tables.submissions.get(submission)
         return None if stored is None else self._current(stored)
+
+    async def several(self, submissions: Sequence[SubmissionId]) -> tuple[Submission, ...]:
+        found = [await self.get(number) for number in sorted(set(submissions))]
+        return tuple(each for each in found if each is not None)
 
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         found = (

@@ -6,7 +6,7 @@ from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.ranking import Entrant, in_order
-from bot.domain.score import Score, ScoreValue
+from bot.domain.score import Score, ScoreValue, pool_of
 from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
 from bot.store.postgres.database import Database
 from bot.store.postgres.remembered import Remembered
@@ -137,4 +137,5 @@ def _score(row: Record) -> Score:
         gpu=row["gpu"],
         value=ScoreValue(row["time_ns"], row["half_width_ns"]),
         submitted_at=row["submitted_at"],
+        pool=pool_of(row["worker"], row["call"]),
     )

@@ -18,6 +18,7 @@ from bot.domain.ids import (
 from bot.domain.job import Job, JobEvent, JobState, submission_state
 from bot.domain.person import Person
 from bot.domain.submission import Submission
+from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 
 
@@ -76,7 +77,13 @@ def submission(row: Record) -> Submission:
         gpus=tuple(row["gpus"]),
         state=submission_state(tuple(JobState(state) for state in row["states"])),
         created_at=row["created_at"],
+        profile=_profile(row["profile"]),
+        warning=row["warning"],
     )
+
+
+def _profile(text: str | None) -> ProfileOptions | None:
+    return None if text is None else ProfileOptions.model_validate_json(text)
 
 
 def job(row: Record) -> Job:

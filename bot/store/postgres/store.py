@@ -8,6 +8,7 @@ from bot.store.postgres.audit import PostgresAudit
 from bot.store.postgres.boards import PostgresBoards
 from bot.store.postgres.database import Database, open_pool
 from bot.store.postgres.displays import PostgresDisplays
+from bot.store.postgres.interactions import PostgresInteractions
 from bot.store.postgres.jobs import PostgresJobs
 from bot.store.postgres.moderation import PostgresModeration
 from bot.store.postgres.news import PostgresListeners, PostgresOutbox
@@ -43,6 +44,7 @@ class PostgresStore:
         self.rights = PostgresRights(database, clock)
         self.displays = PostgresDisplays(database, clock)
         self.releases = PostgresReleases(database, clock)
+        self.interactions = PostgresInteractions(database, clock)
         self.statistics = PostgresStatistics(database)
         self.operations = PostgresOperations(database, clock)
         self.listeners = PostgresListeners(database)

@@ -1,5 +1,6 @@
 """Submissions and their sources in Postgres."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from bot.store.postgres.database import Database
 from bot.store.postgres.moderation import admit
 from bot.store.queries import query
 from bot.store.sources import source_bytes, source_hash, source_text
+from bot.store.text import storable
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -63,6 +65,10 @@ class PostgresSubmissions:
         row = await self._database.row("submissions.get", submission)
         return None if row is None else rows.submission(row)
 
+    async def several(self, submissions: Sequence[SubmissionId]) -> tuple[Submission, ...]:
+        found = await self._database.rows("submissions.several", list(submissions))
+        return tuple(rows.submission(row) for row in found)
+
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         found = await self._database.rows("submissions.to", board)
         return tuple(rows.submission(row) for row in found)
@@ -107,4 +113,6 @@ def _values(new: NewSubmission, now: datetime) -> tuple[object, ...]:
         None if new.display is None else new.display.door,
         None if new.display is None else new.display.place,
         new.judged_again,
+        None if new.profile is None else new.profile.model_dump_json(exclude_none=True),
+        storable(new.warning),
     )

@@ -12,22 +12,25 @@ where evaluations.submission = any ($1::bigint[])
 order by evaluations.submission, evaluations.gpu collate "C"
 
 -- name: scores
-select scores.submission, person, people.name as person_name, board, scores.task_version, gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at
-from scores
+select scores.submission, submissions.person, people.name as person_name, board,
+    scores.task_version, scores.gpu,
+    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
-join people on people.id = person
-where scores.task_version = $1 and gpu = $2
+join people on people.id = submissions.person
+where scores.task_version = $1 and scores.gpu = $2
     and not exists (select from exclusions where exclusions.submission = scores.submission)
 order by time_ns, scores.submission
 
 -- name: scores_of
-select scores.submission, person, people.name as person_name, board, scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at
+select scores.submission, submissions.person, people.name as person_name, board,
+    scores.task_version, scores.gpu,
+    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
 from submissions
 join scores on scores.submission = submissions.id and scores.gpu = $3
-join people on people.id = person
-where person = $1 and submissions.task_version = $2
+join jobs on jobs.id = job
+join people on people.id = submissions.person
+where submissions.person = $1 and submissions.task_version = $2
     and not exists (select from exclusions where exclusions.submission = submissions.id)
 order by submissions.created_at, submissions.id
 
@@ -40,12 +43,14 @@ with chosen as (
     union
     select submission from scores where task_version = $1 and gpu = $2 and hashint8(job) <= $3
 )
-select scores.submission, person, people.name as person_name, board, scores.task_version, gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at
+select scores.submission, submissions.person, people.name as person_name, board,
+    scores.task_version, scores.gpu,
+    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
 from chosen
-join scores on scores.submission = chosen.submission and gpu = $2
+join scores on scores.submission = chosen.submission and scores.gpu = $2
+join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
-join people on people.id = person
+join people on people.id = submissions.person
 where not exists (select from exclusions where exclusions.submission = scores.submission)
 order by submissions.created_at, submissions.id
 
@@ -53,9 +58,9 @@ order by submissions.created_at, submissions.id
 select best.*, people.name as person_name, wanted.version as task_version, wanted.gpu
 from unnest($1::bigint[], $2::text[]) as wanted (version, gpu)
 cross join lateral (
-    select scores.submission, person, board, time_ns, half_width_ns,
-        submissions.created_at as submitted_at
-    from scores
+    select scores.submission, submissions.person, board, time_ns, half_width_ns,
+        submissions.created_at as submitted_at, worker, call
+    from scores join jobs on jobs.id = job
     join submissions on submissions.id = scores.submission
     where scores.task_version = wanted.version and scores.gpu = wanted.gpu
         and not exists (select from exclusions where exclusions.submission = scores.submission)
@@ -73,11 +78,12 @@ from entrants join people on people.id = person
 where task_version = $1 and gpu = $2 and best is not null
 
 -- name: scores_by_job
-select job, scores.submission, person, people.name as person_name, board, scores.task_version, gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at
-from scores
+select job, scores.submission, submissions.person, people.name as person_name, board,
+    scores.task_version, scores.gpu,
+    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
-join people on people.id = person
+join people on people.id = submissions.person
 where job = any ($1::bigint[])
 
 -- name: refusals

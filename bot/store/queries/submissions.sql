@@ -7,9 +7,10 @@ pool as (
 ),
 added as (
     insert into submissions (
-        person, board, task_version, file_name, source, mode, gpus, created_at, judged_again
+        person, board, task_version, file_name, source, mode, gpus, created_at, judged_again,
+        profile, warning
     )
-    values ($1, $2, $3, $4, $5, $7, $8, $11, $14)
+    values ($1, $2, $3, $4, $5, $7, $8, $11, $14, $15, $16)
     returning *
 ),
 queued as (
@@ -29,6 +30,10 @@ select *, array['queued'] as states from added
 -- name: get
 select *, array(select state from jobs where submission = submissions.id) as states
 from submissions where id = $1
+
+-- name: several
+select *, array(select state from jobs where submission = submissions.id) as states
+from submissions where id = any ($1::bigint[]) order by id
 
 -- name: source
 select text from sources join submissions on submissions.source = sha256 where id = $1

@@ -1,5 +1,6 @@
 """Runs the harness on this machine: one warm process a slot, one slot a GPU or one for the CPU."""
 
+import importlib.util
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -23,7 +24,10 @@ def create(
 
     `slots` asks for a number of slots by GPU type; a GPU never gets more than one. `strict`
     refuses to run where a layer of the sandbox is missing; no submission sees the folders `hidden`.
+    ModuleNotFoundError without torch, which every harness needs.
     """
+    if importlib.util.find_spec("torch") is None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
     found = find_gpus()
     kinds = list(dict.fromkeys(gpu.kind for gpu in found)) or [CPU]
     wanted = slots or {kind: max(1, _count(found, kind)) for kind in kinds}

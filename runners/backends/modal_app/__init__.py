@@ -15,14 +15,14 @@ def create(*, slots: Mapping[str, int] | None = None, version: str | None = None
     `slots` says how many evaluations may run at once by GPU type, one on the CPU where nothing is
     said, since every one costs money. `version` is the harness version that the app must have.
     """
-    from runners.backends.modal_app.gpus import GPU_TYPES  # noqa: PLC0415 - see the top
+    from runners.backends.modal_app.gpus import OFFERED  # noqa: PLC0415 - see the top
     from runners.backends.modal_app.runner import ModalRunner  # noqa: PLC0415 - see the top
 
     wanted = slots or {CPU: 1}
-    unknown = sorted(wanted.keys() - GPU_TYPES.keys() - {CPU})
+    unknown = sorted(wanted.keys() - {*OFFERED, CPU})
     if unknown:
-        offered = ", ".join(GPU_TYPES)
-        raise RunnerError(f"Modal has no GPU type {', '.join(unknown)}; it has {offered}")
+        there = ", ".join(OFFERED)
+        raise RunnerError(f"Modal has no GPU type {', '.join(unknown)}; it has {there}")
     return ModalRunner(wanted, version)
 
 

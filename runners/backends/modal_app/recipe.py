@@ -10,7 +10,10 @@ from runners.backends.modal_app.faults import translated
 from runners.backends.modal_app.gpus import TIMEOUTS_S
 
 APP, FUNCTION = "podium", "evaluate"
-_BASE = "nvidia/cuda:13.0.2-devel-ubuntu24.04"
+_BASE = (
+    "nvidia/cuda:13.0.2-devel-ubuntu24.04"
+    "@sha256:5dc1bca23d05bd37b011be68ec470c03b403a5da07ec3a86e41af9470e9d0cc6"
+)
 _PYTHON = "3.12"
 _PACKAGES = ("torch==2.13.0", "numpy>=2,<3", "ninja>=1.13,<2", "pydantic>=2.12,<3")
 _CUTLASS = "nvidia-cutlass==4.2.0.0"

@@ -9,16 +9,12 @@ from pydantic import ValidationError
 
 from runners.backends.modal_app.connections import Connections
 from runners.backends.modal_app.faults import AWAY, DEPLOY, translated
-from runners.backends.modal_app.gpus import (
-    GPU_TYPES,
-    GRACE_S,
-    container_timeout_s,
-    modal_gpu,
-)
+from runners.backends.modal_app.gpus import GRACE_S, container_timeout_s, modal_gpu
 from runners.backends.modal_app.outputs import output
 from runners.backends.modal_app.recipe import APP, FUNCTION
 from runners.backends.modal_app.wire import Answer, Order
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
+from runners.contract.gpus import GPU_TYPES
 from runners.contract.runner import (
     CallId,
     Capabilities,
@@ -64,7 +60,7 @@ class ModalRunner:
         if self._asking is None or (self._asking.done() and _failed(self._asking)):
             self._asking = asyncio.create_task(self._asked())
         offered = await asyncio.shield(self._asking)
-        at_once = {kind: GPU_TYPES[kind].at_once for kind in self._slots if kind != CPU}
+        at_once = {kind: GPU_TYPES[kind].modal_at_once for kind in self._slots if kind != CPU}
         at_once |= {CPU: RANKS_ON_CPU} if CPU in self._slots else {}
         beside = () if self._slots.keys() == {CPU} else (Language.CUDA,)
         languages = tuple(dict.fromkeys((*offered.languages, *beside)))

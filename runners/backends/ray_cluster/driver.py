@@ -116,7 +116,7 @@ def _resources() -> Resources:
 
 
 def _place(command: Command) -> Any:  # noqa: ANN401 - a handle of Ray's
-    wanted = demand(command.kind, command.gpus)
+    wanted = demand(_resources().called(command.kind), command.gpus)
     gpus = wanted.pop("GPU", 0)
     return (
         ray.remote(SlotActor)

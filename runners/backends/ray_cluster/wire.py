@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from runners.contract.evaluation import CPU, Evaluation, Progress
+from runners.contract.gpus import spelled
 from runners.contract.wire import Wire
 
 CPU_RESOURCE = "PODIUM_CPU"
@@ -76,7 +77,13 @@ class Resources(Wire):
 
     def most(self, kind: str) -> int:
         """The most GPUs of a type on one node that an evaluation could have."""
-        return max((int(_least(node, kind)) for node in self.nodes), default=0)
+        name = self.called(kind)
+        return max((int(_least(node, name)) for node in self.nodes), default=0)
+
+    def called(self, kind: str) -> str:
+        """The resource by which nodes announce a GPU type: under its one name or another."""
+        named = {name for node in self.nodes for name in node}
+        return kind if kind in named else spelled(kind, sorted(named)) or kind
 
     def kinds(self) -> tuple[str, ...]:
         """The GPU types that nodes announce."""

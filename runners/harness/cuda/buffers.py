@@ -56,7 +56,7 @@ class Buffers:
         output_at = aligned(max(1, room.device_size))
         pool_at = output_at + aligned(max(1, wanted))
         (memory, words), pool = share(pool_at, pool_size(expected if pooled else None, wanted))
-        staging = torch.empty(output_at, dtype=torch.uint8, device="cuda")
+        staging = torch.zeros(output_at, dtype=torch.uint8, device="cuda")  # gaps travel as well
         made = cls(
             memory=memory,
             words=words,
@@ -154,11 +154,17 @@ def on_device(node: Node) -> list[TensorNode]:
 def replan(node: Node) -> Node:
     """Lay a described output out anew, contiguous, in a buffer of the judge's."""
     layout = Layout()
+    places = iter(tensors(node))
 
     def shape_of(place: TensorNode) -> torch.Tensor:
         dtype = DTYPES.get(place.dtype)
-        if dtype is None or place.device != "cuda":
-            raise UnreadableError(f"the output is a {place.dtype} tensor on device {place.device}")
-        return torch.empty(place.shape, dtype=dtype, device="meta")
+        if dtype is None:
+            raise UnreadableError(f"the output is a {place.dtype} tensor")
+        try:
+            return torch.empty(place.shape, dtype=dtype, device="meta")
+        except RuntimeError as error:
+            raise UnreadableError(f"the output cannot be laid out: {error}") from error
 
-    return describe(restore(node, shape_of), lambda tensor: layout.place(tensor, "cuda"))
+    return describe(
+        restore(node, shape_of), lambda tensor: layout.place(tensor, next(places).device)
+    )

@@ -2,6 +2,8 @@
 
 import ctypes
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -20,6 +22,16 @@ class DriverError(Exception):
 def driver() -> ctypes.CDLL:
     """The driver's library, which every process with a CUDA context has loaded."""
     return ctypes.CDLL("libcuda.so.1")
+
+
+@contextmanager
+def letting_go() -> Iterator[None]:
+    """What is let go of in a context that is broken goes with this process: it is no error."""
+    try:
+        yield
+    except (DriverError, torch.AcceleratorError):
+        if broken_by() is None:
+            raise
 
 
 def check(status: int, call: str) -> None:

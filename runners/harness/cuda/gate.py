@@ -3,7 +3,8 @@
 The judge queues its whole window behind a word of its own, the candidate its whole call behind a
 word that the judge's queue writes. Once the judge writes the first word, no processor takes part
 any more: the input appears, the candidate's queue runs, the answer is copied, and both ends of the
-window are the GPU's own time stamps in the judge's context.
+window are the GPU's own time stamps in the judge's context. Only where a part of the answer lies on
+the host, the window waits until the judge has taken that as well.
 """
 
 from collections.abc import Callable
@@ -30,13 +31,14 @@ class Steps:
     sweep: Callable[[], None]
     """Leaves the cache as it is left each time, whatever a candidate did to it before."""
     reveal: Callable[[], None]
-    """Lets the candidate see nearly all of the input that lies on the GPU."""
+    """Lets the candidate see nearly all of the input."""
     complete: Callable[[], None]
-    """Lets it see the rest of that, at the very end."""
+    """Lets it see the rest, at the very end."""
     capture: Callable[[], None]
     """Makes the output the judge's own."""
-    reveal_host: Callable[[], None] | None = None
-    """Lets it see what of the input lies on the host, once the window is open."""
+    take: Callable[[Reply], None] | None = None
+    """Makes the judge's own what of the output the last frame tells; None where it tells nothing
+    that counts."""
 
 
 class Gate:
@@ -48,9 +50,10 @@ class Gate:
         shared.bytes[: 2 * DONE].zero_()
         words = torch.zeros(2 * DONE, dtype=torch.uint8, device="cuda")
         self.own = words
-        self.start, self.hosted = words.data_ptr(), words.data_ptr() + DONE
+        self.start, self.taken = words.data_ptr(), words.data_ptr() + DONE
         self.beside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.opened = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self.captured = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.closed = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
 
@@ -60,25 +63,26 @@ class Gate:
         steps.sweep()
         self.opened.record()
         steps.reveal()
-        if steps.reveal_host:
-            await_word(self.hosted, self.turn)
         steps.complete()
         write_word(self.shared.address + RELEASED, self.turn)
         await_word(self.shared.address + DONE, self.turn)
         steps.capture()
+        if steps.take:
+            self.captured.record()
+            await_word(self.taken, self.turn)
         self.closed.record()
         self._write(self.start)
-        if steps.reveal_host:
-            self.opened.synchronize()
-            steps.reveal_host()
-            self._write(self.hosted)
+
+    def close(self) -> None:
+        """Let a window close that waits until the judge has taken what was told."""
+        self._write(self.taken)
 
     def _write(self, word: int) -> None:
         write_word(word, self.turn, self.beside.cuda_stream)
 
     def abort(self) -> None:
         """Let go of a window whose candidate will not answer any more."""
-        for word in (self.start, self.hosted, self.shared.address + DONE):
+        for word in (self.start, self.taken, self.shared.address + DONE):
             self._write(word)
         torch.cuda.synchronize()
 
@@ -91,6 +95,7 @@ class Crossing:
         self.gate = gate
         self.patience_s = patience_s
         self.steps = steps
+        self.told = steps.take is not None
 
     def queued(self, first: Reply | None) -> None:
         """Take note of where the output will lie; None when the candidate was too late to say."""
@@ -100,6 +105,12 @@ class Crossing:
         """Open the window."""
         self.gate.run(self.steps)
 
+    def take(self, last: Reply) -> None:
+        """Make what the last frame tells the judge's own, and let the window close."""
+        if self.steps.take:
+            self.steps.take(last)
+        self.gate.close()
+
     def over(self) -> bool:
         """Whether the window has closed."""
         return bool(self.gate.closed.query())  # type: ignore[no-untyped-call]
@@ -107,3 +118,9 @@ class Crossing:
     def window_ns(self) -> float:
         """From before the input was there until the answer was the judge's own."""
         return float(self.gate.opened.elapsed_time(self.gate.closed)) * 1e6
+
+    def told_ns(self) -> float:
+        """Its last part, in which the answer was still to be taken from the host."""
+        if not self.told:
+            return 0.0
+        return float(self.gate.captured.elapsed_time(self.gate.closed)) * 1e6

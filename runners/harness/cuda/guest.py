@@ -21,7 +21,7 @@ from runners.harness.cuda.gate import DONE, RELEASED
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.pool import OutputPool
 from runners.harness.cuda.vmm import DeviceBuffer
-from runners.harness.values import DTYPES, TensorNode, leaves, restore, tensors
+from runners.harness.values import DTYPES, TensorNode, bits, leaves, restore, tensors
 
 BUFFERS: dict[Transport, type[DeviceBuffer] | type[HostBuffer]] = {
     "vmm": DeviceBuffer,
@@ -154,7 +154,9 @@ class Guest:
         """Its copy in its room, if it is of that shape."""
         if room is None or not _fits(tensor, room):
             return tensor
-        return typed_view(self.memory.bytes, room).copy_(tensor)
+        copied = typed_view(self.memory.bytes, room)
+        bits(copied).copy_(bits(tensor.detach()))
+        return copied
 
     def _here(self, tensor: torch.Tensor, room: TensorNode) -> bool:
         """Whether the judge can capture the tensor where it lies."""

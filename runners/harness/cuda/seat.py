@@ -1,7 +1,7 @@
 """A candidate at work on the GPU: judge-owned device buffers, flushed and poisoned by the judge."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,36 +10,35 @@ from typing_extensions import override
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
-from runners.harness.arena import Arena, Plan, lay_out
+from runners.harness.arena import Plan, lay_out
 from runners.harness.channel import DeviceFds, Operation, Order, Reply, Status, encode
+from runners.harness.cuda.answer import Answer
 from runners.harness.cuda.buffers import Buffers, device_bytes, on_device, replan
-from runners.harness.cuda.driver import typed_view
+from runners.harness.cuda.driver import letting_go, typed_view
 from runners.harness.cuda.gate import Crossing, Gate, Steps
 from runners.harness.cuda.guards import Guards
+from runners.harness.cuda.hosted import HostInput
 from runners.harness.cuda.pinned import HostBuffer
 from runners.harness.cuda.readings import first_gpu
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.handle import Handle
-from runners.harness.integrity import Changes, refuse_changed
+from runners.harness.integrity import Changes, refuse_changed, spans
 from runners.harness.launching import refuse_unfit
-from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
-from runners.harness.seat import Seat, enlisted, host_arena
+from runners.harness.seat import Seat, enlisted, host_arena, readable
 from runners.harness.session import Session
 from runners.harness.values import (
+    Fetch,
     Node,
     ScalarNode,
-    TensorNode,
-    UndescribableError,
-    difference,
+    bits,
     leaves,
-    replaced,
+    on_host,
     tensors,
+    told_by_host,
 )
 
-POISON = 0xFF
-"""Fills every output byte before a call: NaN in floating types, never a right answer by luck."""
 PATIENCE_S = 0.1
 """How long a candidate may take to queue its call; who waits for the GPU in it takes for ever."""
 
@@ -47,18 +46,18 @@ PATIENCE_S = 0.1
 class DeviceSeat(Seat):
     """A candidate whose inputs and outputs lie in memory that the judge owns."""
 
-    def __init__(self, session: Session, handle: Handle, arena: Arena, buffers: Buffers) -> None:
-        super().__init__(session, handle, arena)
+    def __init__(
+        self, session: Session, handle: Handle, hosted: HostInput, buffers: Buffers
+    ) -> None:
+        super().__init__(session, handle, hosted.arena)
         self.buffers = buffers
+        self.hosted = hosted
         self.gate = Gate(buffers.words)
         self.device_base = handle.welcome.device_address
         self.remote = isinstance(buffers.memory, HostBuffer)
-        size = buffers.pool_at - buffers.output_at
-        self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
-        self.room: Node | None = None
+        self.answer = Answer(buffers, self.device_base, remote=self.remote)
         self.guards: Guards | None = None
         """Round the inputs and outputs of the call that was ordered last, if it is device code."""
-        self.captured.fill_(POISON)  # loads that kernel: nothing can be while a stream waits
 
     @override
     def call(
@@ -79,8 +78,10 @@ class DeviceSeat(Seat):
             refuse_unfit(launch, tensors(plan.node), expected)
         if expected is None:
             expected = self._discover(plan, value, deadline)
-        # A kernel may need what of its input lies on the host, so that it cannot be queued ahead.
-        held_up = self.ahead and _partly_hosted(plan.node)
+        # Neither can be queued ahead: a kernel may need what of its input lies on the host, and
+        # what of its answer does is nobody's but its own until its work is done.
+        by_host = any(map(on_host, tensors(plan.node))) or told_by_host(expected)
+        held_up = self.ahead and by_host
         ahead = self.ahead and not held_up
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
         exchange = self._cross(order, value, deadline)
@@ -97,11 +98,8 @@ class DeviceSeat(Seat):
         launch: LaunchNumbers | None = None,
     ) -> Order:
         """An order whose output has its room; from now on that is where it is looked for."""
-        self.room = None if expected is None else self._room(expected)
-        rooms = () if self.room is None else tensors(self.room)
-        if self.room is not None and device_bytes(self.room) > self.buffers.pool_at:
-            words = "the output of ref_kernel takes more than twice its input and 64 MiB"
-            raise Ruling(Verdict.TASK_ERROR, words)
+        self.answer.expect(expected)
+        rooms = self.answer.rooms if launch is None else self.answer.outputs
         self.guards = None
         if launch is not None and not self.remote:
             self.guards = Guards.round(tensors(plan.node), rooms, self.buffers)
@@ -116,26 +114,33 @@ class DeviceSeat(Seat):
         def queued(first: Reply | None) -> None:
             if first and order.ahead:
                 told.append(first)
-            self._aim(self._promised(order, first))
+            self.answer.aim(self._promised(order, first))
 
-        reveal_host = (lambda: self.arena.write(node, value)) if _partly_hosted(node) else None
+        def take(last: Reply) -> None:
+            with readable():
+                trusted = order.operation is Operation.TOUCH
+                read = super(DeviceSeat, self)._reader(deadline)
+                self.answer.take(last.output, read, trusted=trusted)
+
         steps = Steps(
             queued=queued,
             sweep=self.buffers.sweep,
-            reveal=self.buffers.reveal,
-            complete=self.buffers.complete,
-            capture=self._capture,
-            reveal_host=reveal_host,
+            reveal=self._reveal,
+            complete=self._complete,
+            capture=self.answer.capture,
+            take=take if self.answer.told else None,
         )
         crossing = Crossing(self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps)
         try:
             exchange = self.handle.race(self._packed(order), deadline, crossing)
         except BaseException:
-            self.gate.abort()
+            with letting_go():
+                self.gate.abort()
             raise
         self.buffers.withheld.restore()
+        self.hosted.restore()
         if order.launch is not None:  # it writes into its rooms, whatever is told of that
-            told = [Reply(status=Status.DONE, output=self.room)]
+            told = [Reply(status=Status.DONE, output=self.answer.room)]
         if not told:
             return exchange
         return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
@@ -146,51 +151,16 @@ class DeviceSeat(Seat):
             return None
         own = order.operation is Operation.TOUCH or order.launch is not None
         if order.ahead and not own:
-            return self._places(first.output)
-        return self.room
+            return self.answer.places(first.output)
+        return self.answer.room
 
-    def _places(self, output: Node | None) -> Node:
-        """Where in the shared memory an output will lie; Ruling when it does not fit its room."""
-        if output is None or self.room is None:
-            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
-        wrong = difference(self.room, output)
-        if wrong:
-            raise Ruling(Verdict.WRONG_ANSWER, wrong)
-        if self.remote:
-            return self.room
-        rooms = iter(tensors(self.room))
+    def _reveal(self) -> None:
+        self.buffers.reveal()
+        self.hosted.reveal()
 
-        def place(node: TensorNode) -> TensorNode:
-            room, offset = next(rooms), node.address - self.device_base
-            if node.device != "cuda" or not node.span:  # nothing of that is to be captured
-                return node
-            within = 0 <= offset <= self.buffers.memory.size - node.reach
-            if not within or offset % node.itemsize or node.reach > room.reach:
-                raise Ruling(Verdict.DISALLOWED, "the output does not lie where it can be seen")
-            return node.model_copy(update={"offset": offset, "address": 0})
-
-        return replaced(output, place)
-
-    def _aim(self, places: Node | None) -> None:
-        """From now on the output is looked for there, and nothing right lies there by chance."""
-        self.wanted = places
-        for _, there in self._pairs():
-            there.fill_(POISON)
-
-    def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """The bytes of every output: the judge's own, and where they are wanted."""
-        if self.wanted is None or self.room is None:
-            return
-        for place, room in zip(on_device(self.wanted), on_device(self.room), strict=True):
-            own, there = (room.offset or 0) - self.buffers.output_at, place.offset or 0
-            yield (
-                self.captured[own : own + place.reach],
-                self.buffers.memory.bytes[there : there + place.reach],
-            )
-
-    def _capture(self) -> None:
-        for own, there in self._pairs():
-            own.copy_(there)
+    def _complete(self) -> None:
+        self.buffers.complete()
+        self.hosted.complete()
 
     @override
     def build(self, deadline: Deadline) -> None:
@@ -201,38 +171,28 @@ class DeviceSeat(Seat):
     def slowed_by(self) -> tuple[str, ...]:
         return first_gpu().slowed_by()
 
-    def _room(self, expected: Node) -> Node:
-        """The structure in the room for copied outputs."""
-
-        def shifted(node: TensorNode) -> TensorNode:
-            if node.device != "cuda":
-                return node
-            offset = (node.offset or 0) + self.buffers.output_at
-            return node.model_copy(update={"offset": offset})
-
-        return replaced(expected, shifted)
-
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Without a reference output, one untimed call tells the structure of this one."""
         order = self._order(Operation.RUN, plan, None, ahead=False)
         exchange = self._cross(order, value, deadline)
         if exchange.reply.output is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
-        try:
+        with readable():
             wanted = replan(exchange.reply.output)
-            rooms = tensors(self._room(wanted))
-            encode(Order(operation=Operation.PROFILE, value=plan.node, rooms=rooms))
-        except (UnreadableError, UndescribableError, ValueError, RuntimeError) as error:
-            raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
         if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
             raise Ruling(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
+        self.answer.expect(wanted)
+        with readable():
+            rooms = self.answer.rooms
+            encode(Order(operation=Operation.PROFILE, value=plan.node, rooms=rooms))
         self.discovered = wanted
         return wanted
 
     def _stage(self, node: Node, value: object) -> None:
         for place, tensor in zip(tensors(node), leaves(value), strict=True):
             if place.device == "cuda":
-                typed_view(self.buffers.staging, place).copy_(tensor)
+                bits(typed_view(self.buffers.staging, place)).copy_(bits(tensor.detach()))
+        self.hosted.lay(node, value)
         if self.guards is not None:
             self.guards.lay(self.buffers.staging, self.buffers.memory.bytes)
         self.buffers.withheld.take([each for each in on_device(node) if each.span])
@@ -240,18 +200,13 @@ class DeviceSeat(Seat):
 
     @override
     def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:
-        if self.wanted is None:
+        if self.answer.wanted is None:
             raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
-        self._captured = (own for own, _ in self._pairs())
-        self._captured_places = iter(tensors(self.wanted))
-        return super().fetch(reply, self.wanted, deadline)
+        return super().fetch(reply, self.answer.wanted, deadline)
 
     @override
-    def _read(self, node: TensorNode, room: int) -> torch.Tensor:
-        place = next(self._captured_places)  # of the same structure, else it would not be read
-        if node.device == "cpu":
-            return self.handle.process.read(node, room)
-        return typed_view(next(self._captured), place.model_copy(update={"offset": 0}))
+    def _reader(self, deadline: Deadline) -> Fetch:
+        return self.answer.reader()
 
     @override
     def refuse_overruns(self) -> None:
@@ -260,17 +215,14 @@ class DeviceSeat(Seat):
 
     @override
     def refuse_changes(self, data: object, reply: Reply) -> None:
+        super().refuse_changes(data, reply)
         if reply.output is None or self.remote:
             return  # from pinned memory the kernel got a copy of its own
         plan = lay_out(data)
         found = [typed_view(self.buffers.memory.bytes, each) for each in on_device(plan.node)]
         wanted = [typed_view(self.buffers.staging, each) for each in on_device(plan.node)]
-        pairs = Changes(on_device(plan.node), found, wanted)
-        refuse_changed(pairs, self.device_base, reply.output)
-
-
-def _partly_hosted(node: Node) -> bool:
-    return any(each.device == "cpu" and each.span for each in tensors(node))
+        changes = Changes(on_device(plan.node), found, wanted)
+        refuse_changed(changes, spans(self.answer.confirmed(reply.output), self.device_base))
 
 
 @contextmanager
@@ -290,8 +242,12 @@ def device_start(
     )
     session.transport = shared.transport
     try:
-        with host_arena(session, room) as arena, enlisted(session, arena, fds, shared) as handle:
-            yield lambda: DeviceSeat(session, handle, arena, buffers)
+        with (
+            host_arena(session, room) as arena,
+            closing(HostInput(arena)) as hosted,
+            enlisted(session, arena, fds, shared) as handle,
+        ):
+            yield lambda: DeviceSeat(session, handle, hosted, buffers)
     finally:
-        with session.lasting("memory"):
+        with session.lasting("memory"), letting_go():
             buffers.close()

@@ -3,11 +3,12 @@
 An input lies in memory for the whole of the flush, some fifty microseconds on a large GPU. No
 kernel of a candidate can run then, but the GPU's copy engines can: they would bring a small input
 to the host, where its answer could be had before the candidate is let go. Until then some lines
-hold what belongs into others, at places that nobody can foresee.
+hold what belongs into others, at places that nobody can foresee, and every number there is a little
+off: what does not depend on the order, such as a sum, would else be right at once.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -17,6 +18,8 @@ LINE = 128
 """Bytes of a line of the cache."""
 SHARE = 8
 """One line in so many is withheld from a small tensor, and at least one of any."""
+LAST_BITS = {1: 2, 2: 6, 4: 18, 8: 40}
+"""How many bits of a number of so many bytes may be wrong in a line: it stays of a likely size."""
 MOST = 512
 """How many lines are withheld in all: few enough that a large input stays cold."""
 
@@ -28,19 +31,24 @@ class Withheld:
         """Staging is as many bytes as the shared input, whole lines."""
         self.staging = _lines_of(staging)
         self.random = torch.Generator().manual_seed(secrets.randbits(63))
-        self._note([])
+        self._note({})
 
-    def _note(self, places: Sequence[int]) -> None:
-        self.places = torch.tensor(sorted({*places}) or [0]).to(self.staging.device)
+    def _note(self, masks: Mapping[int, int]) -> None:
+        places, lines = zip(*sorted(masks.items() or {0: 0}.items()), strict=True)
+        self.places = torch.tensor(places).to(self.staging.device)
+        self.masks = torch.tensor(lines).to(self.staging.device).unsqueeze(1)
         self.right = self.staging[self.places]
 
     def take(self, nodes: Sequence[TensorNode]) -> None:
         """Withhold lines of tensors that lie in staging, all bytes of which are right."""
-        places = [place for node in nodes for place in self._chosen(node, MOST // len(nodes))]
-        self._note(places)
-        if places:
-            wrong = self.right.roll(1, 0) if len(self.right) > 1 else ~self.right
-            self.staging.index_copy_(0, self.places, wrong)
+        masks: dict[int, int] = {}
+        for node in nodes:
+            masks |= dict.fromkeys(self._chosen(node, MOST // len(nodes)), _last_bits(node))
+        self._note(masks)
+        if masks:
+            noise = torch.randint(1 << 62, self.right.shape, device=self.staging.device)
+            likely = self.right.roll(1, 0) ^ (noise & self.masks)
+            self.staging.index_copy_(0, self.places, likely if len(masks) > 1 else ~self.right)
 
     def _chosen(self, node: TensorNode, most: int) -> list[int]:
         begin = node.offset or 0
@@ -55,6 +63,16 @@ class Withheld:
     def restore(self) -> None:
         """Put them right in staging too."""
         self.staging.index_copy_(0, self.places, self.right)
+
+
+def _last_bits(node: TensorNode) -> int:
+    """Eight bytes in which those bits of each of the tensor's numbers are set that matter least."""
+    if node.dtype == "bool":
+        size, bits = 1, 1
+    else:
+        size = min(8, node.itemsize // (2 if node.dtype.startswith("complex") else 1))
+        bits = LAST_BITS[size]
+    return int.from_bytes(((1 << bits) - 1).to_bytes(size, "little") * (8 // size), "little")
 
 
 def _lines_of(memory: torch.Tensor) -> torch.Tensor:

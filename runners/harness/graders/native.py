@@ -49,6 +49,7 @@ def grade(session: Session) -> Grade:
     with code.attended(session):
         result = _grade(session)
         count(session, code, result)
+        code.tell_inputs(session)
         return result
 
 

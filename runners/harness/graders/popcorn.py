@@ -146,11 +146,8 @@ def _play(session: Session, plan: _Plan, order: Program, result: Grade) -> None:
             result.fail(stage, Ruling(Verdict.WRONG_ANSWER, wrong.message))
     except Ruling as ruling:
         result.fail(stage, ruling)
-        begun = glimpse(bytes(phase.said), plan.step, total)
-        found = (
-            *(case for case in begun if case.passed),
-            Case(passed=False, message=ruling.message),
-        )
+        begun = [each for each in glimpse(bytes(phase.said), plan.step, total) if each.passed]
+        found = (*begun[: total - 1], Case(passed=False, message=ruling.message))
     finally:
         session.keep_log(bytes(printed))
     session.keep_log("".join(case.report for case in found).encode())
@@ -186,7 +183,9 @@ def _result(kind: CaseKind, workload: Workload, case: Case) -> CaseResult:
 
 def _measurement(times: Times) -> Measurement:
     """What was said, with nothing that bounds it: all of it is within the resolution."""
-    half_width = t_quantile(times.runs - 1) * times.err if times.runs > 1 else times.mean
+    half_width = times.mean
+    if times.runs > 1 and times.err is not None:
+        half_width = t_quantile(times.runs - 1) * times.err
     return Measurement(
         time_ns=times.mean,
         half_width_ns=half_width,

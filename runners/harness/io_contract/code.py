@@ -15,6 +15,7 @@ import torch
 
 from runners.contract.io_contract import (
     CONTRACT,
+    DRAWN,
     GIVEN_SEED,
     KERNEL,
     REFERENCE_FAULT,
@@ -41,6 +42,8 @@ from runners.harness.values import Node, leaves
 GPU_PART = 24
 """As much of a GPU's memory may all tensors of a call have: they lie in the judge and in several
 candidates, some of which need room for an output that nobody knows yet, and for allocations."""
+SHOWN = 16
+"""As many inputs are named in an answer."""
 REMEMBERED = 2
 """How many inputs are still known by the seed that they were made of: the last one is asked for."""
 
@@ -59,6 +62,7 @@ class ContractCode:
         self.deadline = Deadline.after(0)
         self._made: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
         self._right: tuple[Any, tuple[torch.Tensor, ...]] | None = None
+        self._called_with = ""
         self._shared = self._names(Side.CUSTOM) & self._names(Side.REFERENCE)
 
     @contextmanager
@@ -83,6 +87,11 @@ class ContractCode:
                     "the tensors of the call do not fit into this GPU's memory beside each other"
                 )
                 raise Ruling(Verdict.TASK_ERROR, f"{words}; make them smaller") from error
+
+    def tell_inputs(self, session: Session) -> None:
+        """Name the inputs in the log, where no io says what they are."""
+        if self._called_with:
+            session.keep_log(f"\n{DRAWN}{self._called_with}\n".encode())
 
     def left(self, seconds: float) -> Deadline:
         """The end of a step that may take so long, and never longer than all of it may."""
@@ -186,6 +195,7 @@ class ContractCode:
         told = self.asked[side].ask("draw", order, self.deadline, lambda: public)
         if not isinstance(told, dict) or told.keys() != {"init", "inputs"}:
             raise Ruling(Verdict.DISALLOWED, "the inputs of a source are not what was asked for")
+        self._called_with = ", ".join(_shown(each) for each in leaves(told["inputs"])[:SHOWN])
         return {key: self._placed(value) for key, value in told.items()}
 
     def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
@@ -205,6 +215,11 @@ class ContractCode:
             for each in arguments
             if isinstance(each, TensorArgument) and each.role is not Role.OUTPUT
         )
+
+
+def _shown(tensor: torch.Tensor) -> str:
+    """As in `float32[1024, 512]`."""
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
 def side_of(workload: Workload) -> Side:

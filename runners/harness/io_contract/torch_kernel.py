@@ -3,7 +3,6 @@
 This runs beside the submission: nothing here protects the judge.
 """
 
-import inspect
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -13,14 +12,13 @@ import torch
 
 from runners.contract.io_contract import Argument, KernelCall, KernelKind
 from runners.harness.building import InvalidSubmissionError
+from runners.harness.guessing import Guess, fitting, guesses, tensors_taken
 from runners.harness.io_contract.matching import Match, matched
 from runners.harness.io_contract.outputs import Outputs, returned, some
 from runners.harness.values import leaves
 
 MODEL_SEED = 42
 """Of a model's weights, and of the inputs of the first trial; KernelBench's number."""
-SIDE = 1024
-"""The extent of both dimensions of an input that is drawn by a signature alone."""
 _FORWARD = "forward"
 
 
@@ -37,6 +35,7 @@ class TorchKernel:
         self.device = device
         self.function: Callable[..., Any] | None = None
         self.match: Match | None = None
+        self.guess: Guess | None = None
         if call.kind is KernelKind.MULTI_KERNEL and call.args is None:
             raise InvalidSubmissionError("a multi_kernel needs io with the arguments of its call")
         self._named()  # what is not there is missed before anything is called
@@ -67,7 +66,7 @@ class TorchKernel:
     def _named(self) -> Callable[..., Any]:
         """The function or class that the metadata or the kind names."""
         if self.call.kind is KernelKind.MULTI_KERNEL:
-            return self._attribute(self.call.entry_point, "entry_point")
+            return self._entry_point()
         if self.call.function_name:
             return self._attribute(self.call.function_name, "function_name")
         if self.call.class_name:
@@ -82,6 +81,15 @@ class TorchKernel:
                 " function_name or class_name in metadata"
             )
         return model  # type: ignore[no-any-return]
+
+    def _entry_point(self) -> Callable[..., Any]:
+        name = self.call.entry_point
+        if name is not None and not callable(getattr(self.module, name, None)):
+            raise InvalidSubmissionError(
+                f"Entry point '{name}' not found: define that function, or name another one as"
+                " entry_point in metadata"
+            )
+        return self._attribute(name, "entry_point")
 
     def _attribute(self, name: str | None, key: str) -> Callable[..., Any]:
         if name is None:
@@ -123,19 +131,17 @@ class TorchKernel:
     def _drawn(self, seed: int) -> dict[str, Any]:
         """The constructor's arguments and one trial's inputs, as the source tells them."""
         init = [] if self._is_function() else self._init()
+        tells = getattr(self.module, "get_inputs", None)
+        if not callable(tells):
+            return {"init": self._placed(init), "inputs": self._guessed(init, seed)}
         try:
             with self.device:  # large inputs are drawn where they are needed
-                inputs = self._inputs(seed)
+                inputs = _told(tells, seed)
         except RuntimeError:  # one may have a generator of its own, or go through NumPy
             if self.device.type == "cpu":
                 raise
-            inputs = self._inputs(seed)
+            inputs = _told(tells, seed)
         return {"init": self._placed(init), "inputs": self._placed(inputs)}
-
-    def _inputs(self, seed: int) -> list[Any]:
-        tells = getattr(self.module, "get_inputs", None)
-        seed_all(seed)
-        return list(tells()) if callable(tells) else self._by_signature()
 
     def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
         if isinstance(value, torch.Tensor):
@@ -144,25 +150,33 @@ class TorchKernel:
             return type(value)(self._placed(each) for each in value)
         return value
 
-    def _by_signature(self) -> list[Any]:
-        """A tensor for every parameter that can only be one; InvalidSubmissionError for others."""
-        named = self._named()
-        function = named
-        if not self._is_function():
-            function = getattr(named, self.call.method_name or _FORWARD, named)
-        parameters = list(inspect.signature(function).parameters.values())
-        if not self._is_function():
-            parameters = parameters[1:]
-        return [self._guessed(each) for each in parameters if not _can_be_left_out(each)]
+    def _guessed(self, init: list[Any], seed: int) -> list[Any]:
+        """A tensor for every parameter that can only be one; InvalidSubmissionError for others.
 
-    def _guessed(self, parameter: inspect.Parameter) -> torch.Tensor:
-        told = parameter.annotation
-        if told is inspect.Parameter.empty or told is torch.Tensor or "Tensor" in str(told):
-            return torch.randn(SIDE, SIDE)
-        raise InvalidSubmissionError(
-            f"nothing tells what `{parameter.name}` is to be: define get_inputs, or give io with"
-            " the arguments of the call"
-        )
+        All have one shape: the first that the kernel can be called with.
+        """
+        count = self._needed()
+        with self.device:
+            if self.guess is None:
+                function = self._made(init)
+                self.guess = fitting(
+                    guesses(function),
+                    lambda guess: function(*(guess.drawn() for _ in range(count))),
+                )
+            seed_all(seed)
+            return [self.guess.drawn() for _ in range(count)]
+
+    def _needed(self) -> int:
+        """How many tensors a call takes."""
+        named = self._named()
+        if self._is_function():
+            return tensors_taken(named)
+        return tensors_taken(getattr(named, self.call.method_name or _FORWARD, named), own=1)
+
+
+def _told(tells: Callable[[], Any], seed: int) -> list[Any]:
+    seed_all(seed)
+    return list(tells())
 
 
 def _reachable(call: KernelCall, module: Any) -> KernelCall:  # noqa: ANN401 - as above
@@ -177,11 +191,6 @@ def _reachable(call: KernelCall, module: Any) -> KernelCall:  # noqa: ANN401 - a
         key for key, name in names.items() if name and not callable(getattr(module, name, None))
     ]
     return call.model_copy(update=dict.fromkeys(gone))
-
-
-def _can_be_left_out(parameter: inspect.Parameter) -> bool:
-    star = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return star or parameter.default is not inspect.Parameter.empty
 
 
 def seed_all(seed: int) -> None:

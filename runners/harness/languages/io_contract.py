@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import torch
+
 from runners.contract.io_contract import KernelKind
 from runners.harness.building import Built, Recipe
 from runners.harness.importing import imported
@@ -15,8 +17,12 @@ def toolchain() -> str | None:
 
 
 def build(folder: Path, recipe: Recipe) -> Built:
-    """The kernel of the source in `folder`, as the call beside it says."""
+    """The kernel of the source in `folder`, as the call beside it says.
+
+    Python has `torch` and `nn` there already, as the evaluation server's own examples count on.
+    """
     call = call_in(folder)
     if call.kind is KernelKind.CUDA:
         return build_cuda(folder, recipe.submission_file, call)
-    return build_python(imported(folder, recipe.submission_file), call)
+    module = imported(folder, recipe.submission_file, torch=torch, nn=torch.nn)
+    return build_python(module, call)

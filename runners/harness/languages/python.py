@@ -8,7 +8,7 @@ from pathlib import Path
 from runners.contract.task import TaskFormat
 from runners.harness.building import Built, InvalidSubmissionError, Kernel, Recipe
 from runners.harness.importing import imported
-from runners.harness.model import ModelKernel
+from runners.harness.model import FUNCTION, ModelKernel
 
 
 def toolchain() -> str | None:
@@ -28,9 +28,13 @@ def build(folder: Path, recipe: Recipe) -> Built:
 
 def _model_of(module: object) -> Kernel:
     model_class = getattr(module, "ModelNew", None)
+    function = getattr(module, FUNCTION, None)
+    if model_class is None and callable(function):
+        return ModelKernel(lambda *_: function)
     if not callable(model_class):
         raise InvalidSubmissionError(
-            "there is no `ModelNew`; define `class ModelNew(nn.Module): ...`"
+            "there is no `ModelNew`; define `class ModelNew(nn.Module): ...`,"
+            " or `def forward(x): ...`"
         )
     return ModelKernel(model_class)
 

@@ -3,19 +3,27 @@
 import re
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from runners.harness.sandbox import view
 
 _TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_")
 _FOLDERS = r"(?:[^\s/:\"'`()<>]+/)*"
 _AT = re.compile(
-    r"^(?P<file>[\w.+/-]+)(?:\((?P<nvcc>\d+)\)|:(?P<gcc>\d+)(?::\d+)?): (?P<what>.*error.*)$",
+    r"^(?P<file>[\w.+/-]+)(?:\((?P<nvcc>\d+)\)|:(?P<gcc>\d+)(?::\d+)?): "
+    r"(?P<what>(?!warning|note|remark).*error.*)$",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(
     r"(?:undefined reference|multiple definition).*|.*\berror\s*:.*|.*: error.*|.*fatal.*",
     re.IGNORECASE,
 )
+_COMMAND = re.compile(
+    r"^(?:\[\d+/\d+\] |FAILED: |ninja: |Command '"
+    r"|(?:\S*/)?(?:cc|c\+\+|g\+\+|gcc|clang(?:\+\+)?|nvcc|hipcc|ld)(?:-\d+)? +-)"
+)
+_HEADED = re.compile(r"^(Error building extension .*?:) *(?=\[\d+/\d+\] )", re.MULTILINE)
+"""What torch writes before the first command, in one line with it."""
 _USE = re.compile(r"^(?:ptxas|nvlink) info .*\n(?:    \d+ bytes stack frame.*\n)?", re.MULTILINE)
 
 
@@ -47,6 +55,30 @@ def first_error(said: str) -> str:
     if cause is not None:
         return cause[0]
     return lines[-1] if lines else "the compiler said nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBuild:
+    """What a build tool said, by what of it matters."""
+
+    reason: str
+    """The first error, with its file and line."""
+    errors: str
+    """Everything but the command lines."""
+    commands: str
+
+
+def failed_build(said: str) -> FailedBuild | None:
+    """What a text of several lines tells of a compiler's errors; None where it tells of none."""
+    lines = _HEADED.sub(r"\1\n", without_paths(said)).splitlines()
+    words = [line for line in lines if not _COMMAND.match(line)]
+    commands = [line for line in lines if _COMMAND.match(line)]
+    placed = any(_AT.match(line.strip()) for line in words)
+    caused = bool(commands) and any(_CAUSE.search(line) for line in words)
+    if len(lines) < 2 or not (placed or caused):
+        return None
+    errors = "\n".join(words)
+    return FailedBuild(first_error(errors), errors, "\n".join(commands))
 
 
 def cut(said: str, most: int) -> str:

@@ -2,6 +2,7 @@
 
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Stage, Verdict
+from runners.harness.popcorn.diagnostics import failed_build
 from runners.harness.ruling import Ruling, ruling_of_end
 
 RAN = frozenset({0, 112})
@@ -12,6 +13,9 @@ _TASKS_OWN = {
     113: "could not read its cases",
 }
 _NOT_BUILT = ("SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError")
+
+_EXTENSION = "Error building extension"
+"""What torch says of a submission's inline C++ or CUDA which does not compile."""
 
 
 def own_evaluation(task: TaskDefinition) -> str:
@@ -28,10 +32,13 @@ def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> Ruling:
     if status in _TASKS_OWN:
         return Ruling(Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {_TASKS_OWN[status]}")
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    last = lines[-1][:1500] if lines else "it said nothing"
+    said = failed_build(log) if _EXTENSION in log else None
+    last = said.reason if said else lines[-1] if lines else "it said nothing"
+    last = last[:1000]
     if status < 0:
         return _ruling_of_signal(status, last) if task.is_program else ruling_of_end(status)
-    built = task.is_program or not (task.submission_file in log and last.startswith(_NOT_BUILT))
+    refused = said is not None or last.startswith(_NOT_BUILT)
+    built = task.is_program or not (task.submission_file in log and refused)
     words = f"the evaluation exited with status {status}: {last}"
     return (
         Ruling(Verdict.CRASHED, words) if built else Ruling(Verdict.BUILD_FAILED, last, Stage.BUILD)

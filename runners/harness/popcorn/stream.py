@@ -1,26 +1,29 @@
-"""The lines that a task's own evaluation writes: `key: value`, read strictly or not at all.
+"""The lines that a task's own evaluation writes: `key: value`, and what they add up to.
 
-The process that writes them ran the submission too, or its parent did. So everything that an
-honest evaluation never writes is a breach: unknown and repeated keys, anything after `check`,
-numbers that are no times.
+The process that writes them ran the submission too, or its parent did. So a pass is read strictly,
+and a failure from whatever tells one: `check: fail` and a failed case are final, nothing takes
+them back. A pass is `check: pass` after a line for every case that says so. What is no key of the
+protocol goes on with the error or message above it, which may have several lines, or means nothing.
 """
 
 import base64
 import binascii
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 _CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9]\d{0,5})\.(?P<field>[a-z_]+)")
-_COMMON = {"spec", "status", "message", "error"}
+_COUNTS = frozenset({"test-count", "benchmark-count"})
+_TEXTS = frozenset({"error", "message"})
+"""What may have several lines: of a case, or of the phase as a whole."""
 _TIMES = ("mean", "best", "worst")
-_NUMBERS = ("runs", *_TIMES, "std", "err")
-_EXTRA = {"fwd_bw", "bwd_bw", "combined_bw", "speedup"}
-"""Beside the times, of public tasks; never used."""
-_FIELDS = {"test": _COMMON, "benchmark": _COMMON | _EXTRA | {*_NUMBERS, "report"}}
+_NUMBERS = (*_TIMES, "runs", "std", "err")
 _PASS, _FAIL = "pass", "fail"
+
+_Fields = Mapping[str, str]
+_Cases = dict[tuple[str, int], dict[str, str]]
 
 
 class Step(StrEnum):
@@ -51,14 +54,11 @@ class UnfinishedError(BreachError):
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The times of one benchmark, in nanoseconds."""
+    """The time of one benchmark and its standard error, in nanoseconds, over so many runs."""
 
-    runs: int
     mean: float
-    std: float
-    err: float
-    best: float
-    worst: float
+    runs: int = 1
+    err: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,92 +71,128 @@ class Case:
     report: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """All that was said; `confirmed` is what stood there of the cases when `check` came."""
+
+    values: _Fields
+    cases: _Cases
+    confirmed: _Cases
+
+    @property
+    def failures(self) -> Iterator[str]:
+        """Why each failed case failed, whichever phase its key is of."""
+        return (_reason(fields) for fields in self.cases.values() if _failed(fields))
+
+
 def read(said: bytes, step: Step, count: int) -> tuple[Case, ...]:
     """The cases of a phase that has ended; as many as asked for unless one of them failed.
 
     Raises BreachError. Only the last one given can be followed by cases that never came.
     """
-    values = _values(said, step)
-    verdict = values.pop("check", None)
-    if verdict not in {_PASS, _FAIL}:
+    line = _line(said)
+    verdict, failure = line.values.get("check"), next(line.failures, None)
+    if verdict == _FAIL or failure is not None:
+        found = _cases(line.cases, step, count)
+        if all(case.passed for case in found):
+            words = failure or _reason(line.values, "the check failed")
+            found = (*found[: count - 1], Case(passed=False, message=words))
+        return found
+    if verdict is None:
         raise UnfinishedError("does not end with `check: pass` or `check: fail`")
-    cases = _cases(values, step, count)
-    if verdict == _PASS and (len(cases) < count or not all(case.passed for case in cases)):
-        raise BreachError("says `check: pass`, but not that every case passed")
-    if verdict == _FAIL and all(case.passed for case in cases):
-        return (*cases[: count - 1], Case(passed=False, message="the check failed"))
-    return cases
+    told = line.values.get(f"{step.kind}-count", str(count))
+    if told != str(count):
+        raise BreachError(f"counts {told[:20]} cases, not {count}")
+    found = _cases(line.confirmed, step, count)
+    if step is Step.PROFILE:
+        return (*found, *[Case(passed=True)] * (count - len(found)))  # a report may be left out
+    if len(found) < count:
+        raise BreachError("says `check: pass`, but not before that every case passed")
+    return found
 
 
 def glimpse(said: bytes, step: Step, count: int) -> tuple[Case, ...]:
     """The cases that were complete when a phase broke off; nothing where it cannot be read."""
     whole, _, _ = said.rpartition(b"\n")
     try:
-        values = _values(whole, step)
-        values.pop("check", None)
-        return _cases(values, step, count)
+        return _cases(_line(whole).cases, step, count) if whole else ()
     except BreachError:
         return ()
 
 
-def _values(said: bytes, step: Step) -> dict[str, str]:
+def _line(said: bytes) -> _Line:
     try:
         text = said.decode()
     except UnicodeDecodeError as error:
         raise BreachError("is not UTF-8") from error
     values: dict[str, str] = {}
+    cases: _Cases = {}
+    confirmed: _Cases = {}
+    for key, value in _pairs(text):
+        if values.setdefault(key, value) != value and key not in _TEXTS:
+            raise BreachError(f"has {key!r} twice, with another value")
+        if found := _CASE.fullmatch(key):
+            at = found["kind"], int(found["number"])
+            cases.setdefault(at, {})[found["field"]] = value
+            if "check" not in values:
+                confirmed.setdefault(at, {})[found["field"]] = value
+    return _Line(values, cases, confirmed)
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Every key with its value; an error or a message with all the lines that go on with it."""
+    key, lines = "", [""]
     for line in filter(str.strip, text.split("\n")):
-        key, colon, value = (part.strip() for part in line.partition(":"))
-        if "check" in values:
-            raise BreachError("goes on after `check`")
-        if not colon or not _known(key, step):
-            raise BreachError(f"has the unknown key {key[:60]!r}")
-        if key in values:
-            raise BreachError(f"has {key!r} twice")
-        values[key] = value
-    return values
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        goes_on = key.rpartition(".")[2] in _TEXTS
+        if colon and _is_key(name, value) and not (goes_on and name in _TEXTS):
+            if key:
+                yield key, "\n".join(lines)
+            key, lines = name, [value]
+        elif goes_on:
+            lines.append(line.rstrip())
+    if key:
+        yield key, "\n".join(lines)
 
 
-def _known(key: str, step: Step) -> bool:
-    if key in {"check", f"{step.kind}-count"}:
-        return True
-    found = _CASE.fullmatch(key)
-    return bool(found and found["kind"] == step.kind and found["field"] in _FIELDS[step.kind])
+def _is_key(name: str, value: str) -> bool:
+    if name == "check":
+        return value in {_PASS, _FAIL}
+    return name in _COUNTS | _TEXTS or _CASE.fullmatch(name) is not None
 
 
-def _cases(values: Mapping[str, str], step: Step, count: int) -> tuple[Case, ...]:
-    """The cases from the first to the last that something is said of, none left out."""
-    if values.get(f"{step.kind}-count", str(count)) != str(count):
-        raise BreachError(f"counts {values[f'{step.kind}-count'][:20]} cases, not {count}")
-    parts = [_CASE.fullmatch(key) for key in values]
-    numbers = {int(found["number"]) for found in parts if found}
-    if numbers != set(range(len(numbers))) or len(numbers) > count:
-        raise BreachError("leaves a case out, or has one too many")
-    cases = [_case(values, f"{step.kind}.{number}.", step) for number in range(len(numbers))]
-    ended = [case for case in cases if case is not None]
-    if None in cases[:-1]:
-        raise BreachError("leaves a case unfinished and goes on")
-    return tuple(ended)
+def _failed(fields: _Fields) -> bool:
+    return fields.get("status") == _FAIL or bool(fields.get("error"))
 
 
-def _case(values: Mapping[str, str], prefix: str, step: Step) -> Case | None:
-    """One case, or None when it was begun and nothing said of how it ended."""
-    fields = {
-        key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)
-    }
-    status = fields.get("status")
-    if status not in {None, _PASS, _FAIL}:
-        raise BreachError(f"has `{prefix}status` neither pass nor fail")
-    if status == _FAIL or (status is None and "error" in fields):
-        text = fields.get("error") or fields.get("message") or "the output is wrong"
-        return Case(passed=False, message=text.replace("\\n", "\n"))
+def _reason(fields: _Fields, usual: str = "the output is wrong") -> str:
+    r"""Why it failed; evaluations that keep a text in one line write its breaks as `\\n`."""
+    return (fields.get("error") or fields.get("message") or usual).replace("\\n", "\n")
+
+
+def _cases(said: _Cases, step: Step, count: int) -> tuple[Case, ...]:
+    """The cases from the first to the last that something was said of, none left out."""
+    found: list[Case] = []
+    for number in range(count):
+        case = _case(said.get((step.kind, number), {}), f"{step.kind}.{number}.", step)
+        if case is None:
+            break
+        found.append(case)
+    return tuple(found)
+
+
+def _case(fields: _Fields, prefix: str, step: Step) -> Case | None:
+    """One case, or None when nothing was said of how it ended."""
+    if _failed(fields):
+        return Case(passed=False, message=_reason(fields))
+    if fields.get("status", _PASS) != _PASS:
+        return None
     match step:
         case Step.TEST:
-            return Case(passed=True) if status else None
+            return Case(passed=True) if "status" in fields else None
         case Step.PROFILE:
-            return (
-                Case(passed=True, report=_report(fields["report"])) if "report" in fields else None
-            )
+            told = "report" in fields
+            return Case(passed=True, report=_report(fields["report"])) if told else None
         case Step.BENCHMARK | Step.LEADERBOARD:
             timed = "mean" in fields
             return Case(passed=True, times=_times(fields, prefix)) if timed else None
@@ -170,16 +206,15 @@ def _report(text: str) -> str:
         raise BreachError("has a report that is no base64") from error
 
 
-def _times(fields: Mapping[str, str], prefix: str) -> Times:
-    missing = [name for name in _NUMBERS if name not in fields]
-    if missing:
-        raise BreachError(f"lacks `{prefix}{missing[0]}`")
-    numbers = {name: _number(fields[name], prefix + name) for name in _NUMBERS}
-    if any(numbers[name] <= 0 for name in _TIMES):
+def _times(fields: _Fields, prefix: str) -> Times:
+    """The numbers that are there, of which only the mean must be."""
+    numbers = {name: _number(fields[name], prefix + name) for name in _NUMBERS if name in fields}
+    if any(numbers.get(name, 1) <= 0 for name in _TIMES):
         raise BreachError(f"has a time in `{prefix}*` that is not positive")
-    if numbers["runs"] < 1 or numbers["runs"] != int(numbers["runs"]):
+    runs = numbers.get("runs", 1)
+    if runs < 1 or runs != int(runs):
         raise BreachError(f"has `{prefix}runs` that is no count")
-    return Times(runs=int(numbers.pop("runs")), **numbers)
+    return Times(numbers["mean"], int(runs), numbers.get("err"))
 
 
 def _number(text: str, key: str) -> float:

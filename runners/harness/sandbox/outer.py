@@ -58,12 +58,13 @@ def confine(
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
     _settle(layers)
     active, missing = candidate_layers(gpu=gpu)
-    _tell(layers, missing, strict=strict)
-    return Isolation(
+    found = Isolation(
         outer=outer,
         layers=tuple(layers.active),
         missing={f"harness {name}": why for name, why in layers.missing.items()},
     ).around(active, missing)
+    _tell(found, strict=strict)
+    return found
 
 
 def _starter() -> tuple[int, ...]:
@@ -232,15 +233,12 @@ def _try_candidate(writer: int, *, gpu: bool) -> None:
         os._exit(0)
 
 
-def _tell(harness: Layers, candidate: dict[str, str], *, strict: bool) -> None:
-    lacking = {f"harness {name}": why for name, why in harness.missing.items()}
-    lacking |= {f"candidate {name}": why for name, why in candidate.items()}
-    for name, why in lacking.items():
-        sys.stderr.write(f"podium sandbox: MISSING {name}: {why}\n")
-    required = [name for name in _OUTSIDE if name not in harness.active]
-    required += [name for name in IsolationLayer if name in candidate]
-    if strict and required:
-        named = ", ".join(dict.fromkeys(required))
+def _tell(found: Isolation, *, strict: bool) -> None:
+    for name, why in found.missing.items():
+        whose = "" if name.startswith("harness ") else "candidate "
+        sys.stderr.write(f"podium sandbox: MISSING {whose}{name}: {why}\n")
+    if strict and found.lacking:
+        named = ", ".join(sorted({name.removeprefix("harness ") for name in found.lacking}))
         sys.stderr.write(f"podium sandbox: refusing to run without {named} (strict)\n")
         sys.stderr.flush()
         raise SystemExit(STRICT_EXIT)

@@ -27,7 +27,7 @@ class LocalRay:
         self._ask(f"add {json.dumps(node)}")
 
     def lose(self) -> None:
-        """Kill the last node and everything on it."""
+        """Kill the node that judges, else the last one, and everything on it."""
         self._ask("lose")
 
     def _ask(self, line: str) -> None:

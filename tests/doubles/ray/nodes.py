@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import suppress
 
 import psutil
 import ray
@@ -17,7 +18,7 @@ _SOON = {
 
 
 def main() -> None:
-    """Begin with a head alone; `add` a node with JSON resources, `lose` the last one."""
+    """Begin with a head alone; `add` a node with JSON resources, `lose` the one that judges."""
     cluster = Cluster(
         initialize_head=True,
         head_node_args={
@@ -36,6 +37,7 @@ def main() -> None:
             nodes.append(cluster.add_node(object_store_memory=_STORE_BYTES, **options))
             say("added")
         elif word == "lose":
+            nodes.sort(key=judges)
             lose(nodes.pop())
             say("lost")
     cluster.shutdown()
@@ -43,14 +45,22 @@ def main() -> None:
 
 def lose(node: "ray._private.node.Node") -> None:
     """Kill everything of a node at once, as when its power goes."""
-    raylets = [entry.process.pid for entry in node.all_processes["raylet"]]
-    everything = [
-        process
-        for pid in raylets
-        for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True))
-    ]
-    for process in everything:
+    for process in everything(node):
         process.kill()
+
+
+def judges(node: "ray._private.node.Node") -> bool:
+    """Whether a harness runs on it."""
+    for process in everything(node):
+        with suppress(psutil.Error):  # it has ended meanwhile
+            if "runners.harness" in process.cmdline():
+                return True
+    return False
+
+
+def everything(node: "ray._private.node.Node") -> list[psutil.Process]:
+    raylets = [psutil.Process(entry.process.pid) for entry in node.all_processes["raylet"]]
+    return [each for raylet in raylets for each in (raylet, *raylet.children(recursive=True))]
 
 
 def say(word: str) -> None:

@@ -11,6 +11,7 @@ from bot.domain.person import Person
 from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.domain.task_file import parse_task
+from bot.domain.task_source import python_fault
 from bot.ports import Store
 from bot.services.publish import PublishRequest, publish
 from bot.services.submit import submit
@@ -48,7 +49,8 @@ def orders(seed: int, total: int, real: int) -> tuple[Order, ...]:
     """So many orders, the real ones spread evenly among them."""
     dice = random.Random(seed)  # noqa: S311 - test data, no secret
     every = total // real
-    kernels = [each for each in solutions(read_folder(IDENTITY)) if not each.needs]
+    whole = [each for each in solutions(read_folder(IDENTITY)) if not each.needs]
+    kernels = [each for each in whole if python_fault(each.source) is None]  # else no door takes it
     quick = [each for each in kernels if each.expect is not Verdict.TIMED_OUT]
     slow = [each for each in kernels if each.expect is Verdict.TIMED_OUT]
     shelf = slow + [quick[number % len(quick)] for number in range(real - len(slow))]

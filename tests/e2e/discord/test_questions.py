@@ -3,7 +3,7 @@
 import io
 import signal
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
@@ -16,12 +16,22 @@ from tests.e2e.discord.scene import START_S, Scene, kernel, scene
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
 FORGOTTEN = "not open any more"
+ACKNOWLEDGED = 40060
+"""Discord's code for an interaction that has been acknowledged already."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_scene() -> AsyncIterator[Scene]:
     async with scene(gpus=("CPU", "H100")) as found:
         yield found
+
+
+@pytest.fixture
+def stage(shared_scene: Scene) -> Iterator[Scene]:
+    """The shared scene: a bot that takes up what a killed one began acknowledges it once more."""
+    shared_scene.server.forget()
+    yield shared_scene
+    shared_scene.server.assert_clean(allowing=[ACKNOWLEDGED])
 
 
 async def asked_for_gpus(stage: Scene) -> Message:

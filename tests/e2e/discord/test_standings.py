@@ -95,6 +95,20 @@ async def test_buttons_turn_the_pages_and_keep_the_plot(stage: Scene) -> None:
     stage.server.assert_clean()
 
 
+async def test_several_gpu_types_are_shown_at_once(stage: Scene) -> None:
+    page = await shown(stage, stage.alice, gpu="L4, H100")
+    assert page.text.index("identity on L4") < page.text.index("90.00 us")
+    assert "10.00 us" in page.text
+    await stage.alice.select(page.select("H100 to CPU"), ["H100", "CPU"])
+    await stage.alice.sees("identity on H100, CPU", within=10)
+    assert "100.0 us" in page.text
+    assert "110.0 us" not in page.text
+    assert "nobody is ranked yet" in page.text
+    await stage.alice.select(page.select("H100 to CPU"), ["L4"])
+    await stage.alice.sees("identity on L4", within=10)
+    stage.server.assert_clean()
+
+
 async def test_a_menu_leads_to_the_other_gpu_types(stage: Scene) -> None:
     page = await shown(stage, stage.alice)
     (before,) = page.files

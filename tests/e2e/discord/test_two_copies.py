@@ -1,6 +1,7 @@
 """During a rolling restart two copies of the bot run at once, and nobody sees two answers."""
 
 import asyncio
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -8,10 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from tests.doubles.databases import fresh_database
-from tests.doubles.discord.limits import Rates
+from tests.doubles.discord.limits import CALLBACK, Rates
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.guilds import Guild
 from tests.doubles.discord.model.interactions import Interaction
@@ -46,6 +48,15 @@ class Pair:
     bob: Person
     carol: Person
     first: BotProcess
+    dsn: str
+
+    async def rows(self, query: str) -> list[asyncpg.Record]:
+        """What the database has."""
+        connection = await asyncpg.connect(self.dsn)
+        try:
+            return await connection.fetch(query)
+        finally:
+            await connection.close()
 
 
 def folder_in(root: Path) -> Path:
@@ -79,7 +90,7 @@ async def two_copies(
             server.spawn(UP, logs[1], environment=copies[1].environment),
         ):
             await server.wait_for(lambda: len(server.gateway.connected) == 2, START_S)
-            yield Pair(server, guild, room, *people, carol, first)
+            yield Pair(server, guild, room, *people, carol, first, dsn)
         assert exceptions(root) == []
 
 
@@ -153,6 +164,88 @@ async def test_a_question_is_answered_by_the_copy_that_asked(open_folder_root: P
         f"#{number}" for number in range(1, ROUNDS + 1)
     )
     pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
+
+
+async def test_of_a_submission_whose_acknowledgements_are_lost_one_is_made(
+    open_folder_root: Path,
+) -> None:
+    async with two_copies(open_folder_root) as pair:
+        lost = Fault("POST", CALLBACK, status=502, carried_out=True, count=2 * ROUNDS)
+        with pair.server.faults.during(lost):
+            await submit_all(pair.alice, "test")
+        assert lost.hits >= ROUNDS
+        made = await pair.rows("select id from submissions where id > 0")
+        assert len(made) == ROUNDS
+        await pair.server.wait_for(lambda: len(pair.room.threads) >= ROUNDS, 60)
+        await nothing_is_kept(pair, ROUNDS)
+    pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
+
+
+async def test_a_copy_that_is_killed_while_it_acknowledges_is_replaced_by_the_other(
+    open_folder_root: Path,
+) -> None:
+    async with two_copies(open_folder_root) as pair:
+        silent = Fault("POST", CALLBACK, status=None, carried_out=True)
+        with pair.server.faults.during(silent):
+            script, board = kernel("time_us=9"), "identity"
+            run = pair.alice.begin_slash(
+                "leaderboard submit test", script=script, leaderboard_name=board
+            )
+            await pair.server.wait_for(lambda: silent.hits)
+            await pair.first.stop(signal.SIGKILL)
+        assert "Submission #1 is stored" in (await run.final(within=30)).text
+        assert not run.followups
+        await nothing_is_kept(pair, 1)
+        assert len(await pair.rows("select id from submissions where id > 0")) == 1
+    pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
+
+
+async def test_while_the_database_is_away_that_is_said_and_then_it_is_made_once(
+    open_folder_root: Path,
+) -> None:
+    async with two_copies(open_folder_root) as pair:
+        connection = await asyncpg.connect(pair.dsn)
+        locking = connection.transaction()
+        await locking.start()
+        await connection.execute("lock table interactions in access exclusive mode")
+        run = await submit(pair.alice, "time_us=9", mode="test")
+        assert 1 <= run.latency < 3
+        assert "The database does not answer" in (await run.final()).text
+        await locking.rollback()
+        await connection.close()
+        await pair.server.wait_for(lambda: "Submission #1 is stored" in run.message.text, 20)
+        assert not run.followups
+        await nothing_is_kept(pair, 1)
+        assert len(await pair.rows("select id from submissions where id > 0")) == 1
+    pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
+
+
+async def test_what_is_told_again_is_not_made_again(open_folder_root: Path) -> None:
+    async with two_copies(open_folder_root) as pair:
+        script, board = kernel("time_us=9"), "identity"
+        run = pair.alice.begin_slash(
+            "leaderboard submit test", script=script, leaderboard_name=board
+        )
+        run.repeat()
+        assert "Submission #1 is stored" in (await run.final()).text
+        run.repeat()
+        await (await submit(pair.alice, "time_us=9", mode="test")).final()
+        assert len(await pair.rows("select id from submissions where id > 0")) == 2
+        # It was acknowledged once, and filled once.
+        calls = [each.method for each in pair.server.requests if run.token in each.path]
+        assert calls == ["POST", "PATCH"]
+    pair.server.assert_clean()
+
+
+async def nothing_is_kept(pair: Pair, done: int) -> None:
+    """Wait until everything is done: no token is left then."""
+    async with asyncio.timeout(20):
+        while True:
+            rows = await pair.rows("select token, request, done_at from interactions")
+            if len(rows) == done and all(row["done_at"] for row in rows):
+                break
+            await asyncio.sleep(0.1)
+    assert {(row["token"], row["request"]) for row in rows} == {(None, None)}
 
 
 async def test_a_button_is_answered_once(open_folder_root: Path) -> None:

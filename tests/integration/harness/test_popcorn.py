@@ -13,11 +13,15 @@ from tests.doubles.judging import Harness, make_judging, serving
 from tests.doubles.kernelbot import (
     DOUBLES,
     KERNEL,
+    PACKED_KERNEL,
+    PACKED_WRONG,
     PLAIN_EVAL,
     RANKS_KERNEL,
     make_affine_task,
+    make_packed_task,
     make_plain_task,
     make_ranks_task,
+    make_strict_task,
 )
 
 pytestmark = pytest.mark.slow
@@ -63,6 +67,31 @@ def test_both_graders_take_the_same_task(harness: Harness, grader: Grader, check
     assert len(right.cases) == (3 if check == "pair" else 2)
     assert (right.cases[-1].measurement is not None) == (check == "pair")
     assert (right.environment.timing is Timing.IN_PROCESS) == (grader is Grader.POPCORN)
+    assert (wrong.verdict, wrong.message) == (Verdict.WRONG_ANSWER, "mismatch\nhere")
+
+
+@pytest.mark.parametrize("grader", Grader)
+def test_numbers_of_four_and_eight_bits_travel(harness: Harness, grader: Grader) -> None:
+    task = make_packed_task(grader=grader)
+
+    right = harness.evaluate(make_judging(PACKED_KERNEL, Mode.RANKED, task=task))
+    wrong = harness.evaluate(make_judging(PACKED_WRONG, task=task))
+
+    assert right.verdict is Verdict.PASSED, right.message + right.log
+    assert right.cases[-1].measurement is not None
+    assert (wrong.verdict, wrong.message) == (
+        Verdict.WRONG_ANSWER, "the float8_e4m3fnuz are wrong",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("grader", Grader)
+def test_deterministic_algorithms_import_no_compiler(harness: Harness, grader: Grader) -> None:
+    task = make_strict_task(grader=grader)
+
+    right = harness.evaluate(make_judging(KERNEL, task=task))
+    wrong = harness.evaluate(make_judging(KERNEL.replace("+ 1", "+ 2"), task=task))
+
+    assert right.verdict is Verdict.PASSED, right.message + right.log
     assert (wrong.verdict, wrong.message) == (Verdict.WRONG_ANSWER, "mismatch\nhere")
 
 
@@ -168,7 +197,8 @@ IN_ONE_PROCESS = {
         Verdict.DISALLOWED,
     ),
     "a verdict before the end": (
-        f"{LINE}os.write(line, {FORGED!r})\n{DOUBLES}", Verdict.DISALLOWED
+        f"{LINE}os.write(line, {FORGED!r})\ndef custom_kernel(data): return []",
+        Verdict.DISALLOWED,
     ),
     "a flooded line": (
         f"{LINE}while True: os.write(line, b'x: 1\\n' * 999)", Verdict.DISALLOWED

@@ -141,3 +141,13 @@ async def test_the_bot_writes_to_a_person_alone() -> None:
         await did(hand, "POST", path, {"content": "psst"})
         assert hand.stage.alice.dms[-1].content == "psst"
         hand.server.assert_clean()
+
+
+async def test_a_file_that_was_removed_is_not_handed_out(hand: ByHand) -> None:
+    (file,) = (await hand.stage.alice.send("", File("k.py", b"x"))).files
+    statuses = []
+    for _ in range(2):
+        async with hand.session.get(file.url) as answer:
+            statuses.append(answer.status)
+        hand.server.world.cdn.remove("k.py")
+    assert statuses == [200, 404]

@@ -103,6 +103,15 @@ async def test_of_two_copies_one_answer_is_refused(fresh: Played, tmp_path: Path
     server.assert_clean(allowing=[40060])
 
 
+@pytest.mark.slow
+async def test_what_is_told_again_reaches_the_bot_again(fresh: Played) -> None:
+    shown = await fresh.stage.alice.slash("leaderboard show")
+    shown.repeat()
+    await fresh.server.wait_for(lambda: fresh.server.refused)
+    assert [record.code for record in fresh.server.refused] == [40060]
+    fresh.server.assert_clean(allowing=[40060])
+
+
 @pytest.mark.parametrize(
     ("granted", "token", "error"),
     [(True, "wrong", "LoginFailure"), (False, "", "PrivilegedIntentsRequired")],

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from bot.doctor import away, examine, examine_discord, examine_server, examine_web, offered
 from bot.domain.agent import Greeting
 from bot.domain.errors import UserError
+from bot.frontends.cli.installation import Requirement
 from bot.frontends.discord.door import DoorSettings
 from bot.frontends.discord.permissions import wanted
 from bot.settings import Settings
@@ -88,6 +89,21 @@ async def test_an_address_without_discord_is_no_reason_to_stop() -> None:
     assert not wrong.found
     assert "gives no answer" in away.detail
     assert away.optional
+
+
+def test_what_a_strict_harness_runs_without_is_optional_to_the_doctor_too() -> None:
+    def strictly(*missing: str) -> Requirement:
+        isolation = Isolation(outer="unshare", missing=dict.fromkeys(missing, "refused"))
+        _, sandbox = offered([make_capabilities(isolation=isolation)], strict=True)
+        return sandbox
+
+    fine = strictly("harness cgroup", "harness bubblewrap")
+    assert fine.optional
+    assert "pids_limit" in fine.remedy
+    for layer in ("harness network", "seccomp"):
+        refused = strictly("harness cgroup", layer)
+        assert not refused.optional
+        assert "user namespaces" in refused.remedy
 
 
 def test_a_missing_layer_matters_where_it_is_demanded() -> None:

@@ -64,6 +64,14 @@ def test_without_ray_it_is_told_what_to_install(
         create_runner(RunnerChoice("ray", {"H100": 4}), settings)
 
 
+def test_without_torch_the_local_runner_tells_what_to_install(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(SetupError, match=r"local needs torch; run `pip .*kernel-podium\[local\]'`"):
+        create_runner(RunnerChoice("local", {}), settings)
+
+
 def test_a_gpu_type_that_modal_lacks_is_refused(settings: Settings) -> None:
     with pytest.raises(RunnerError, match="H9000"):
         create_runner(RunnerChoice("modal", {"H9000": 1}), settings)
@@ -101,3 +109,11 @@ async def test_a_runner_that_cannot_serve_is_found_out_by_asking() -> None:
 
 def test_the_harness_that_judges_here_has_a_version() -> None:
     assert harness_version() == HARNESS_VERSION
+
+
+async def test_slots_are_of_cards_whatever_they_are_called(settings: Settings) -> None:
+    slots = {"A100-40GB": 2, "A100": 1, "H100!": 1}
+    for name in ("fake", "modal"):
+        runner = create_runner(RunnerChoice(name, slots), settings)
+        if name == "fake":
+            assert (await runner.capabilities()).gpus == {"A100": 3, "H100": 1}

@@ -13,6 +13,7 @@ VARIABLES = (
     "PODIUM_DATA_DIR", "DATABASE_URL", "PODIUM_RUNNERS", "PODIUM_LEASE_S", "PODIUM_REQUIRE_SANDBOX",
     "PODIUM_HTTP_HOST", "PODIUM_HTTP_PORT", "PODIUM_HTTP_CERTIFICATE", "PODIUM_HTTP_KEY",
     "PODIUM_SERVER", "PODIUM_WORKER_TOKEN", "PODIUM_CLI_SERVER", "PODIUM_CLI_TOKEN",
+    "LOG_LEVEL", "ENABLE_DEVICE_METRICS",
     "XDG_CONFIG_HOME", "PODIUM_PUBLIC_URL", "DISCORD_CLIENT_ID", "DISCORD_CLIENT_SECRET",
 )  # fmt: skip
 
@@ -144,6 +145,21 @@ def test_the_http_door_and_the_server_of_a_worker_are_read(monkeypatch: pytest.M
     assert (settings.http_port, settings.worker_server, settings.worker_token) == (None, None, None)
 
 
+def test_the_log_and_the_profiler_are_told_as_the_evaluation_server_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert (read_settings().log_level, read_settings().device_metrics) == ("info", False)
+    monkeypatch.setenv("LOG_LEVEL", "DEBUG")
+    monkeypatch.setenv("ENABLE_DEVICE_METRICS", "true")
+    assert (read_settings().log_level, read_settings().device_metrics) == ("debug", True)
+    monkeypatch.setenv("LOG_LEVEL", "")
+    monkeypatch.setenv("ENABLE_DEVICE_METRICS", "")
+    assert (read_settings().log_level, read_settings().device_metrics) == ("info", False)
+    monkeypatch.setenv("LOG_LEVEL", "loud")
+    with pytest.raises(SetupError, match="LOG_LEVEL: Input should be 'debug', 'info'"):
+        read_settings()
+
+
 def test_the_limits_of_the_http_door_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (read_settings().http_proxies, read_settings().http_requests_per_minute) == ((), 600)
     monkeypatch.setenv("PODIUM_HTTP_PROXIES", "10.0.0.1, fd00::/8,")
@@ -197,44 +213,3 @@ def test_a_chosen_folder_or_database_is_of_this_machine(monkeypatch: pytest.Monk
     monkeypatch.delenv("DATABASE_URL")
     monkeypatch.setenv("PODIUM_DATA_DIR", ".podium")
     assert read_settings().names_this_machine
-
-
-def test_a_secret_may_stand_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "database"
-    file.write_text("postgresql://ada:se%20cret@db/podium\n")
-    monkeypatch.setenv("DATABASE_URL", "")  # as a compose file has it that leaves it open
-    monkeypatch.setenv("DATABASE_URL_FILE", str(file))
-    settings = read_settings()
-    assert settings.database_url is not None
-    assert settings.database_url.get_secret_value() == "postgresql://ada:se%20cret@db/podium"
-    assert {"se%20cret", "se cret"} < set(settings.secrets)
-
-
-def test_what_is_no_secret_is_read_from_no_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    file = tmp_path / "runners"
-    file.write_text("fake")
-    monkeypatch.setenv("PODIUM_RUNNERS_FILE", str(file))
-    assert read_settings().runners == ("local",)
-
-
-@pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff\xfe", b"x" * 5000])
-def test_a_file_without_a_secret_is_refused_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None
-) -> None:
-    file = tmp_path / "token"
-    if content is not None:
-        file.write_bytes(content)
-    monkeypatch.setenv("DISCORD_TOKEN_FILE", str(file))
-    with pytest.raises(SetupError, match="DISCORD_TOKEN_FILE"):
-        read_settings()
-
-
-def test_a_secret_is_not_given_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("hunter2")
-    monkeypatch.setenv("PODIUM_WORKER_TOKEN", "hunter3")
-    monkeypatch.setenv("PODIUM_WORKER_TOKEN_FILE", str(tmp_path / "token"))
-    with pytest.raises(SetupError, match="both set") as raised:
-        read_settings()
-    assert "hunter" not in str(raised.value)

@@ -1,6 +1,7 @@
 """Tests of what is wired together, where a whole process is not needed to see it."""
 
 import asyncio
+import fcntl
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -11,7 +12,8 @@ from typing_extensions import override
 
 from bot.domain.errors import SetupError
 from bot.frontends.cli.failures import failure_of
-from bot.frontends.cli.installation import OpenPodium
+from bot.frontends.cli.installation import OpenDoor, OpenPodium
+from bot.ports.lines import Line
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from bot.store.memory import MemoryStore
@@ -64,6 +66,67 @@ async def test_a_runner_that_cannot_serve_is_said_instead_of_waited_for(
     failure = failure_of(raised.value)
     assert failure.code == "runner"
     assert "the sandbox lacks landlock" in failure.message
+
+
+class SlowRunner(fake.FakeRunner):
+    """A runner that has not answered yet."""
+
+    def __init__(self) -> None:
+        super().__init__("slow", make_capabilities())
+        self.answers = asyncio.Event()
+
+    @override
+    async def capabilities(self) -> Capabilities:
+        await self.answers.wait()
+        return await super().capabilities()
+
+
+def _looks_ready(data_dir: Path) -> bool:
+    """As the health check of an image looks."""
+    with (data_dir / "ready.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+async def _turns_out(data_dir: Path, *, ready: bool) -> None:
+    async with asyncio.timeout(10):
+        while _looks_ready(data_dir) is not ready:  # noqa: ASYNC110 - a lock wakes nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_it_is_ready_once_its_runners_have_answered_and_its_lines_stand(
+    tmp_path: Path,
+) -> None:
+    installation, runner, line = _installation(tmp_path), SlowRunner(), Line("discord")
+    left = asyncio.Event()
+
+    async def serve() -> None:
+        doors = [OpenDoor("web"), OpenDoor("discord", line)]
+        async with installation.ready([runner], doors) as offers:
+            assert [name for name, _ in offers] == ["slow"]
+            await left.wait()
+
+    serving = asyncio.create_task(serve())
+    await asyncio.sleep(0)
+    assert not _looks_ready(tmp_path)
+    runner.answers.set()
+    await asyncio.sleep(0.01)
+    assert not _looks_ready(tmp_path)
+    line.measure = lambda: 0.2
+    await _turns_out(tmp_path, ready=True)
+    left.set()
+    await serving
+    assert not _looks_ready(tmp_path)
+
+
+async def test_who_cannot_serve_is_never_ready(tmp_path: Path) -> None:
+    with pytest.raises(RunnerError):
+        async with _installation(tmp_path).ready([BrokenRunner()]):
+            pass
+    assert not (tmp_path / "ready.lock").exists()
 
 
 async def test_two_judges_of_one_data_folder_are_refused(tmp_path: Path) -> None:

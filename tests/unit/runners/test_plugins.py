@@ -8,8 +8,8 @@ from runners.plugins import load, names
 
 def test_every_module_of_a_folder_is_a_plugin() -> None:
     assert names(contract) == (
-        "evaluation", "files", "formula", "heading", "io_contract", "launch", "parameters", "peaks",
-        "runner", "syntax", "task", "verdict", "wire",
+        "evaluation", "files", "formula", "gpus", "heading", "io_contract", "launch", "parameters",
+        "peaks", "profile", "runner", "syntax", "task", "verdict", "wire",
     )  # fmt: skip
     assert "fake" in names(backends)
 

@@ -1,12 +1,14 @@
 """`podium backup`: the whole database in one file, while everything goes on."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bot.frontends.cli.context import AsJson, DataFolder, command_line
+from bot.domain.errors import UserError
+from bot.frontends.cli.context import STREAM, AsJson, DataFolder, command_line
 from bot.frontends.cli.shapes import backup_json, dumps
 
 
@@ -17,17 +19,27 @@ def register(app: typer.Typer) -> None:
 
 def backup(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A new file; it will hold every source and result")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A new file, or - for stdout; it will hold every source and result"),
+    ],
     *,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the database into a file, also while `podium up` runs; `podium restore` reads it."""
     line = command_line(ctx)
-    made = asyncio.run(line.installation.at(data).backup(file))
+    streamed = file == STREAM
+    if streamed and (as_json or sys.stdout.isatty()):
+        raise UserError("usage", "`backup -` writes the backup to stdout: send it into a file")
+    target = sys.stdout.buffer if streamed else file
+    made = asyncio.run(line.installation.at(data).backup(target))
     if as_json:
         line.out.out(dumps(backup_json(made)), highlight=False)
         return
     rows = sum(made.rows.values())
     words = f"{file}: {rows} rows of {len(made.rows)} tables; keep it as secret as the database"
-    line.out.out(words, highlight=False)
+    if streamed:
+        line.say(words)
+    else:
+        line.out.out(words, highlight=False)

@@ -18,7 +18,7 @@ from bot.frontends.cli.context import (
     asking,
     command_line,
 )
-from bot.frontends.cli.datasets import DataFormat, made_whole, written
+from bot.frontends.cli.datasets import DataFormat, made_whole, require, written
 from bot.frontends.cli.shapes import dumps
 from bot.reports import dataset
 
@@ -42,6 +42,7 @@ def export(
 ) -> None:
     """Write a board into a folder: submissions, results, cases with raw samples, and sources."""
     line = command_line(ctx)
+    require(form)
     submissions = asyncio.run(_export(line, Where(data, server), board, (out, form)))
     if as_json:
         line.out.out(dumps({"folder": str(out), "submissions": submissions}), highlight=False)

@@ -23,9 +23,11 @@ from bot.frontends.cli.rounds import cap_rounds
 from bot.frontends.cli.saving import save as save_files
 from bot.frontends.cli.saving import told
 from bot.frontends.cli.shapes import dumps, evaluation_json
+from bot.frontends.cli.task_places import Root
 from bot.reports.blocks import Text
 from bot.reports.evaluation import evaluation_report
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
+from runners.contract.gpus import gpu_type
 from runners.contract.runner import Capabilities, Runner
 from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Verdict
@@ -57,15 +59,17 @@ def judge(
     save: Annotated[
         Path | None, typer.Option(help="Keep the reports of mode profile in this folder")
     ] = None,
+    root: Root = None,
     as_json: AsJson = False,
 ) -> int:
     """Judge one file against one task: exit code 0 passed, 1 not, 2 usage, 3 our fault."""
     line = command_line(ctx)
-    definition = parse_task(line.installation.read_task(task))
+    definition = parse_task(line.installation.read_task(task, root))
     if grader is not None:
         definition = definition.model_copy(update={"grader": grader})
     source = acceptance.source_text(read_submission(submission))
     parse_heading(source)  # refused here as it would be by a leaderboard
+    acceptance.check_language(submission.name, definition.name, definition)
     order = _Order(definition, source, mode, gpu, rounds)
     evaluation = asyncio.run(_judge(line, order))
     if as_json:
@@ -88,7 +92,8 @@ async def _judge(line: CommandLine, order: _Order) -> Evaluation:
 async def _evaluate(runners: Sequence[Runner], order: _Order, lines: ProgressLines) -> Evaluation:
     lines.tell(order.task.name, Text("starting the judge"))
     offers = [(runner, await runner.capabilities()) for runner in runners]
-    gpu = order.gpu or _usual_gpu([offer for _, offer in offers], order.task)
+    usual = _usual_gpu([offer for _, offer in offers], order.task)
+    gpu = gpu_type(order.gpu or usual)
     able = [runner for runner, offer in offers if not missing(offer, order.task, gpu)]
     if not able:
         raise _nowhere([offer for _, offer in offers], order.task, gpu)

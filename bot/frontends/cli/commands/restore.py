@@ -1,12 +1,13 @@
 """`podium restore`: the database as a backup has it."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bot.frontends.cli.context import AsJson, DataFolder, command_line
+from bot.frontends.cli.context import STREAM, AsJson, DataFolder, command_line
 from bot.frontends.cli.shapes import backup_json, dumps
 
 
@@ -17,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def restore(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file that `podium backup` wrote")],
+    file: Annotated[Path, typer.Argument(help="A file that `podium backup` wrote, or - for stdin")],
     *,
     force: Annotated[
         bool, typer.Option("--force", help="Remove everything that the database holds now")
@@ -27,7 +28,8 @@ def restore(
 ) -> None:
     """Put a backup into an empty database: all of it, or after a failure nothing."""
     line = command_line(ctx)
-    made = asyncio.run(line.installation.at(data).restore(file, force=force))
+    source = sys.stdin.buffer if file == STREAM else file
+    made = asyncio.run(line.installation.at(data).restore(source, force=force))
     if as_json:
         line.out.out(dumps(backup_json(made)), highlight=False)
         return

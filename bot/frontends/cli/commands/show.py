@@ -37,7 +37,7 @@ _BOARD_COLUMNS = (Column("board"), Column("GPU types"), Column("deadline"))
 @dataclass(frozen=True, slots=True)
 class _Wish:
     target: str | None
-    gpu: str | None
+    gpus: tuple[str, ...]
     version: int | None
     save: Path | None
 
@@ -51,7 +51,9 @@ def show(
     ctx: typer.Context,
     target: Annotated[str | None, typer.Argument(help="A board's name or a number")] = None,
     *,
-    gpu: Annotated[str | None, typer.Option(help="Only this GPU type")] = None,
+    gpu: Annotated[
+        list[str] | None, typer.Option(help="Only this GPU type; may be repeated")
+    ] = None,
     version: Annotated[
         int | None, typer.Option("--task-version", min=1, help="Else the task's present version")
     ] = None,
@@ -64,8 +66,9 @@ def show(
 ) -> None:
     """Show a board's standings by its name, a submission by its number, else the boards."""
     line = command_line(ctx)
+    gpus = tuple(dict.fromkeys(name for each in gpu or () for name in each.split(",") if name))
     reports, shape = asyncio.run(
-        _show(line, Where(data, server), _Wish(target, gpu, version, save))
+        _show(line, Where(data, server), _Wish(target, gpus, version, save))
     )
     if as_json:
         line.out.out(dumps(shape), highlight=False)
@@ -86,7 +89,11 @@ async def _show(
         if wish.save is not None:
             raise UserError("nothing-to-save", "--save wants the number of a submission beside it")
         if wish.target is not None:
-            leaderboards = await client.standings(wish.target, wish.gpu, wish.version)
+            leaderboards = [
+                each
+                for gpu in wish.gpus or (None,)
+                for each in await client.standings(wish.target, gpu, wish.version)
+            ]
             shapes = [standings_json(each) for each in leaderboards]
             return [standings_report(each) for each in leaderboards], shapes
         return await _boards(client)

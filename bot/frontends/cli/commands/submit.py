@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bot.frontends.cli.context import (
+    STREAM,
     Actor,
     AsJson,
     CommandLine,
@@ -39,8 +40,11 @@ def register(app: typer.Typer) -> None:
 
 def submit(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The kernel to hand in")],
+    file: Annotated[Path, typer.Argument(help="The kernel to hand in, or - for stdin")],
     *,
+    name: Annotated[
+        str | None, typer.Option(help="The file's name on the board; needed for a .cu from stdin")
+    ] = None,
     leaderboard: Annotated[str | None, typer.Option(help="Else the file's heading says")] = None,
     gpu: Annotated[list[str] | None, typer.Option(help="GPU type; may be repeated")] = None,
     mode: Annotated[Mode, typer.Option(help="Only ranked runs count")] = Mode.RANKED,
@@ -54,7 +58,8 @@ def submit(
     line = command_line(ctx)
     content = read_submission(file)
     names = tuple(name for each in gpu or () for name in each.split(",") if name)
-    order = _Order(file.name, content, mode, leaderboard, names)
+    called = name or ("submission.py" if file == STREAM else file.name)
+    order = _Order(called, content, mode, leaderboard, names)
     ended = asyncio.run(_submit(line, Where(data, server, actor), order, wait=wait))
     return tell(line, ended, wait=wait, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""`podium task`: check, publish, scaffold and import tasks."""
+"""`podium task`: check, publish, pack, scaffold and import tasks."""
 
 import asyncio
 import shutil
@@ -29,8 +29,9 @@ from bot.frontends.cli.context import (
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.failures import ExitCode
 from bot.frontends.cli.importing import read_problems
+from bot.frontends.cli.packing import pack
 from bot.frontends.cli.shapes import dumps, released_json, task_report_json
-from bot.frontends.cli.task_places import Listed, read_places
+from bot.frontends.cli.task_places import Listed, Root, read_places
 from bot.reports.task_check import task_report
 from bot.services.check_task import check_on
 from bot.services.publish import PublishRequest
@@ -48,9 +49,12 @@ _KERNELBENCH = "kernelbench"
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="Check, publish, scaffold and import tasks.", no_args_is_help=True)
+    group = typer.Typer(
+        help="Check, publish, pack, scaffold and import tasks.", no_args_is_help=True
+    )
     group.command()(check)
     group.command()(publish)
+    group.command()(pack)
     group.command()(new)
     group.command("import")(import_)
     app.add_typer(group, name="task")
@@ -61,11 +65,12 @@ def check(
     places: Places,
     *,
     gpu: Annotated[str | None, typer.Option(help="Else the first type that is here")] = None,
+    root: Root = None,
     as_json: AsJson = False,
 ) -> int:
     """Lint tasks and run their own solutions: exit code 1 unless all of them are sound."""
     line = command_line(ctx)
-    reports = asyncio.run(_check(line, read_places(line, places), gpu))
+    reports = asyncio.run(_check(line, read_places(line, places, root), gpu))
     if as_json:
         line.out.out(dumps([task_report_json(each) for each in reports]), highlight=False)
     else:
@@ -84,7 +89,8 @@ async def _check(
         for each in listed:
             gpus = (gpu,) if gpu else each.gpus or (usual,)
             line.say(f"checking {each.place} on {', '.join(gpus)}")
-            reports += await check_on(runners, each.bundle, each.task, gpus)
+            board = None if each.problem is None else each.problem.name
+            reports += await check_on(runners, each.bundle, each.task, gpus, board=board)
     return tuple(reports)
 
 
@@ -130,6 +136,7 @@ def publish(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Open the board without a run of its solutions")
     ] = False,
+    root: Root = None,
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
@@ -138,7 +145,7 @@ def publish(
     """Run each new task's own solutions, then open its board, or give it the new version."""
     line = command_line(ctx)
     until = None if deadline is None else parse_deadline(deadline)
-    listed = read_places(line, places)
+    listed = read_places(line, places, root)
     if name is not None and len(listed) > 1:
         raise UserError("usage", "--name is for one task, not for several")
     wish = _Wish(name, tuple(gpu or ()), until, endless, unchecked)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bot.domain.errors import UserError
-from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, command_line
+from bot.frontends.cli.context import AsJson, CommandLine, DataFolder, LogToStderr, command_line
 from bot.frontends.cli.following import stop_signals
 from bot.frontends.cli.installation import Elsewhere, Installation
 from bot.frontends.cli.shapes import dumps
@@ -40,6 +40,7 @@ def worker(
             "--plain-http", help="Allow http:// to another machine, where all can read the token"
         ),
     ] = False,
+    log_to_stderr: LogToStderr = False,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -48,19 +49,21 @@ def worker(
     installation = line.installation.at(data)
     if installation.judges_elsewhere(server):
         elsewhere = Elsewhere(server, token, plain_http)
-        asyncio.run(_work_for(line, installation, elsewhere, as_json=as_json))
+        work = _work_for(line, installation, elsewhere, log=log_to_stderr, as_json=as_json)
     elif token is not None:
         raise UserError("no-server", "a token needs its server: --server URL, or PODIUM_SERVER")
     else:
-        asyncio.run(_work(line, installation, as_json=as_json))
+        work = _work(line, installation, log=log_to_stderr, as_json=as_json)
+    asyncio.run(work)
 
 
-async def _work(line: CommandLine, installation: Installation, *, as_json: bool) -> None:
+async def _work(line: CommandLine, installation: Installation, *, log: bool, as_json: bool) -> None:
     with stop_signals() as stop:
         async with (
-            installation.open() as podium,
+            installation.open(log_to_stderr=log) as podium,
             installation.runners() as runners,
             installation.working(podium, runners),
+            installation.ready(runners),
         ):
             shape = {"database": podium.database}
             await _until(stop, line, f"working on {podium.database}", shape if as_json else None)
@@ -68,12 +71,18 @@ async def _work(line: CommandLine, installation: Installation, *, as_json: bool)
 
 
 async def _work_for(
-    line: CommandLine, installation: Installation, elsewhere: Elsewhere, *, as_json: bool
+    line: CommandLine,
+    installation: Installation,
+    elsewhere: Elsewhere,
+    *,
+    log: bool,
+    as_json: bool,
 ) -> None:
     with stop_signals() as stop:
         async with (
             installation.runners() as runners,
-            installation.working_for(elsewhere, runners) as name,
+            installation.working_for(elsewhere, runners, log_to_stderr=log) as name,
+            installation.ready(runners),
         ):
             await _until(stop, line, f"working as {name}", {"worker": name} if as_json else None)
     line.say("stopped")

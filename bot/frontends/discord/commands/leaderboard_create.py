@@ -45,7 +45,7 @@ _OF_ACCESS = {
 @app_commands.command(description="Make a board from a task zip")
 @app_commands.describe(
     leaderboard_name="The board's name",
-    task_zip="A zip with task.yml and everything that it names",
+    task_zip="A zip with task.yml and all that it names, as `podium task pack` makes it",
     deadline="YYYY-MM-DD[ HH:MM][ zone], UTC without a zone; none without",
     gpus="GPU types, separated by commas; you are asked for them without",
     **_OF_ACCESS,
@@ -96,7 +96,7 @@ def _access(interaction: discord.Interaction[Any], present: Access, change: _Cha
 @app_commands.describe(
     leaderboard_name="The board",
     deadline="YYYY-MM-DD[ HH:MM][ zone], or 'none' to take it away",
-    task_zip="A zip with the task's next version",
+    task_zip="A zip with the task's next version, as `podium task pack` makes it",
     gpus="All its GPU types from now on, separated by commas",
     **_OF_ACCESS,
 )

@@ -5,11 +5,12 @@ from typing import Any
 import discord
 from discord import app_commands
 
+from bot.domain.errors import UserError
 from bot.frontends.discord import options
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.groups import Tree, group
-from bot.frontends.discord.pages import first_page
+from bot.frontends.discord.pages import MOST_AT_ONCE, beside, first_page
 from bot.frontends.discord.viewers import viewer_of
 from bot.services.season import season
 
@@ -20,14 +21,26 @@ async def setup(tree: Tree) -> None:
 
 
 @app_commands.command(description="The ranking of a board, and how its best time fell")
-@app_commands.describe(leaderboard_name="The board", gpu="A GPU type; a menu has the others")
+@app_commands.describe(
+    leaderboard_name="The board", gpu="GPU types, separated by commas; a menu has the others"
+)
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def show(
     interaction: discord.Interaction[Any], leaderboard_name: str, gpu: str | None = None
 ) -> None:
-    """The first page; buttons lead to the others, a menu to the other GPU types."""
+    """The first page; buttons lead to the others, a menu to the other GPU types.
+
+    Of several GPU types the best ranks of each.
+    """
     async with answering(interaction) as answer:
         door = door_of(interaction)
         viewer = await viewer_of(interaction)
-        found = await season(door.store, door.clock, viewer, leaderboard_name, gpu=gpu)
-        await answer.show(*first_page(found))
+        parts = [each.strip() for each in (gpu or "").split(",")]
+        names: list[str | None] = list(dict.fromkeys(each for each in parts if each))
+        if len(names) > MOST_AT_ONCE:
+            raise UserError("usage", f"at most {MOST_AT_ONCE} GPU types are shown at once")
+        found = [
+            await season(door.store, door.clock, viewer, leaderboard_name, gpu=each)
+            for each in names or [None]
+        ]
+        await answer.show(*(first_page(found[0]) if len(found) == 1 else beside(found)))

@@ -6,8 +6,8 @@ import discord
 from discord import app_commands
 
 from bot.frontends.discord import options, submitting
-from bot.frontends.discord.answers import answering
 from bot.frontends.discord.groups import Tree, group
+from bot.frontends.discord.keeping import keeping
 from runners.contract.task import Mode
 
 _DESCRIPTIONS = {
@@ -39,7 +39,7 @@ def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any
         leaderboard_name: str | None = None,
         gpus: str | None = None,
     ) -> None:
-        async with answering(interaction) as answer:
+        async with keeping(interaction) as answer:
             upload = submitting.Upload(
                 file_name=script.filename,
                 content=await submitting.read(script),

@@ -8,8 +8,8 @@ from discord import app_commands
 
 from bot.domain.errors import UserError
 from bot.frontends.discord import submitting
-from bot.frontends.discord.answers import answering
 from bot.frontends.discord.groups import Tree
+from bot.frontends.discord.keeping import keeping
 from runners.contract.task import Mode
 
 _BLOCK = re.compile(r"```(?:[A-Za-z+#]*\n)?(?P<text>.*?)```", re.DOTALL)
@@ -22,7 +22,7 @@ async def setup(tree: Tree) -> None:
 
 async def submit_this_file(interaction: discord.Interaction[Any], message: discord.Message) -> None:
     """A ranked submission; the board is the one that the file's heading names."""
-    async with answering(interaction) as answer:
+    async with keeping(interaction) as answer:
         if message.author.id != interaction.user.id:
             raise UserError("not-yours", "this message is somebody else's; submit your own")
         await submitting.take_in(answer, await _upload(message))

@@ -6,7 +6,7 @@ from bot.frontends.discord.words import MOST, line
 from bot.reports.blocks import Tone
 from bot.reports.lines import one_line
 from bot.reports.placement import placement_line
-from bot.reports.status import job_line
+from bot.reports.status import job_line, warning_of
 from bot.services.placement import Placement
 from bot.services.status import JobStatus, SubmissionStatus
 
@@ -27,8 +27,10 @@ def headline(now: SubmissionStatus) -> str:
 
 
 def live_text(now: SubmissionStatus) -> str:
-    """The submission and one line for each GPU type."""
-    return _fitted([headline(now), *map(_job, now.jobs)])
+    """The submission, one line for each GPU type, and what its person should know of it."""
+    warning = warning_of(now)
+    said = [f"-# Warning: {line(warning, 400)}"] if warning else []
+    return _fitted([headline(now), *map(_job, now.jobs), *said])
 
 
 def _job(job: JobStatus) -> str:

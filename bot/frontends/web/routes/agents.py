@@ -12,6 +12,7 @@ from typing import Annotated
 import structlog
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import Base64Bytes
 
 from bot.domain.agent import (
     BODY_MAX,
@@ -37,15 +38,20 @@ from bot.domain.agent import (
 )
 from bot.domain.ids import JobId
 from bot.frontends.web.access import FromAgent
-from bot.frontends.web.bodies import read, written
+from bot.frontends.web.bodies import parsed, read, whole, written
 from bot.frontends.web.door import Closing, Door, door_of
 from bot.ports import Notice, Topic
+from bot.services.apart import Apart
 from runners.contract.evaluation import Evaluation, Progress
 
 _log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix=PATH + "/{session}", include_in_schema=False)
 
+_SHORT = 64 << 10
+"""Bytes of an evaluation whose faults are soon found."""
+EVALUATIONS = Apart(10.0, patience_s=30.0)
+"""Where long ones are looked at first: 16 MB of faults take Python five minutes."""
 _TOPICS = frozenset({Topic.READY, Topic.CANCEL})
 _DONE = 204
 
@@ -152,8 +158,15 @@ async def progress(request: Request, agent: FromAgent, job: BigInt, fence: BigIn
 @router.post("/jobs/{job}/{fence}/evaluation", status_code=_DONE)
 async def evaluation(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
     """Store the evaluation and end the job; the same again is no fault."""
-    body = await read(request, Evaluation, EVALUATION_MAX)
-    await agent.accept(JobId(job), fence, body)
+    text = await whole(request, EVALUATION_MAX)
+    if len(text) > _SHORT:
+        await EVALUATIONS.do(require_evaluation, text)
+    await agent.accept(JobId(job), fence, parsed(Evaluation, text))
+
+
+def require_evaluation(text: Base64Bytes) -> None:
+    """UserError where it is none; only ever called apart, for it may have a million faults."""
+    parsed(Evaluation, text)
 
 
 @router.post("/jobs/{job}/{fence}/give-up", status_code=_DONE)

@@ -59,6 +59,10 @@ class Cdn:
         self._files[path] = stored
         return stored
 
+    def remove(self, name: str) -> None:
+        """Forget every file of that name: its address gives nothing any more."""
+        self._files = {path: file for path, file in self._files.items() if file.filename != name}
+
     def find(self, path: str, *, signed: bool, now: float) -> File | None:
         file = self._files.get(path)
         return file if file and signed and file.expires > now else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.doubles.discord.kinds import Callback, CommandKind, InteractionKind
+from tests.doubles.discord.kinds import Callback, CommandKind, Intent, InteractionKind
 from tests.doubles.discord.wire import Json
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Interaction:
     """The modal that the bot opened."""
     choices: list[Json] = field(default_factory=list)
     followups: list[Message] = field(default_factory=list)
+    told: Json = field(default_factory=dict)
+    """The event by which the bot heard of it."""
 
     @property
     def message(self) -> Message:
@@ -62,6 +64,10 @@ class Interaction:
         """The message of this number that followed the response."""
         await self.channel.world.wait_for(lambda: len(self.followups) > number, within)
         return self.followups[number]
+
+    def repeat(self) -> None:
+        """Tell every session of it once more, as a gateway may after a lost connection."""
+        self.channel.world.dispatch("INTERACTION_CREATE", self.told, intent=Intent(0))
 
     def owners(self) -> Json:
         return {"0": str(self.channel.guild.id if self.channel.guild else 0)}

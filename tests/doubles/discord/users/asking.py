@@ -40,6 +40,7 @@ def ask(asking: Asking) -> Interaction:
     payload = _payload(interaction) | {"data": asking.data} | _from(user, channel)
     if asking.source:
         payload["message"] = asking.source.to_api()
+    interaction.told = payload
     world.dispatch("INTERACTION_CREATE", payload, intent=Intent(0))
     return interaction
 

@@ -5,18 +5,29 @@ import pytest
 from bot.domain.acceptance import (
     MAX_SOURCE_BYTES,
     board_name,
+    check_language,
     check_open,
     choose_gpus,
     file_name,
+    read_file,
     source_text,
 )
 from bot.domain.errors import UserError
 from bot.domain.heading import Heading
-from tests.doubles.factories import NOON, make_board
+from runners.contract.task import Language
+from tests.doubles.factories import NOON, make_board, make_task
 
 
 def test_the_source_keeps_its_text_without_a_byte_order_mark() -> None:
     assert source_text("\ufeff# é\n".encode()) == "# é\n"
+
+
+def test_a_file_is_read_with_its_heading() -> None:
+    file = read_file("C:\\a\\k.py", b"#!PODIUM leaderboard sort\nx = 1\n")
+    assert (file.name, file.heading) == ("k.py", Heading(leaderboard="sort"))
+    assert file.source == "#!PODIUM leaderboard sort\nx = 1\n"
+    with pytest.raises(UserError, match="line 1 of the heading"):
+        read_file("k.py", b"#!PODIUM\n")
 
 
 def test_the_largest_source_is_taken() -> None:
@@ -31,11 +42,48 @@ def test_the_largest_source_is_taken() -> None:
         (b"#" * (MAX_SOURCE_BYTES + 1), "too-large", "at most 1,000,000"),
         (b"a\0b", "not-text", "NUL"),
         (b"# ok\n\xff", "not-utf8", "line 2"),
+        ("x = 1\n".encode("utf-16"), "not-utf8", "Set-Content -Encoding utf8"),
+        ("x = 1\n".encode("utf-16-be"), "not-utf8", "is UTF-16"),
+        ("# é 二\nx = 1\n".encode("utf-16-le"), "not-utf8", "is UTF-16"),
+        ("x = 1\n".encode("utf-32"), "not-utf8", "is UTF-16"),
+        (b"PK\x03\x04\0\0", "not-text", "NUL"),
     ],
 )
 def test_what_is_no_source_is_refused(content: bytes, code: str, part: str) -> None:
     with pytest.raises(UserError, match=part) as refusal:
         source_text(content)
+    assert refusal.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("lang", "name"),
+    [
+        (Language.PYTHON, "kernel.py"),
+        (Language.PYTHON, "KERNEL.PY"),
+        (Language.CUDA, "kernel.cu"),
+        (Language.CUDA, "kernel.cuh"),
+        (Language.CUDA, "kernel.cpp"),
+    ],
+)
+def test_a_file_of_the_board_s_language_is_taken(lang: Language, name: str) -> None:
+    check_language(name, "sort", make_task(lang=lang))
+
+
+@pytest.mark.parametrize(
+    ("lang", "name", "code", "part"),
+    [
+        (Language.PYTHON, "kernel.cu", "other-language", "load_inline, in a .py file"),
+        (Language.CUDA, "kernel.py", "other-language", "write it as a .cu file"),
+        (Language.PYTHON, "message.txt", "bad-suffix", "such as kernel.py"),
+        (Language.CUDA, "kernel.ptx", "bad-suffix", "such as kernel.cu"),
+        (Language.PYTHON, "kernel", "bad-suffix", "has no ending"),
+    ],
+)
+def test_a_file_of_another_language_is_refused(
+    lang: Language, name: str, code: str, part: str
+) -> None:
+    with pytest.raises(UserError, match=part) as refusal:
+        check_language(name, "sort", make_task(lang=lang))
     assert refusal.value.code == code
 
 
@@ -105,3 +153,10 @@ def test_argument_and_heading_must_agree_on_the_gpus() -> None:
     with pytest.raises(UserError, match="heading says L4") as refusal:
         choose_gpus(["H100"], ["L4"], ["H100", "L4"])
     assert refusal.value.code == "heading-disagrees"
+
+
+@pytest.mark.parametrize("name", ["A100", "a100-40gb", "A100:8"])
+def test_a_card_is_chosen_by_each_of_its_names(name: str) -> None:
+    assert choose_gpus([name], [], ["L4", "A100"]) == ("A100",)
+    assert choose_gpus([], [name], ["L4", "A100"]) == ("A100",)
+    assert choose_gpus([name], ["A100-40GB"], ["L4", "A100"]) == ("A100",)

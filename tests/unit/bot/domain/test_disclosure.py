@@ -28,7 +28,7 @@ def failing(stage: Stage, verdict: Verdict = Verdict.WRONG_ANSWER) -> Evaluation
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WRONG_ANSWER, Verdict.CRASHED, Verdict.TASK_ERROR])
-@pytest.mark.parametrize("stage", [Stage.PREPARE, Stage.TIMING])
+@pytest.mark.parametrize("stage", [Stage.PREPARE, Stage.BUILD, Stage.TIMING])
 def test_a_secret_run_shows_verdict_time_and_number_only(stage: Stage, verdict: Verdict) -> None:
     shown = disclosed(failing(stage, verdict))
     assert HIDDEN not in shown.model_dump_json()
@@ -39,7 +39,9 @@ def test_a_secret_run_shows_verdict_time_and_number_only(stage: Stage, verdict: 
 
 @pytest.mark.parametrize("stage", [Stage.BUILD, Stage.TEST])
 def test_a_ranked_run_that_failed_on_public_ground_is_shown_in_full(stage: Stage) -> None:
-    assert disclosed(failing(stage)) == failing(stage)
+    skipped = CaseResult(spec="size: 9", kind=CaseKind.BENCHMARK, status=CaseStatus.SKIPPED)
+    public = failing(stage).model_copy(update={"cases": (make_case(), skipped)})
+    assert disclosed(public) == public
 
 
 def test_other_modes_are_shown_in_full() -> None:

@@ -1,3 +1,4 @@
+import re
 from contextlib import suppress
 
 import pytest
@@ -5,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.errors import UserError
-from bot.domain.heading import Heading, parse_heading
+from bot.domain.heading import Heading, parse_heading, with_board
 
 
 @pytest.mark.parametrize("marker", ["#!POPCORN", "//!POPCORN", "#!PODIUM", "//!PODIUM"])
@@ -69,3 +70,28 @@ def test_a_bad_heading_is_refused_with_its_line(source: str, part: str) -> None:
 def test_any_text_gives_a_heading_or_a_refusal(source: str) -> None:
     with suppress(UserError):
         assert isinstance(parse_heading(source), Heading)
+
+
+_WORDS = st.lists(
+    st.sampled_from(
+        ("#!PODIUM", "//!POPCORN", "#", "leaderboard", "GPUS", "gpu", "expect", "crashed", "block")
+    ),
+    max_size=4,
+)
+
+
+@given(lines=st.lists(_WORDS, max_size=6), end=st.sampled_from(("\n", "\r\n", "\n\n")))
+def test_whatever_a_heading_says_a_board_s_own_takes_its_place(
+    lines: list[list[str]], end: str
+) -> None:
+    source = end.join([" ".join(words) for words in lines] + ["x = 1", "#!PODIUM gpus L4"])
+    served = with_board(source, "sort", "#")
+    assert served.startswith("#!PODIUM leaderboard sort\n")
+    assert served.endswith(f"x = 1{end}#!PODIUM gpus L4")
+    assert with_board(served, "sort", "#") == served
+    try:
+        heading = parse_heading(served)
+    except UserError as error:  # for something else that it says
+        assert not re.search("'(leaderboard|gpus?)'", error.message)  # noqa: PT017
+    else:
+        assert (heading.leaderboard, heading.gpus) == ("sort", ())

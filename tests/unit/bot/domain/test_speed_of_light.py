@@ -34,9 +34,5 @@ def test_what_is_not_certain_is_not_said(changes: dict[str, object], gpu: str) -
     assert speed_of_light(task(**changes), gpu) is None
 
 
-def test_an_a10_and_an_a10g_have_the_same_memory() -> None:
-    assert speed_of_light(task(), "A10") == speed_of_light(task(), "A10G")
-
-
 def test_little_arithmetic_leaves_memory_the_limit() -> None:
     assert speed_of_light(task(flops="5*size"), "H100") == pytest.approx(4000.0)

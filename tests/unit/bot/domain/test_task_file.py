@@ -110,6 +110,7 @@ def test_every_other_key_reaches_the_definition() -> None:
         lower_bound: false
         isolation: [namespaces, seccomp]
         version_note: faster cases
+        validation: {version: v1, script: look.py}
         """)
     task = parse_task(make_bundle(text))
     assert (task.test_timeout, task.benchmark_timeout, task.ranked_timeout) == (11, 12, 13)

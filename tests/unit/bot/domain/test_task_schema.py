@@ -45,6 +45,12 @@ def test_an_unknown_key_is_told_before_a_missing_one() -> None:
     assert refusal(text) == "task.yml:1: unknown key 'sauce'; did you mean 'source'?"
 
 
+def test_kernelbot_s_validation_is_taken_and_passed_over() -> None:
+    written, warnings = read(BASE + "validation: {version: v1, script: look.py, top: 10}\n")
+    assert warnings == ()
+    assert written.validation == {"version": "v1", "script": "look.py", "top": 10}
+
+
 def test_too_many_cases_are_refused() -> None:
     cases = ", ".join(f"{{size: {size}}}" for size in range(MAX_CASES + 1))
     assert f"{MAX_CASES + 1} tests" in refusal(BASE.replace("{size: 3}", cases))

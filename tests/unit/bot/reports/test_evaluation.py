@@ -129,3 +129,16 @@ def test_missing_layers_are_said_with_their_reasons() -> None:
     isolation = Isolation(outer="unshare", layers=("limits",), missing={"landlock": "old kernel"})
     assert isolation_line(isolation) == "sandbox: unshare; limits; missing: landlock: old kernel"
     assert isolation_line(Isolation(outer="none")) == "sandbox: none; no layer"
+
+
+def test_raw_runs_and_costs_are_told_at_a_glance() -> None:
+    samples = ((29_000.0, 30_000.0, 31_000.0), (28_000.0, 29_500.0))
+    measured = make_measurement(29_140.0, 60.0).model_copy(update={"samples": samples})
+    timed = make_case(CaseKind.BENCHMARK, measurement=measured)
+    alone = make_evaluation(cases=(timed,))
+    words = _texts(evaluation_report(alone))
+    (runs,) = [each for each in words if " runs, " in each]
+    assert runs.endswith("5 runs, 28.0 us to 31.0 us; medians of the rounds: 30.0 us, 28.8 us")
+    assert "GPU seconds" not in words[0]
+    several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0})
+    assert _texts(evaluation_report(several))[0].endswith("2.0 s in all, 8.0 GPU seconds")

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.ranking import rank
@@ -80,6 +82,16 @@ def test_why_there_is_no_time_of_the_reference_is_said_in_one_line() -> None:
     )
 
 
+def test_where_unlike_machines_serve_one_card_each_time_says_whose_it_is() -> None:
+    scores = [make_score(n, 10_000.0 * n, pool=pool) for n, pool in enumerate(("box", ""), 1)]
+    table = _tables(_Leaderboard(entries=rank(scores)))["standings"]
+    place = [column.name for column in table.columns].index("timed by")
+    assert [row[place] for row in table.rows] == ["box", "unknown"]
+    alike = rank([make_score(n, 10_000.0 * n, pool="box") for n in (1, 2)])
+    table = _tables(_Leaderboard(entries=alike))["standings"]
+    assert "timed by" not in [column.name for column in table.columns]
+
+
 def test_a_shared_rank_is_marked() -> None:
     entries = rank([make_score(1, 10_000.0), make_score(2, 10_001.0), make_score(3, 30_000.0)])
     rows = _tables(_Leaderboard(entries=entries))["standings"].rows
@@ -120,21 +132,25 @@ def test_the_deadline_and_a_later_task_version_are_named() -> None:
     )
 
 
-def test_pages_hold_everyone_and_fit_into_a_message() -> None:
+@pytest.mark.parametrize(("pools", "rows"), [(1, [15, 15, 2, 8, 2]), (32, [12, 12, 8, 8, 2])])
+def test_pages_hold_everyone_and_fit_into_a_message(pools: int, rows: list[int]) -> None:
     name = "a person with quite a long name " * 2
     scores = [
-        make_score(n, 10_000.0 * 1.1**n, 3_333.3, person_name=f"{n} {name}") for n in range(1, 33)
+        make_score(
+            n, 10_000.0 * 1.1**n, 3_333.3, person_name=f"{n} {name}", pool=f"{n % pools} {name}"
+        )
+        for n in range(1, 33)
     ]
     refused = tuple(replace(_refusal("x" * 300), person=PersonId(n)) for n in range(40, 50))
     pages = standings_pages(
         _Leaderboard(entries=rank(scores), refused=refused, note="n" * 900, speed_of_light_ns=1.0)
     )
     tables = [block for page in pages for block in page.blocks if isinstance(block, Table)]
-    assert [len(table.rows) for table in tables] == [15, 15, 2, 8, 2]
+    assert [len(table.rows) for table in tables] == rows
     assert tables[0].rows[0][1].startswith("1 a person")
     assert pages[1].blocks[-1] == Text("page 2 of 5", Tone.QUIET)
     widest = max(sum(len(cell) + 2 for cell in row) for table in tables for row in table.rows)
-    assert widest <= 130
+    assert widest <= (130 if pools == 1 else 156)
     assert all(len(sheets(page)) == 1 and not sheets(page)[0].files for page in pages)
 
 

@@ -62,6 +62,10 @@ def test_files_come_after_everything_else() -> None:
             "H100: queued, place 3, about 42 s",
         ),
         (
+            JobStatus(_job(JobState.QUEUED), place=QueuePlace(6, 0.4)),
+            "H100: queued, place 6, under 1 s",
+        ),
+        (
             JobStatus(_job(JobState.QUEUED, "lost")),
             "H100: queued; try 2 of 3 failed, our fault: lost",
         ),

@@ -1,6 +1,5 @@
 import pytest
 
-from bot.domain.errors import UserError
 from bot.reports.blocks import Attachment, Text
 from bot.reports.task import task_report, template_report
 from tests.doubles.factories import make_board, make_task
@@ -22,23 +21,17 @@ def test_a_task_is_told_with_every_file_and_how_much_there_is_to_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lang", "name", "text"),
+    ("lang", "told", "name", "text"),
     [
-        (None, "vectoradd.py", "#!PODIUM leaderboard vectoradd\ndef custom_kernel(data): ...\n"),
-        ("CUDA", "vectoradd.cu", "//!PODIUM leaderboard vectoradd\nint x;\n"),
+        (None, "Python", "vectoradd.py", "#!PODIUM leaderboard vectoradd\nx = 2\n"),
+        ("CUDA", "CUDA", "vectoradd.cu", "//!PODIUM leaderboard vectoradd\nint x;\n"),
     ],
 )
 def test_a_template_names_its_board_in_the_comment_of_its_language(
-    lang: str | None, name: str, text: str
+    lang: str | None, told: str, name: str, text: str
 ) -> None:
-    task = make_task(files=FILES, templates={"Python": "template.py", "CUDA": "t.cu"})
-    (file,) = template_report(make_board(), task, lang).blocks
-    assert file == Attachment(name, text.encode())
-
-
-def test_a_language_that_the_task_lacks_is_refused_with_those_it_has() -> None:
-    task = make_task(files=FILES, templates={"Python": "template.py"})
-    with pytest.raises(UserError, match="Python"):
-        template_report(make_board(), task, "Pythn")
-    with pytest.raises(UserError, match="no template"):
-        template_report(make_board(), make_task())
+    files = FILES | {"template.py": "#!PODIUM leaderboard of_the_task\nx = 2\n"}
+    task = make_task(files=files, templates={"Python": "template.py", "CUDA": "t.cu"})
+    report = template_report(make_board(), task, lang)
+    assert report.title == f"Template of vectoradd ({told})"
+    assert report.blocks == (Attachment(name, text.encode()),)

@@ -1,5 +1,6 @@
 """What an update changes is told before it happens: cases, files, deadline, GPU types."""
 
+import time
 from datetime import UTC, datetime
 
 from bot.domain.board import Board
@@ -73,3 +74,14 @@ def test_deadline_and_gpu_types_are_told() -> None:
         "GPU types": ("CPU", "CPU, H100"),
         "deadline": ("2026-05-01 12:00 UTC", "none"),
     }
+
+
+def test_thousands_of_lines_that_repeat_are_compared_within_a_bound() -> None:
+    """Python's own difference needs a time for them that grows with the square, or the cube."""
+    first = "".join(f"{number % 101}\n" for number in range(20_000))
+    second = "".join(f"{number * 7 % 101}\n" for number in range(20_000))
+    before, after = make_task(files={"a.py": first}), make_task(files={"a.py": second})
+    began = time.process_time()
+    found = change_report(BOARD, before, after, gpus=BOARD.gpus, deadline=BOARD.deadline)
+    assert time.process_time() - began < 10
+    assert rows(found)["a.py"][0] == "20000 lines"

@@ -63,7 +63,7 @@ async def test_a_sound_task_is_ok_and_everything_of_it_was_run() -> None:
     report = await report_on(runner=runner)
     assert report.ok
     assert report.dry_run
-    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 2 + ["test"] * 5
+    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 3 + ["test"] * 4
 
 
 TWO_BENCHMARKS = scaffold("double")["task.yml"].replace(
@@ -75,7 +75,7 @@ async def test_benchmarks_that_are_not_ranked_by_are_run_too() -> None:
     runner = DiscerningRunner(create())
     report = await report_on({"task.yml": TWO_BENCHMARKS}, runner=runner)
     assert sorted(mode for mode, _ in runner.modes) == (
-        ["benchmark"] + ["ranked"] * 2 + ["test"] * 5
+        ["benchmark"] + ["ranked"] * 3 + ["test"] * 4
     )
     assert any("passes every benchmark" in each.message for each in report.findings)
     every = DiscerningRunner(create())
@@ -148,11 +148,48 @@ async def test_a_solution_that_needs_what_is_not_there_is_skipped_with_the_reaso
 
 async def test_a_template_that_does_not_run_is_an_error() -> None:
     report = await report_on({"template.py": "# fake: verdict=build_failed\n"})
-    assert errors(report) == [("template.py", "the template does not run: build_failed")]
+    assert errors(report) == [("template.py", "the template got build_failed; passed is expected")]
 
 
-async def test_a_template_may_be_incomplete() -> None:
-    assert (await report_on({"template.py": "# fake: verdict=wrong_answer\n"})).ok
+async def test_a_template_that_is_incomplete_must_say_so() -> None:
+    stub = "# fake: verdict=wrong_answer\n"
+    ((file, message),) = errors(await report_on({"template.py": stub}))
+    assert file == "template.py"
+    assert message == (
+        "the template got wrong_answer; passed is expected; a stub says so in its heading: "
+        "#!PODIUM expect wrong_answer"
+    )
+    declared = await report_on({"template.py": f"#!PODIUM expect wrong_answer\n{stub}"})
+    assert declared.ok
+    (finding,) = (each for each in declared.findings if each.file == "template.py")
+    assert finding.message == "the template is taken in: wrong_answer, as is expected of this stub"
+
+
+async def test_a_function_without_a_body_is_a_stub_and_one_that_passes_is_none() -> None:
+    unwritten = "# fake: verdict=crashed\ndef custom_kernel(data):\n    pass\n"
+    assert (await report_on({"template.py": unwritten})).ok
+    passing = await report_on({"template.py": "#!PODIUM expect wrong_answer\n"})
+    assert errors(passing) == [("template.py", "the template got passed; wrong_answer is expected")]
+
+
+async def test_a_template_is_run_as_the_board_hands_it_out() -> None:
+    own = "#!POPCORN leaderboard another\n#!POPCORN gpus A100\nx = 'the template'\n"
+    runner = DiscerningRunner(create())
+    assert (await report_on({"template.py": own}, runner=runner)).ok
+    assert ("ranked", "#!PODIUM leaderboard double\nx = 'the template'\n") in runner.modes
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("#!PODIUM blok 64\n", "line 2 of the heading: unknown key 'blok'; there are: "),
+        (f"# {'x' * 1_000_000}\n", "the file has 1,000,031 bytes; at most 1,000,000 are taken"),
+    ],
+)
+async def test_a_template_that_no_board_would_take_in_is_an_error(template: str, why: str) -> None:
+    ((file, message),) = errors(await report_on({"template.py": template}))
+    assert file == "template.py"
+    assert message.startswith(f"no leaderboard takes the template: {why}")
 
 
 @pytest.mark.parametrize(

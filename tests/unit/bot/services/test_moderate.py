@@ -112,6 +112,13 @@ async def test_the_jobs_of_a_paused_gpu_type_wait(place: Place) -> None:
         await moderate.pause_gpu(place.store, deed, "B300")
 
 
+async def test_a_gpu_type_is_paused_by_each_of_its_names(place: Place) -> None:
+    await place.store.boards.configure(place.board.id, ("CPU", "A100"), None)
+    deed = Deed(place.ada, "a new driver")
+    assert await moderate.pause_gpu(place.store, deed, "a100-40gb") == "A100"
+    assert await moderate.resume_gpu(place.store, deed, "A100:8") == "A100"
+
+
 async def test_limits_are_set_and_dropped(place: Place) -> None:
     limit = RateLimit(3, timedelta(hours=1))
     deed = Deed(place.ada, "crowded")

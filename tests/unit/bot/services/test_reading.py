@@ -8,6 +8,7 @@ from bot.domain.ids import SubmissionId
 from bot.services.reading import read_files, read_submission
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
 from tests.doubles.place import Place
 
 LOG = "line 3: secret = 7"
@@ -59,3 +60,20 @@ async def test_one_that_waits_has_nothing_to_hide(place: Place) -> None:
     bob = Viewer(await place.person("bob"))
     found = await read_submission(place.store, place.clock, bob, submission.id)
     assert found.jobs[0].place is not None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [(Verdict.CRASHED, ""), (Verdict.BUILD_FAILED, ""), (Verdict.WRONG_ANSWER, "no trick")],
+)
+async def test_the_words_of_an_exception_are_its_owners_as_long_as_the_source_is(
+    place: Place, verdict: Verdict, words: str
+) -> None:
+    submission = await place.submit(mode=Mode.TEST)
+    await place.judged(submission, verdict=verdict, message="no trick")
+    other = Viewer(await place.person("bob"))
+    for viewer, told in ((Viewer(place.ada), "no trick"), (other, words)):
+        found = await read_submission(place.store, place.clock, viewer, submission.id)
+        evaluation = found.jobs[0].evaluation
+        assert evaluation is not None
+        assert evaluation.message == told

@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.access import Viewer
+from bot.domain.access import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.services.publish import PublishRequest, publish
 from bot.services.standings import standings
@@ -36,9 +36,24 @@ async def test_the_absent_are_listed_once_with_their_latest_reason(place: Place)
     await failed(place, "bob", Verdict.CRASHED)
     await failed(place, "eve", Verdict.CRASHED, message="first")
     await failed(place, "eve", Verdict.BUILD_FAILED, message="line 3", stage=Stage.BUILD)
-    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+    (board,) = await standings(place.store, Viewer(place.ada, sees_all=True), "vectoradd")
     refused = [(each.person_name, each.verdict, each.message) for each in board.refused]
     assert refused == [("eve", "build_failed", "line 3")]
+
+
+async def test_what_exceptions_say_of_hidden_sources_is_told_to_nobody_else(place: Place) -> None:
+    await failed(place, "eve", Verdict.BUILD_FAILED, message="name 'trick'", stage=Stage.BUILD)
+    await failed(place, "kay", Verdict.WRONG_ANSWER, message="1 differs", stage=Stage.TEST)
+    for source, words in (
+        (SourceVisibility.AFTER_DEADLINE, ""),
+        (SourceVisibility.NEVER, ""),
+        (SourceVisibility.ALWAYS, "name 'trick'"),
+    ):
+        await place.store.boards.restrict(place.board.id, Access(source=source))
+        (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+        told = {each.person_name: each.message for each in board.refused}
+        assert told == {"eve": words, "kay": "1 differs"}
+        assert board.quotes == bool(words)
 
 
 async def test_a_board_that_its_own_evaluation_times_says_so(place: Place) -> None:

@@ -13,6 +13,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.reference import Reference
+from bot.services.apart import Apart
 from bot.services.history import history
 from bot.services.lookup import seen_submission
 from bot.services.moderate import Deed
@@ -92,6 +93,26 @@ async def test_the_reference_is_timed_by_the_ranked_run_of_a_candidate_that_sees
     value = (await shown(place)).reference
     assert value is not None
     assert value.time_ns == 812_000
+
+
+async def test_a_reference_that_takes_minutes_to_parse_goes_untimed_and_nobody_waits_for_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.services.time_references.TASKS", Apart(0.6, 60))
+    fields = "{data}" * 300_000
+    files = {"reference.py": f'{SORTED["reference.py"]}x = f"{fields}"\n'}
+    task = make_task(name="sort", files=files, shared_files=(), gpus=("CPU",))
+    await publish(place.store, place.clock, PublishRequest(place.ada, task))
+    turns = 0
+    ordering = asyncio.create_task(order_references(place.store))
+    while not ordering.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+    assert await ordering == 0
+    assert turns > 10
+    found = await reference(place)
+    assert found is not None
+    assert found.submission is None
 
 
 async def test_a_person_s_candidate_never_sees_the_reference(place: Place) -> None:

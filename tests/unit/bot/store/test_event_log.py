@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from bot.store import event_log
-from bot.store.event_log import log_to
+from bot.store.event_log import log_to, to_stderr
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +30,28 @@ def test_what_a_library_logs_goes_into_the_file_and_not_to_the_terminal(
     event = json.loads(line)
     assert (event["event"], event["library"]) == ("no server", "asyncpg.pool")
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("level", "kept"),
+    [
+        ("debug", ["ours-debug", "ours-info", "library-info", "library-warning"]),
+        ("info", ["ours-info", "library-warning"]),
+        ("warning", ["library-warning"]),
+        ("error", []),
+    ],
+)
+def test_what_is_less_than_the_level_stays_out(tmp_path: Path, level: str, kept: list[str]) -> None:
+    path = tmp_path / "podium.log"
+    log_to(path, level=level)
+    log, library = structlog.get_logger("test"), logging.getLogger("library")
+    log.debug("ours-debug")
+    log.info("ours-info")
+    library.debug("a whole message, with whatever is in it")
+    library.info("library-info")
+    library.warning("library-warning")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    assert [json.loads(line)["event"] for line in lines] == kept
 
 
 def test_what_a_library_could_not_handle_is_logged_with_its_traceback(tmp_path: Path) -> None:
@@ -104,3 +126,29 @@ def test_no_line_holds_a_secret_whoever_wrote_it(tmp_path: Path) -> None:
     assert [json.loads(line)["level"] for line in copies] == ["info", "warning", "error"]
     assert json.loads(copies[0])["url"] == "amqp://***@host/x"
     assert "https://host/x" in copies[1]
+
+
+def test_an_address_by_which_discord_is_answered_is_logged_without_its_token(
+    tmp_path: Path,
+) -> None:
+    copies: list[str] = []
+    log_to(tmp_path / "podium.log", copies.append)
+    logging.getLogger("discord").warning(
+        "POST https://discord.com/api/v10/interactions/5/aWi-x_Y/callback"
+    )
+    structlog.get_logger().error(
+        "failed", exc_info=ValueError("https://discord.com/api/v10/webhooks/7/aWi-x_Y?wait=true")
+    )
+    assert "aWi-x_Y" not in "".join(copies)
+    assert "/interactions/***/callback" in copies[0]
+    assert "/webhooks/***?wait=true" in copies[1]
+
+
+def test_a_container_is_shown_every_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_to(tmp_path / "podium.log", to_stderr, ["hunter22"])
+    structlog.get_logger().info("the key is hunter22", action="one")
+    said = capsys.readouterr().err
+    assert said == (tmp_path / "podium.log").read_text(encoding="utf-8")
+    assert json.loads(said)["event"] == "the key is ***"

@@ -6,7 +6,8 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.store import folders
-from bot.store.folders import read_folder, task_folders
+from bot.store.folders import examples, read_folder, task_folders
+from tests.architecture.tree import ROOT
 
 
 @pytest.fixture
@@ -29,6 +30,16 @@ def test_a_bundle_has_the_folder_and_what_it_names_of_its_set(task: Path) -> Non
     assert set(bundle.files) == {"add/task.yml", "add/solutions/correct/a.py", "u.py"}
 
 
+def test_the_examples_are_named_from_here_where_they_lie_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert examples() == Path("tasks/examples")
+    monkeypatch.chdir(tmp_path)
+    assert examples() == ROOT / "tasks/examples"
+    assert task_folders(examples())
+
+
 def test_a_folder_without_a_task_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no task\.yml"):
         read_folder(tmp_path)
@@ -42,10 +53,70 @@ def test_a_link_is_refused(task: Path) -> None:
         read_folder(task)
 
 
-def test_a_linked_file_of_the_set_is_left_out(task: Path) -> None:
+def test_a_linked_file_of_the_set_is_refused_with_its_line(task: Path) -> None:
     (task.parent / "u.py").unlink()
     (task.parent / "u.py").symlink_to("/etc/passwd")
-    assert "u.py" not in read_folder(task).files
+    with pytest.raises(UserError, match=r"add/task\.yml:1: '\.\./u\.py' is a link"):
+        read_folder(task)
+
+
+@pytest.fixture
+def crossing(tmp_path: Path) -> Path:
+    """A task that takes a file of another set, beside its own."""
+    folder = tmp_path / "linear" / "qr"
+    folder.mkdir(parents=True)
+    (folder / "task.yml").write_text(
+        "files:\n  - {name: u.py, source: ../../other/u.py}\n"
+        "description: not ../../other/private.txt\ntemplates: {Python: ../t.py}\n"
+    )
+    (tmp_path / "linear" / "t.py").write_text("t\n")
+    (tmp_path / "other").mkdir()
+    for name in ("u.py", "private.txt"):
+        (tmp_path / "other" / name).write_text("u\n")
+    return folder
+
+
+def test_files_come_from_anywhere_beneath_the_root(crossing: Path, tmp_path: Path) -> None:
+    bundle = read_folder(crossing, tmp_path)
+    assert (bundle.root, bundle.name) == ("linear/qr", "qr")
+    assert set(bundle.files) == {"linear/qr/task.yml", "linear/t.py", "other/u.py"}
+    assert bundle.text("../../other/u.py") == "u\n"
+
+
+@pytest.mark.parametrize("above", [None, "linear", "linear/qr"])
+def test_nothing_above_the_root_is_read(crossing: Path, tmp_path: Path, above: str | None) -> None:
+    words = r"qr/task\.yml:2: '\.\./\.\./other/u\.py' lies outside the task, and above .*--root DIR"
+    with pytest.raises(UserError, match=words):
+        read_folder(crossing, None if above is None else tmp_path / above)
+
+
+def test_a_root_that_is_not_around_the_task_is_refused(crossing: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--root names a folder around"):
+        read_folder(crossing, tmp_path / "other")
+
+
+def test_no_link_leads_out_of_the_root(crossing: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").rename(tmp_path / "moved")
+    (tmp_path / "other").symlink_to(tmp_path / "moved")
+    with pytest.raises(UserError, match="is a link; put the file itself there"):
+        read_folder(crossing, tmp_path)
+
+
+@pytest.mark.parametrize("source", ["/etc/passwd", "../../../../../../etc/passwd", "../.."])
+def test_no_path_leads_out_of_the_root(task: Path, source: str) -> None:
+    (task / "task.yml").write_text(f"files: [{{name: u.py, source: {source}}}]\n")
+    with pytest.raises(UserError, match="lies outside the task"):
+        read_folder(task, task.parent).text(source)
+
+
+def test_a_name_that_no_file_can_have_is_none(task: Path) -> None:
+    (task / "task.yml").write_text(f"files: [{{name: u.py, source: ../{'x' * 300}}}]\n")
+    assert set(read_folder(task).files) == {"add/task.yml", "add/solutions/correct/a.py"}
+
+
+def test_a_task_file_of_another_form_names_nothing(task: Path) -> None:
+    (task / "task.yml").write_text("files: {a: ../u.py}\ntemplates: [../u.py, 3]\n")
+    assert set(read_folder(task).files) == {"add/task.yml", "add/solutions/correct/a.py"}
 
 
 def test_too_many_bytes_or_files_are_refused(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:

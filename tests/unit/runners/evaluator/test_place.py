@@ -71,3 +71,12 @@ async def test_nobody_waits_for_a_slot_for_ever() -> None:
         with pytest.raises(InfrastructureError, match="no slot of CPU was free for 1 s"):
             async with place.slot(config):
                 pass
+
+
+@pytest.mark.parametrize("name", ["A100", "A100-40GB"])
+async def test_a_card_is_found_by_each_of_its_names(name: str) -> None:
+    config = EvaluatorConfig(backend="fake", slots={"A100-40GB": 1}, gpu_type=name)
+    place = Place(None)
+    gpu, _ = await place.offer(config)
+    await place.aclose()
+    assert gpu == "A100"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.harness.arena import ALIGNMENT, Arena, lay_out, reach, room_for, view
-from runners.harness.values import leaves, restore, tensors
+from runners.harness.values import DTYPES, TensorNode, bits, leaves, restore, tensors
 
 ROOM = 1 << 22
 
@@ -97,6 +97,22 @@ def test_what_somebody_else_has_an_arena_hold_is_a_hoard() -> None:
 def test_nobody_may_seal_an_arena_further() -> None:
     with Arena(ROOM) as arena, pytest.raises(PermissionError):
         fcntl.fcntl(arena.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_every_type_comes_out_byte_for_byte_at_its_strides(dtype: torch.dtype) -> None:
+    turned = (torch.arange(24 * dtype.itemsize, dtype=torch.uint8) % 2).view(dtype).view(4, 6).T
+    node = lay_out(turned).node
+    assert isinstance(node, TensorNode)
+
+    with Arena(ROOM) as arena:
+        arena.write(node, turned)
+        found = view(arena.buffer, node)
+
+    assert (found.dtype, found.stride()) == (dtype, turned.stride())
+    assert torch.equal(bits(found), bits(turned))
+    (room,) = tensors(room_for(turned))
+    assert (room.stride, room.dtype, room.device) == ((4, 1), node.dtype, "cpu")
 
 
 def test_the_room_for_a_value_has_no_gaps_and_no_element_twice() -> None:

@@ -90,8 +90,8 @@ def test_a_kernel_sees_the_input_and_its_output_is_described(judge: Judge) -> No
 
     assert torch.equal(seen[0][0], INPUT[0])  # type: ignore[index]
     assert reply.status is Status.DONE
-    (name, node), (_, number) = reply.output.items  # type: ignore[union-attr]
-    assert name == "sum"
+    (_, number), (name, node) = reply.output.items  # type: ignore[union-attr]
+    assert name == "sum"  # by their keys, in whatever order a kernel fills them
     assert isinstance(node, TensorNode)
     assert (node.dtype, node.shape, node.stride, node.device) == ("int32", (3,), (1,), "cpu")
     assert node.address == judge.candidate.kept[0].data_ptr()
@@ -128,6 +128,47 @@ def test_an_import_ends_in_a_status(
 
     assert reply.status is status
     assert words in reply.message
+
+
+COMPLAINS = """
+import subprocess
+subprocess.run(["sh", "-c", "echo 'k.cu(3): error: no such thing' >&2; echo more; exit 1"],
+               check=True, capture_output=True)
+"""
+EXTENSION = """
+raise RuntimeError("Error building extension 'a': [1/2] c++ -c " + "x" * 5000
+                   + "\\nFAILED: a.o\\nc++ -c y\\nmain.cpp:4:9: error: expected ';'\\n 4 | a\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (COMPLAINS, "CalledProcessError: k.cu:3: error: no such thing (line 3)"),
+        (EXTENSION, "RuntimeError: main.cpp:4: error: expected ';' (line 2)"),
+    ],
+)
+def test_of_a_failed_build_the_first_error_is_the_message_and_commands_come_last(
+    judge: Judge, tmp_path: Path, capfd: pytest.CaptureFixture[str], source: str, reason: str
+) -> None:
+    (tmp_path / "kernel.py").write_text(source)
+
+    reply = judge.ask(Operation.BUILD)
+
+    assert reply.message == reason
+    said = "".join(capfd.readouterr())
+    assert 0 <= said.index("error:") < said.index("-c")
+
+
+def test_a_long_message_keeps_its_end(judge: Judge) -> None:
+    def body(data: object) -> object:
+        raise ValueError("at 3:4:\n" + "    line of a kernel\n" * 400 + "'x' is not defined")
+
+    reply = kernel(judge, body)
+
+    assert reply.message.startswith("ValueError: at 3:4:")
+    assert "'x' is not defined" in reply.message
+    assert len(reply.message) < 1000
 
 
 @pytest.mark.parametrize(

@@ -370,3 +370,35 @@ def test_one_round_is_never_narrow_however_little_its_samples_differ(*, claimed:
 
     assert narrow(rounds, WANTED)
     assert not narrow(rounds[:1], WANTED)
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+@pytest.mark.parametrize("claimed_too", [True, False])
+def test_a_bound_below_minus_its_resolution_never_passes(
+    *, on_gpu: bool, claimed_too: bool
+) -> None:
+    """The window ended sooner than that of a kernel which does nothing."""
+    short = 0.1 * MS - IDLE_GAP_NS - 2_000.0
+
+    def rounds(window: float) -> list[Round]:
+        return [
+            make_round(window=window, claim=1.0, on_gpu=on_gpu, claimed=on_gpu and claimed_too)
+            for _ in range(3)
+        ]
+
+    with pytest.raises(Ruling, match="sooner than those of a kernel that does nothing") as ruling:
+        measurement(rounds(short), StopReason.PRECISE)
+
+    assert ruling.value.verdict is Verdict.TIMING_REJECTED
+    assert measurement(rounds(0.1 * MS - 500.0), StopReason.PRECISE).time_ns <= FLOOR_NS
+
+
+def test_telling_an_answer_counts_into_the_value_and_into_the_resolution() -> None:
+    rounds = [make_round(window=0.4 * MS) for _ in range(3)]
+    for each in rounds:
+        each.told = [0.2 * MS] * 5
+
+    found = measurement(rounds, StopReason.PRECISE)
+
+    assert found.time_ns == found.bound_ns == pytest.approx(0.3 * MS)
+    assert found.resolution_ns >= 0.2 * MS

@@ -18,6 +18,7 @@ from runners.harness.correctness import (
     seed_of,
 )
 from runners.harness.ruling import Ruling
+from runners.harness.values import ScalarNode
 from tests.doubles.judging import SORT, make_sort_task
 
 WORKLOAD = Workload(args={"size": 8, "seed": 1})
@@ -34,10 +35,9 @@ def code(folder: Path, reference: str = SORT) -> TaskCode:
     return TaskCode(folder)
 
 
-def checking(folder: Path, body: str) -> TaskCode:
-    return code(
-        folder, f"def generate_input(): return 1\ndef check_implementation(data, output): {body}\n"
-    )
+def checking(folder: Path, body: str, more: str = "") -> TaskCode:
+    check = f"def generate_input(): return 1\ndef check_implementation(data, output): {body}\n"
+    return code(folder, check + more)
 
 
 @given(st.integers(0, 1000), st.binary(min_size=1, max_size=80))
@@ -230,3 +230,30 @@ def test_a_seed_of_the_task_itself_is_paired_with_the_tests() -> None:
 
     assert public_seed(task, Workload(args={"size": 3, "seed": 7})) == 7 + 12 * 13 // 2
     assert public_nonce(task) != public_nonce(make_sort_task())
+
+
+@pytest.mark.parametrize(
+    ("check", "output"),
+    [
+        ("math.isclose(output, 1.5)", 10**400),
+        ("[5, 6][output] > 0", 1 << 40),
+        ("1 / output > 0", 0),
+    ],
+)
+def test_an_answer_that_makes_a_right_check_raise_is_wrong(
+    tmp_path: Path, check: str, output: int
+) -> None:
+    task = checking(tmp_path, f"return {check}, ''", "import math\ndef ref_kernel(data): return 1")
+    found = task.refusal(1, output, ScalarNode(value=0))
+
+    assert found is not None
+    assert "the output cannot be compared: " in found
+
+
+def test_a_check_that_raises_on_the_references_own_answer_is_the_tasks_fault(
+    tmp_path: Path,
+) -> None:
+    task = checking(tmp_path, "return 1 / 0", "def ref_kernel(data): return 5")
+
+    with pytest.raises(Ruling, match="check_implementation failed: ZeroDivisionError"):
+        task.refusal(1, 5, ScalarNode(value=5))

@@ -83,23 +83,33 @@ class Crossing:
         self.turn = words.read(RELEASED) + 1
         self.patience_s = PATIENCE_S
         self.begin = self.end = 0
-        self.told: list[Reply | None] = []
+        self.first: list[Reply | None] = []
+        self.told = False
+        self.taken: list[Reply] = []
 
     def queued(self, first: Reply | None) -> None:
         assert self.words.read(RELEASED) < self.turn  # the window is not open yet
-        self.told.append(first)
+        self.first.append(first)
 
     def release(self) -> None:
         self.begin = time.perf_counter_ns()
         self.words.write(RELEASED, self.turn)
 
+    def take(self, last: Reply) -> None:
+        self.taken.append(last)
+
     def over(self) -> bool:
+        if self.told and not self.taken:
+            return False
         if self.end == 0 and self.words.read(DONE) == self.turn:
             self.end = time.perf_counter_ns()
         return self.end > 0
 
     def window_ns(self) -> float:
         return float(self.end - self.begin)
+
+    def told_ns(self) -> float:
+        return 5.0 if self.told else 0.0
 
 
 class Impostor(Template):
@@ -292,9 +302,39 @@ def test_the_window_is_the_turns_own_whenever_the_reply_comes(
 
     assert window_s * 1e9 <= exchange.window_ns < (window_s + 4 * KERNEL_S) * 1e9
     assert exchange.reply.output == ScalarNode(value=1)
-    assert turn.told == [Reply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
+    assert turn.first == [Reply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
     assert not exchange.late
     assert started[0].process.frozen
+
+
+@pytest.mark.parametrize(
+    ("behave", "window_s"),
+    [(answer_long_after, 5 * KERNEL_S), (answer_before_its_work_is_done, 5 * KERNEL_S)],
+)
+def test_where_a_part_of_the_answer_is_told_the_window_lasts_until_that_was_taken(
+    start: Start, behave: Behaviour, window_s: float
+) -> None:
+    started = start(behave)
+    turn = Crossing(started[1])
+    turn.told = True
+
+    exchange = race(started, turn=turn)
+
+    assert turn.taken == [exchange.reply]
+    assert exchange.window_ns >= window_s * 1e9
+    assert exchange.told_ns == 5.0
+    assert started[0].process.frozen
+
+
+def test_a_part_of_the_answer_is_told_once(start: Start) -> None:
+    started = start(answer_twice)
+    turn = Crossing(started[1])
+    turn.told = True
+
+    with pytest.raises(Ruling, match="answered before its work was done"):
+        race(started, turn=turn)
+
+    assert len(turn.taken) == 1
 
 
 def test_every_race_is_a_turn_of_its_own(start: Start) -> None:
@@ -314,7 +354,7 @@ def test_who_does_not_queue_its_call_in_time_is_late_and_gets_its_input_neverthe
 
     exchange = race(started, turn=turn)
 
-    assert turn.told == [None]  # what it says afterwards is no news about where to look
+    assert turn.first == [None]  # what it says afterwards is no news about where to look
     assert exchange.late
     assert exchange.reply.output == ScalarNode(value=1)  # by its last frame
     assert exchange.window_ns >= KERNEL_S * 1e9
@@ -364,7 +404,7 @@ def test_a_first_frame_that_tells_of_a_failure_rules_before_the_input_is_release
         race(started, turn=turn)
 
     assert ruling.value.verdict is verdict
-    assert (turn.told, started[1].read(RELEASED)) == ([], 0)
+    assert (turn.first, started[1].read(RELEASED)) == ([], 0)
     assert time.monotonic() - begin < turn.patience_s / 2
 
 
@@ -463,7 +503,7 @@ def test_who_answers_before_its_input_is_there_gains_no_window_by_it(start: Star
 
     exchange = race(started, turn=turn)
 
-    assert turn.told == [Reply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
+    assert turn.first == [Reply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
     assert exchange.reply.output in {ScalarNode(value=0), ScalarNode(value=1)}  # a slow one is late
     assert (exchange.late, turn.over()) == (False, True)
 

@@ -38,6 +38,7 @@ def test_the_call_is_made_on_the_public_input_and_its_tables_are_read(
     assert text.startswith("  sorts 20000 ")
     assert "Speed Of Light Throughput (of a stand-in)\n" in text
     assert "    Section: Memory Workload Analysis Tables\n    a counter of a stand-in\n" in text
+    assert seen.listed.startswith('"ID","Kernel Name","Metric Name","Metric Value"\n"0","sorts ')
     assert "seccomp" in (*session.isolation.layers, *session.isolation.missing)
     assert {"ncu", "ncu tables"} <= session.durations_s.keys()
 

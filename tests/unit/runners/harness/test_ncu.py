@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.contract.profile import KernelNameBase, ProfileOptions
 from runners.harness import ncu
 from runners.harness.sandbox import view
 
@@ -85,6 +86,29 @@ def test_the_marked_kernels_alone_are_measured_at_the_clocks_that_are_timed() ->
     assert line[:5] == ("/opt/ncu", "--profile-from-start", "off", "--clock-control", "none")
     assert line[-5:] == ("--export", "{made}", "python", "-m", "it")
     assert "MemoryWorkloadAnalysis_Tables" in line
+
+
+def test_it_looks_at_the_kernels_that_are_asked_for() -> None:
+    measuring = ncu.Ncu(Path("/opt/ncu"), "1").measuring
+    usual = measuring("a", ("it",))
+    assert usual[usual.index("--launch-count") + 1] == str(ncu.KERNELS_MOST)
+    assert "--kernel-name" not in usual
+    asked = ProfileOptions(
+        kernel_name="regex:a b", kernel_name_base=KernelNameBase.MANGLED, launch_count=3
+    )
+    line = measuring("a", ("it",), asked=asked)
+    for option, value in (
+        ("--kernel-name", "regex:a b"),
+        ("--kernel-name-base", "mangled"),
+        ("--launch-count", "3"),
+    ):
+        assert line[line.index(option) + 1] == value
+        assert line.index(option) < line.index("--export")
+
+
+def test_details_are_listed_as_csv() -> None:
+    told = ncu.Ncu(Path("/opt/ncu"), "1").listing("a.ncu-rep")
+    assert told == ("/opt/ncu", "--import", "a.ncu-rep", "--page", "details", "--csv")
 
 
 def test_counters_are_printed_in_base_units_as_csv() -> None:

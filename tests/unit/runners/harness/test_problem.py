@@ -209,3 +209,26 @@ def test_a_case_that_means_nothing_is_the_tasks_fault(
     with pytest.raises(Ruling, match=words) as ruled:
         problem(tmp_path).generate(Workload(args=args), 1)
     assert ruled.value.verdict is Verdict.TASK_ERROR
+
+
+def test_a_problem_may_be_one_function(tmp_path: Path) -> None:
+    code = problem(tmp_path, "def forward(x): return x * 2")
+    data = code.generate(CASE, 3)
+    (x,) = data["inputs"]
+    assert x.shape == (1024, 1024)
+    assert torch.equal(x, code.generate(CASE, 3)["inputs"][0])
+    assert not torch.equal(x, code.generate(CASE, 4)["inputs"][0])
+    assert code.refusal(data, x * 2, code.expected(data)) is None
+    assert code.refusal(data, x * 3, code.expected(data))
+
+
+def test_a_function_s_own_inputs_count(tmp_path: Path) -> None:
+    text = "import torch\ndef get_inputs(): return [torch.ones(3)]\ndef forward(x): return x"
+    assert problem(tmp_path, text).generate(CASE, 3)["inputs"][0].shape == (3,)
+
+
+def test_a_function_that_takes_no_shape_is_the_task_s_fault(tmp_path: Path) -> None:
+    code = problem(tmp_path, "def forward(x): return x.reshape(7, 11)")
+    with pytest.raises(Ruling, match="get_inputs") as told:
+        code.generate(CASE, 3)
+    assert told.value.verdict is Verdict.TASK_ERROR

@@ -86,6 +86,17 @@ def test_each_case_has_its_tables_and_its_report(look: Look) -> None:
     assert second.endswith("case-2.ncu-rep (0.0 MiB, 0.0 MiB packed), for Nsight Compute\n")
 
 
+def test_details_are_kept_as_csv_behind_the_reports(look: Look) -> None:
+    one = KernelProfile(Tables(()), b"1", listed='"ID"\n"1"\n')
+    session = look(one, seen("two", b"2"))
+    found = [(each.name, each.content()) for each in session.files]
+    assert found == [
+        ("case-1.ncu-rep", b"1"),
+        ("case-2.ncu-rep", b"2"),
+        ("case-1.csv", b'"ID"\n"1"\n'),
+    ]
+
+
 def test_long_tables_share_what_the_log_may_have(look: Look) -> None:
     long = seen("long\n    a line of a table" * 1000, b"")
     session = look(long, long, limits=Limits(output=4096))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.harness.rounds import DISTURBED_NS, DisturbedError, Round
+from runners.harness.rounds import DISTURBED_NS, DRIFT_MOST_NS, DisturbedError, Round
 from runners.harness.timing import HOST_CALIBRATIONS
 from tests.unit.runners.harness.timed import MS, make_round
 
@@ -160,3 +160,27 @@ def test_who_finds_a_round_disturbed_hands_it_on() -> None:
     found = make_round()
 
     assert DisturbedError(found).round is found
+
+
+def test_a_drift_counts_on_a_gpu_in_either_direction() -> None:
+    found = make_round(steady=0.1 * MS)
+
+    assert not found.drifts(0.1 * MS + DRIFT_MOST_NS)
+    assert found.drifts(0.1 * MS + DRIFT_MOST_NS + 1)
+    assert found.drifts(0.1 * MS - DRIFT_MOST_NS - 1)
+    assert not make_round(on_gpu=False).drifts(MS)
+
+
+def test_telling_an_answer_takes_time_of_which_a_candidate_may_spare_a_part() -> None:
+    silent, telling = make_round(), make_round()
+    telling.told = [0.1 * MS, 0.2 * MS, 0.3 * MS]
+
+    assert telling.bound == silent.bound
+    assert (silent.skippable, telling.skippable) == (0.0, 0.2 * MS)
+
+
+def test_where_trusted_windows_vary_a_drift_is_more_than_that() -> None:
+    noisy = make_round(steady=0.1 * MS, noise=10_000.0)
+
+    assert not noisy.drifts(0.1 * MS + 2 * DRIFT_MOST_NS)
+    assert noisy.drifts(0.2 * MS)

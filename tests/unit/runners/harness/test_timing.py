@@ -552,9 +552,17 @@ def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_str
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
+
+    def call(*_: object) -> SimpleNamespace:
+        done.append("call")
+        return SimpleNamespace(reply=None)
+
     seat = SimpleNamespace(
-        build=lambda _: done.append("build"), call=lambda *_: done.append("call"), discovered=WANTED
+        build=lambda _: done.append("build"),
+        call=call,
+        discovered=WANTED,
     )
+    monkeypatch.setattr(timing, "verify", lambda *_, **__: done.append("verify"))
     monkeypatch.setattr(timing, "take_seat", lambda *_: nullcontext(seat))
     unnamed = make_sort_task(SORT.replace("ref_kernel", "right_answer"))
 
@@ -564,9 +572,9 @@ def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_str
     stopwatch.begin()  # nobody can start before it is known what they have to fill
     measured(stopwatch)
     assert stopwatch.expected == lineup.expected == WANTED
-    assert done == ["build", "call"]
+    assert done == ["build", "call", "verify"]
     measured(watch(sit, on_gpu=True))
-    assert done == ["build", "call"]
+    assert done == ["build", "call", "verify"]
 
 
 def test_only_at_a_look_may_timing_stop_for_being_precise(

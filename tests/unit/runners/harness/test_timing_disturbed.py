@@ -9,20 +9,22 @@ import pytest
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from runners.harness.clocks import DRIFT_MOST_NS
 from runners.harness.deadline import Deadline
 from runners.harness.evaluate import environment_of
-from runners.harness.rounds import DISTURBED_NS, Round
+from runners.harness.rounds import (
+    BLAMED_MOST,
+    DISCARDS_MOST,
+    DISTURBED_NS,
+    DRIFT_MOST_NS,
+    LOOKS,
+    ROUNDS_VOID_MOST,
+    Round,
+)
 from runners.harness.ruling import MachineError, Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import Lineup
-from runners.harness.timing import (
-    CALIBRATED_EVERY,
-    DISCARDS_MOST,
-    ROUNDS_VOID_MOST,
-    SLOWED_MOST,
-    Stopwatch,
-)
+from runners.harness.session import SLOWED_MOST
+from runners.harness.timing import CALIBRATED_EVERY, CALIBRATIONS, Stopwatch
 from tests.doubles.judging import make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import (
@@ -151,19 +153,68 @@ def test_a_few_disturbed_calls_are_repeated(
 def test_a_round_whose_calibration_drifts_is_void_and_the_next_one_counts(
     machine: Machine, time_round: Callable[[], Round]
 ) -> None:
-    drift_ns = {1: DRIFT_MOST_NS + 1, 2: -DRIFT_MOST_NS - 1, 3: DRIFT_MOST_NS}
+    drift_ns = {1: DRIFT_MOST_NS + 1, 2: DRIFT_MOST_NS}
     machine.cost_ns = lambda: CALM_NS + (drift_ns[machine.builds] if machine.lives else 0)
 
     found = time_round()
 
-    assert (machine.builds, found.drift) == (3, DRIFT_MOST_NS)
+    assert (machine.builds, found.drift) == (2, DRIFT_MOST_NS)
     assert (len(found.windows), found.discarded) == (SAMPLES, 0)
 
 
-def test_a_gpu_that_drifts_in_every_round_is_not_fit(
+@pytest.mark.parametrize("drift_ns", [DRIFT_MOST_NS + 1, -DRIFT_MOST_NS - 1])
+def test_a_drift_that_comes_and_goes_with_two_candidates_is_their_work(
+    machine: Machine, time_round: Callable[[], Round], drift_ns: float
+) -> None:
+    machine.cost_ns = lambda: CALM_NS + (drift_ns if machine.lives else 0)
+
+    with pytest.raises(Ruling, match="leaves work running that slows this GPU") as ruling:
+        time_round()
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+    assert machine.builds == BLAMED_MOST
+
+
+def test_a_drift_may_take_a_while_to_end_with_its_candidate(
     machine: Machine, time_round: Callable[[], Round]
 ) -> None:
-    machine.cost_ns = lambda: CALM_NS + (DRIFT_MOST_NS + 1 if machine.lives else 0)
+    """The driver wipes the memory of whoever has died."""
+
+    def cost_ns() -> float:
+        wiping = machine.builds and not machine.lives and machine.looked - since[0] <= wiped
+        if machine.lives:
+            since[0] = machine.looked
+        return CALM_NS + (DRIFT_MOST_NS + 1 if machine.lives or wiping else 0)
+
+    since, wiped = [0], (LOOKS - 1) * CALIBRATIONS
+    machine.cost_ns = cost_ns
+
+    with pytest.raises(Ruling, match="leaves work running that slows this GPU"):
+        time_round()
+
+    assert machine.builds == BLAMED_MOST
+
+
+def test_a_gpu_whose_pace_stays_changed_when_the_candidate_is_dead_is_not_fit(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    """Each candidate begins at the pace that the last one ended with: the machine drifts."""
+    machine.cost_ns = lambda: CALM_NS + machine.builds * (DRIFT_MOST_NS + 1)
+
+    with pytest.raises(MachineError, match="pace changes too much"):
+        time_round()
+
+    assert machine.builds == ROUNDS_VOID_MOST
+
+
+def test_a_drift_that_ended_once_with_its_candidate_blames_nobody(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    def cost_ns() -> float:
+        gone = machine.builds == 1 and not machine.lives
+        return CALM_NS + (0 if gone else machine.builds * (DRIFT_MOST_NS + 1))
+
+    machine.cost_ns = cost_ns
 
     with pytest.raises(MachineError, match="pace changes too much"):
         time_round()

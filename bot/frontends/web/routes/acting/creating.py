@@ -30,6 +30,7 @@ from bot.services.lookup import seen_board, visible_boards
 from bot.services.publish import NO_BOARD, Change, vet
 from bot.services.rejudge import best_of, rejudge_from
 from bot.services.wishes import Wish
+from runners.contract.gpus import gpu_types
 
 router = APIRouter(prefix="/create")
 
@@ -101,7 +102,7 @@ async def _plan(door: Door, act: Posted) -> Plan:
 
 async def _seen(door: Door, plan: Plan, fields: Fields) -> dict[str, Any]:
     gpus = await offered_for(door, plan.task)
-    wanted = set(gpus_of_form(fields) or plan.task.gpus)
+    wanted = set(gpus_of_form(fields) or gpu_types(plan.task.gpus))
     if len(gpus) == 1:
         wanted |= set(gpus)
     return {

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from bot.domain.errors import UserError
-from bot.frontends.web.door import Door, door_of
+from bot.frontends.web.door import Door, door_of, is_here
 from bot.frontends.web.forms import Act, read_form
 from bot.frontends.web.routes.acting.drawing import go, show
 from bot.frontends.web.sessions import (
@@ -25,10 +25,12 @@ from bot.frontends.web.sessions import (
 from bot.ports import Identities
 from bot.services.link import NewToken
 from bot.services.sessions import sign_in_as, sign_in_by_token, sign_out
+from bot.services.sign_in_links import sign_in_by_link
 
 router = APIRouter()
 
 _BACK = "/sign-in/discord/back"
+_LINK = "/sign-in/link"
 _UNDER_WAY = "podium-sign-in"
 _UNDER_WAY_S = 600
 _LONGEST = 200
@@ -41,6 +43,31 @@ async def ask(request: Request, there: Next = None) -> Response:
     if await browser_of(request) is not None:
         return go(own_path(there))
     return await _form(request, own_path(there))
+
+
+@router.get(_LINK)
+async def ask_by_link(
+    request: Request, key: Annotated[str, Query(max_length=_LONGEST)] = ""
+) -> Response:
+    """Where the link of `podium up` leads; the button uses it, since programs look at links too."""
+    _require_local(request)
+    values = {"title": "Sign in", "key": key}
+    return await show(request, None, "acting/sign_in_by_link.html", values)
+
+
+@router.post(_LINK)
+async def enter_by_link(request: Request) -> Response:
+    """In as the person at the machine, by a key that is good once."""
+    _require_local(request)
+    require_same_origin(request)
+    door = door_of(request)
+    async with read_form(request) as fields:
+        key = fields.text("key")
+    try:
+        made = await sign_in_by_link(door.store, door.clock, door.links, key, label=_label(request))
+    except UserError as error:
+        return await _form(request, "/", error)
+    return await _entered(request, made, "/")
 
 
 @router.post("/sign-in")
@@ -111,6 +138,11 @@ async def leave(request: Request, act: Act) -> Response:
     return answer
 
 
+def _require_local(request: Request) -> None:
+    if not is_here(request):
+        raise UserError("unknown-page", "links to sign in are for the machine that runs Podium")
+
+
 def _require_token(secret: str) -> None:
     if not 1 <= len(secret) <= _LONGEST:
         raise UserError("bad-token", "paste a personal token; it begins with podium_")
@@ -121,6 +153,7 @@ async def _form(request: Request, there: str, fault: UserError | None = None) ->
         "title": "Sign in",
         "next": there,
         "by_discord": door_of(request).identities is not None,
+        "is_here": is_here(request),
     }
     return await show(request, None, "acting/sign_in.html", values, fault=fault)
 

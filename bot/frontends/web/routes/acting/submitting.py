@@ -18,6 +18,7 @@ from bot.frontends.web.forms import ROOM, Fields, Posted, posted
 from bot.frontends.web.routes.acting.drawing import SignedIn, go, part, show
 from bot.services.lookup import find_board, task_of, visible_boards
 from bot.services.submit import submit
+from runners.contract.gpus import spelled
 from runners.contract.task import Mode
 
 router = APIRouter()
@@ -157,5 +158,5 @@ def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
         return frozenset()
     if len(board.gpus) == 1:
         return frozenset(board.gpus)
-    named = {each.casefold() for each in wanted}
-    return frozenset(each for each in board.gpus if each.casefold() in named)
+    found = (spelled(each, board.gpus) for each in wanted)
+    return frozenset(each for each in found if each is not None)

@@ -17,6 +17,7 @@ from bot.reports.task_found import found_report
 from bot.services.offered import offered_gpus
 from bot.services.publish import PublishRequest
 from bot.services.wishes import Wish, read
+from runners.contract.gpus import gpu_types
 from runners.contract.task import TaskDefinition
 
 MOST = MAX_PACKED + ROOM
@@ -42,21 +43,22 @@ async def plan_of(fields: Fields, wish: Wish) -> Plan:
     """The task of a form's zip; UserError with file and line when it is not one."""
     file = await fields.file("task_zip")
     if file is None:
-        raise UserError("no-zip", "choose a task zip: task.yml and everything that it names")
+        raise UserError("no-zip", "choose a task zip, as `podium task pack DIR` makes it")
     wish = replace(wish, zip_name=PurePath(file.name.replace("\\", "/")).stem[:100])
-    bundle, parsed = await asyncio.to_thread(read, file.content, wish)
-    return Plan(wish, file.content, parsed.task, found_report(bundle, parsed))
+    bundle, parsed = await read(file.content, wish)
+    found = await asyncio.to_thread(found_report, bundle, parsed)
+    return Plan(wish, file.content, parsed.task, found)
 
 
 def gpus_of_form(fields: Fields) -> tuple[str, ...]:
     """The GPU types that were ticked, and those that were written beside them."""
     written = fields.text("other_gpus").replace(",", " ").split()
-    return tuple(dict.fromkeys((*fields.texts("gpu"), *written)))
+    return gpu_types((*fields.texts("gpu"), *written))
 
 
 async def offered_for(door: Door, task: TaskDefinition) -> tuple[str, ...]:
     """The GPU types that a board of this task can be for, as far as there are places to judge."""
-    offered = await offered_gpus(door.store, door.runners) | set(task.gpus)
+    offered = await offered_gpus(door.store, door.runners) | set(gpu_types(task.gpus))
     return tuple(sorted(gpu for gpu in offered if has_device(task, gpu)))
 
 

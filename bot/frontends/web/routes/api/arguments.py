@@ -8,7 +8,7 @@ from pydantic import Field
 from bot.domain.api.wire import MOST_ON_A_PAGE
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.once import KEPT, LONGEST_KEY, key_of
+from bot.domain.once import KEPT, KEY_PATTERN, LONGEST_KEY, key_of
 
 _ROOM = 1 << 63
 _CURSOR = "Where the page before this one ended, as its `next` says"
@@ -23,7 +23,10 @@ SubmissionNumber = Annotated[
     SubmissionId, Path(ge=-_ROOM, lt=_ROOM, description="A submission's number", examples=[17])
 ]
 PageLimit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="At most so many")]
-Cursor = Annotated[str | None, Query(max_length=40, description=_CURSOR)]
+Cursor = Annotated[
+    str | None,
+    Query(max_length=18, description=_CURSOR, json_schema_extra={"pattern": "^[0-9]{1,18}$"}),
+]
 NameCursor = Annotated[str | None, Query(max_length=64, description=_CURSOR)]
 
 _REPEAT = (
@@ -33,7 +36,12 @@ _REPEAT = (
 )
 IdempotencyKey = Annotated[
     str | None,
-    Header(alias="Idempotency-Key", max_length=LONGEST_KEY + 2, description=_REPEAT),
+    Header(
+        alias="Idempotency-Key",
+        max_length=LONGEST_KEY + 2,
+        description=_REPEAT,
+        json_schema_extra={"pattern": KEY_PATTERN},
+    ),
 ]
 
 

@@ -84,6 +84,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for operation in operations.values():
             _describe_refusals(operation)
             _describe_token(operation)
+            _describe_condition(operation)
     del found["components"]["securitySchemes"][NEEDED]
     schemas = found["components"]["schemas"]
     for name in _UNUSED:
@@ -105,6 +106,13 @@ def _describe_token(operation: dict[str, Any]) -> None:
     if schemes:
         token: dict[str, list[str]] = {TOKEN: []}
         operation["security"] = [token] if NEEDED in schemes else [{}, token]
+
+
+def _describe_condition(operation: dict[str, Any]) -> None:
+    """An `If-Match` is needed where one is read; its own refusal says so, and what to send."""
+    for parameter in operation.get("parameters", []):
+        if parameter["name"].lower() == "if-match":
+            parameter |= {"required": True, "schema": {"type": "string", "maxLength": 100}}
 
 
 def _describe_bodies(schemas: dict[str, Any]) -> None:

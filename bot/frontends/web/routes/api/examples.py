@@ -24,6 +24,7 @@ _ENTRY: Final[dict[str, Any]] = {
     "attempts": 4,
     "submission": 17,
     "submitted_at": "2026-11-02T09:30:00Z",
+    "pool": "local",
 }
 _STANDINGS: Final[dict[str, Any]] = {
     "board": "softmax",
@@ -155,6 +156,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "state": "queued",
         "jobs": [_QUEUED],
         "exclusion": None,
+        "warning": "",
         "unserved": [],
     },
     "ProfileFiles": {"files": [{"gpu": "H100", "name": "case-1.ncu-rep"}]},

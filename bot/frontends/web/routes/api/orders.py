@@ -1,7 +1,6 @@
 """A submission on its way in: as JSON, or as a form with the file in it."""
 
 import json
-import re
 from typing import Any, Final
 
 from fastapi import Request
@@ -12,19 +11,12 @@ from bot.domain.access import Viewer
 from bot.domain.api.submissions import OrderFields, SubmissionOrder
 from bot.domain.errors import UserError
 from bot.domain.submission import SubmissionRequest
-from bot.frontends.web.bodies import form_of, parsed, whole
+from bot.frontends.web.bodies import form_of, parsed, require_simple, whole
 from bot.frontends.web.routes.api.bodies import schema_of
 from runners.contract.task import GPU_NAME
 
 MOST = 8 * MAX_SOURCE_BYTES
 """Bytes of a whole body: JSON may write one of a source as six."""
-_MOST_TEXTS = 500
-"""In a whole body, names of fields included."""
-_MOST_AROUND = 16 << 10
-"""Bytes that are in no text: brackets, commas, numbers, room for the eye."""
-_TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A text with its quotes; one that does not end goes on to the end, so that each byte is read once.
-"""
 _FORM: Final = "multipart/form-data"
 
 ORDER_BODY: Final[dict[str, Any]] = {
@@ -58,24 +50,12 @@ async def order_of(request: Request, viewer: Viewer) -> SubmissionRequest:
         async with form_of(request, MOST) as form:
             return await _of_form(form, viewer)
     text = await whole(request, MOST)
-    _require_simple(text)
+    require_simple(text)
     order = parsed(SubmissionOrder, text)
     content = order.source.encode(errors="surrogatepass")
     return SubmissionRequest(
         viewer, order.file_name, content, order.mode, order.board or None, order.gpus
     )
-
-
-def _require_simple(body: bytes) -> None:
-    """UserError for a body of thousands of names or values: each would be a fault of its own.
-
-    To find half a million of them takes 20 s, in which nobody else is served.
-    """
-    # A quote inside a text is escaped, so what is left are about two for each text.
-    quotes = body.count(b'"') - body.count(b'\\"')
-    if quotes > 2 * _MOST_TEXTS or len(_TEXT.sub(b"", body)) > _MOST_AROUND:
-        words = "the body holds thousands of values; only the source may be long"
-        raise UserError("bad-body", words)
 
 
 async def _of_form(form: FormData, viewer: Viewer) -> SubmissionRequest:

@@ -19,6 +19,7 @@ from bot.domain.api.wire import Time
 from bot.domain.board import Board, TaskVersion
 from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
+from bot.domain.template import shown_files
 from bot.ports import Refusal
 from bot.services.boards import BoardOverview
 from bot.services.pacing import paced
@@ -92,7 +93,7 @@ def task_answer(board: Board, version: TaskVersion) -> TaskAnswer:
         submission_file=task.submission_file,
         files=tuple(
             TaskFile(name=name, size=len(text.encode(errors="surrogatepass")))
-            for name, text in task.files.items()
+            for name, text in shown_files(task, board.name).items()
         ),
         templates=tuple(task.templates),
     )
@@ -140,6 +141,7 @@ def _entry(entry: Standing, reference: ScoreValue | None) -> Entry:
         attempts=entry.attempts,
         submission=score.submission,
         submitted_at=score.submitted_at,
+        pool=score.pool,
     )
 
 

@@ -87,7 +87,7 @@ async def _answer(door: Door, found: Sequence[BoardStandings], *, as_csv: bool) 
         body, about = await _written(found, now, as_csv=as_csv)
         return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', about, moves)
 
-    asked = tuple((each.gpu, each.version, each.reference_failure) for each in found)
+    asked = tuple((each.gpu, each.version, each.reference_failure, each.quotes) for each in found)
     key = (as_csv, board, board.is_open(now), asked)
     answer: _Answer = await door.written.get(
         key, make, current=lambda it, _: it.moves == moves, lag_s=_LAG_S

@@ -49,6 +49,7 @@ def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnsw
         created_at=submission.created_at,
         jobs=tuple(_job(each) for each in found.jobs),
         exclusion=_exclusion(found.exclusion),
+        warning=submission.warning,
         unserved=around.unserved,
     )
 

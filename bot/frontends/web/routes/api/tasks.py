@@ -6,13 +6,12 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from bot.domain.api.boards import TaskAnswer
 from bot.domain.errors import unknown_name
+from bot.domain.template import shown_files, template_of
 from bot.frontends.web.door import door_of
 from bot.frontends.web.routes.api.arguments import BoardName
 from bot.frontends.web.routes.api.bodies import NO_STORE, unkept
 from bot.frontends.web.routes.api.shapes import task_answer
 from bot.frontends.web.viewers import AnyViewer
-from bot.reports.blocks import Attachment
-from bot.reports.task import template_report
 from bot.services.lookup import find_task
 
 router = APIRouter(
@@ -37,8 +36,8 @@ async def file(
     viewer: AnyViewer,
 ) -> Response:
     """A file of the task, as text."""
-    _, version = await find_task(door_of(request).store, viewer, name)
-    files = version.definition.files
+    board, version = await find_task(door_of(request).store, viewer, name)
+    files = shown_files(version.definition, board.name)
     if file not in files:
         raise unknown_name("file", file, files)
     return _text(files[file], file)
@@ -53,10 +52,8 @@ async def template(
 ) -> Response:
     """A file to begin with, whose heading names the board."""
     board, version = await find_task(door_of(request).store, viewer, name)
-    for block in template_report(board, version.definition, lang).blocks:
-        if isinstance(block, Attachment):
-            return _text(block.data.decode(), block.name)
-    raise LookupError(f"the template of {board.name} has no file")
+    found = template_of(version.definition, board.name, lang)
+    return _text(found.text, found.name)
 
 
 def _text(text: str, name: str) -> Response:

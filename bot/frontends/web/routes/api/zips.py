@@ -1,6 +1,5 @@
 """A task zip as it comes over the API, with what is wanted of its board."""
 
-import asyncio
 import json
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -44,10 +43,20 @@ def zip_body(kind: type[BoardWish]) -> dict[str, Any]:
     """For `openapi_extra` of a route that reads such a form."""
     schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
-    properties = {_ZIP: {"type": "string", "format": "binary"}, **schema["properties"]}
+    fields = {name: _without_null(each) for name, each in schema["properties"].items()}
+    properties = {_ZIP: {"type": "string", "format": "binary"}, **fields}
     schema |= {"properties": properties, "required": [_ZIP]}
     content: Final = {"multipart/form-data": {"schema": schema}}
     return {"requestBody": {"required": True, "content": content}}
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A form has no null: what is not wanted is left out."""
+    kinds = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
+    return {**kept, **kinds[0]}
 
 
 async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]:
@@ -86,7 +95,7 @@ def access_of(fields: BoardWish, present: Access) -> Access:
 async def prove(door: Door, found: TaskZip, wish: Wish) -> ReleaseId:
     """Have a task checked and published; UserError for what is known to be wrong by now."""
     wish = replace(wish, zip_name=found.name)
-    _, read_task = await asyncio.to_thread(read, found.data, wish)
+    _, read_task = await read(found.data, wish)
     wish = replace(wish, name=wish.name or read_task.task.name)
     request = wish.request(read_task.task)
     board = await door.store.boards.find(request.board_name)

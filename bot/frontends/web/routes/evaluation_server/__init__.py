@@ -3,8 +3,12 @@
 from fastapi import APIRouter
 from starlette.routing import Route
 
-from bot.frontends.web.routes.evaluation_server.surface import PREFIX, Surface
+from bot.frontends.web.routes.evaluation_server.surface import AT_ROOT, PREFIX, Surface
 
-_PATHS = (PREFIX, f"{PREFIX}/{{path:path}}")
+_PLACES = {PREFIX: PREFIX, f"{PREFIX}/{{path:path}}": PREFIX} | dict.fromkeys(AT_ROOT, "")
 
-router = APIRouter(routes=[Route(path, Surface(), include_in_schema=False) for path in _PATHS])
+router = APIRouter(
+    routes=[
+        Route(path, Surface(prefix), include_in_schema=False) for path, prefix in _PLACES.items()
+    ]
+)

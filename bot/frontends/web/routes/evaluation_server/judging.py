@@ -49,6 +49,8 @@ async def exchange(
     """
     requests.require_limits(asked)
     door, address = door_of(request), address_of(request)
+    if door.device_metrics and "device_metrics" not in asked.model_fields_set:
+        asked = asked.model_copy(update={"device_metrics": True})
     until = begun + asked.timeout - margin_s(asked)
     try:
         made = await _accepted(door, viewer, asked, until)

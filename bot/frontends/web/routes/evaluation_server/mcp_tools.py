@@ -20,12 +20,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from bot.domain.access import Viewer
 from bot.domain.evaluation_server.request import CompareRequest, EvaluateRequest
-from bot.frontends.web.bodies import whole
 from bot.frontends.web.routes.evaluation_server import drawing
 from bot.frontends.web.routes.evaluation_server.callers import submitter_of
 from bot.frontends.web.routes.evaluation_server.drawing import Fault
 from bot.frontends.web.routes.evaluation_server.judging import address_of, exchange
-from bot.frontends.web.routes.evaluation_server.reading import BODY_MAX
+from bot.frontends.web.routes.evaluation_server.reading import BODY_MAX, body_of
 from bot.frontends.web.routes.evaluation_server.refusals import refused
 
 _NAME = "podium-evaluation-server"
@@ -84,7 +83,7 @@ async def answer_call(scope: Scope, receive: Receive, send: Send) -> None:
     request = Request(scope, receive)
     begun = asyncio.get_running_loop().time()
     viewer = await submitter_of(request)
-    body = await whole(request, BODY_MAX)
+    body = await body_of(request)
     caller = _Caller(request, viewer, begun)
     manager = StreamableHTTPSessionManager(
         _server(caller.call), json_response=True, stateless=True, max_request_body_size=BODY_MAX

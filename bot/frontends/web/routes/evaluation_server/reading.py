@@ -14,10 +14,14 @@ from bot.domain.evaluation_server.request import (
     LegacyRequest,
 )
 from bot.domain.task_file import MAX_TASK
-from bot.frontends.web.bodies import whole
+from bot.frontends.web.bodies import require_simple, whole
 from bot.frontends.web.routes.evaluation_server.refusals import FormError, NoJsonError
 
 BODY_MAX = MAX_TASK
+_MOST_TEXTS = 8_000
+"""Names of keys included: two kernels of 128 arguments, with all that can be told of each."""
+_MOST_AROUND = 64 << 10
+"""Bytes that are in no text."""
 _LEGACY = {"ref_code", "custom_code"}
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -31,8 +35,15 @@ async def asked(request: Request, read: Callable[[dict[str, Any]], Read]) -> Rea
 
     Literal data is unpacked meanwhile, so that this is done beside the loop.
     """
-    text = await whole(request, BODY_MAX)
+    text = await body_of(request)
     return await asyncio.to_thread(lambda: read(json_object(text)))
+
+
+async def body_of(request: Request) -> bytes:
+    """The body; UserError where it holds more values than any kernel has arguments."""
+    text = await whole(request, BODY_MAX)
+    require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
+    return text
 
 
 def json_object(text: bytes) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from bot.domain.errors import StoreError, UserError
 from bot.frontends.web.routes.evaluation_server import judging, looking, refusals
 
 PREFIX = "/eval"
+AT_ROOT = ("/evaluate", "/compare", "/health", "/job/{job_id}", "/stats", "/admin/cleanup-jobs")
+"""The routes that are at the door's root as well, where the evaluation server had them."""
 
 
 class _Tools:
@@ -36,7 +38,8 @@ _ROUTES = [
 class Surface:
     """An application within the door's own, which it shares the door with."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = PREFIX) -> None:
+        self._prefix = prefix
         handlers = {
             refusals.FormError: refusals.wrong_form,
             refusals.NoJsonError: refusals.no_json,
@@ -48,6 +51,6 @@ class Surface:
         self._app = ExceptionMiddleware(Router(_ROUTES), handlers=handlers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        root = scope.get("root_path", "") + PREFIX
+        root = scope.get("root_path", "") + self._prefix
         path = f"{root}/" if scope["path"] == root else scope["path"]
         await self._app({**scope, "root_path": root, "path": path}, receive, send)

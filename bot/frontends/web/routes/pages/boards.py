@@ -4,7 +4,7 @@ import math
 
 from fastapi import APIRouter, Request, Response
 
-from bot.frontends.web.door import door_of
+from bot.frontends.web.door import door_of, is_here
 from bot.frontends.web.rendering import page
 from bot.frontends.web.viewers import AnyViewer
 from bot.services.boards import BoardOverview
@@ -24,6 +24,8 @@ async def boards(request: Request, viewer: AnyViewer) -> Response:
         "open": [each for each in found if each.board.is_open(now)],
         "ended": [each for each in reversed(found) if not each.board.is_open(now)],
         "now": now,
+        "is_here": is_here(request),
+        "may_create": viewer.is_creator,
     }
     return await page(request, viewer, "boards.html", values)
 

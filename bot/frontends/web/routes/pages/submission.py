@@ -85,7 +85,7 @@ async def _source(door: Door, viewer: Viewer, number: SubmissionId) -> tuple[Sou
 async def _coloured(shown: Source | None) -> Markup | None:
     if shown is None:
         return None
-    return await asyncio.to_thread(highlighted, shown.text, shown.file_name)
+    return await highlighted(shown.text, shown.file_name)
 
 
 def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from bot.domain.errors import UserError
+from bot.domain.template import template_of
 from bot.frontends.web.charts import as_data
 from bot.frontends.web.door import door_of
 from bot.frontends.web.rendering import page
@@ -12,7 +13,7 @@ from bot.frontends.web.viewers import AnyViewer
 from bot.reports.blocks import Attachment, Chart, Table, Text
 from bot.reports.chart import in_words
 from bot.reports.scaling import scaling_report
-from bot.reports.task import task_report, template_report
+from bot.reports.task import task_report
 from bot.services.lookup import find_board, task_of
 from bot.services.scaling import scaling
 
@@ -60,11 +61,9 @@ async def template(
 ) -> Response:
     """A file to begin with, its heading in place."""
     board, definition = await task_of(door_of(request).store, viewer, name)
-    (made,) = template_report(board, definition, lang).blocks
-    if not isinstance(made, Attachment):
-        raise TypeError("a template's report is one file")
-    headers = _HEADERS | {"Content-Disposition": f'attachment; filename="{made.name}"'}
-    return Response(made.data, media_type="text/plain", headers=headers)
+    found = template_of(definition, board.name, lang)
+    headers = _HEADERS | {"Content-Disposition": f'attachment; filename="{found.name}"'}
+    return Response(found.content, media_type="text/plain", headers=headers)
 
 
 @router.get("/gpus")

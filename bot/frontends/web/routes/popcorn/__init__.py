@@ -7,9 +7,19 @@ it needs. Its routes are theirs, and so are the shapes; what is done is done by 
 from fastapi import APIRouter
 
 from bot.frontends.web.limits import POPCORN
-from bot.frontends.web.routes.popcorn import account, admin, boards, submissions, submitting
+from bot.frontends.web.routes.popcorn import (
+    account,
+    admin,
+    boards,
+    elsewhere,
+    ranking,
+    submissions,
+    submitting,
+)
 
 router = APIRouter(prefix=POPCORN, include_in_schema=False)
 # `submitting` has a path of three free parts and takes what no other route took.
-for part in (account, boards, admin, submissions, submitting):
+_PARTS = (account, boards, ranking, admin, submissions, submitting)
+for part in _PARTS:
     router.include_router(part.router)
+router.include_router(elsewhere.router_of([part.router for part in _PARTS]))

@@ -17,6 +17,7 @@ async def health() -> Response:
 
 
 @router.get("/auth/init")
+@router.get("/auth/cli/{provider}")
 async def begin() -> Response:
     """No sign-in: popcorn-cli has the addresses of another server's built in.
 

@@ -26,6 +26,14 @@ router = APIRouter(prefix="/admin", route_class=Route)
 
 _REASON = "by popcorn-cli"
 _ELSEWHERE = {
+    "rate-limits": "limits of submissions are set by PUT /api/v1/admin/limits, or on Discord",
+    "visibility": "who may see a board is changed by PATCH /api/v1/leaderboards/NAME",
+    "submission": "nobody submits after the deadline; to open the board again, change its deadline "
+    "by PATCH /api/v1/leaderboards/NAME",
+    "submissions": "submissions are taken off one by one: DELETE /admin/submissions/N; all of a "
+    "board are in GET /api/v1/leaderboards/NAME/export",
+    "application-validations": "every ranked answer is checked when it is timed; there is no later "
+    "validation",
     "invites": "people are invited by their names: /leaderboard invite on Discord",
     "update-problems": "a set of tasks is published by `podium task publish SET.yaml`",
     "leaderboards": "boards are made by `podium task publish DIR` or /leaderboard create on "

@@ -69,9 +69,9 @@ def _task(task: TaskDefinition) -> Json:
         "files": {},
         "config": {},
         "libraries": list(task.libraries),
-        "tests": [_arguments(case) for case in task.tests],
+        "tests": [arguments(case) for case in task.tests],
         "test_timeout": task.test_timeout,
-        "benchmarks": [_arguments(case) for case in task.benchmarks],
+        "benchmarks": [arguments(case) for case in task.benchmarks],
         "benchmark_timeout": task.benchmark_timeout,
         "ranked_timeout": task.ranked_timeout,
         "ranking_by": task.ranking_by.value,
@@ -80,7 +80,8 @@ def _task(task: TaskDefinition) -> Json:
     }
 
 
-def _arguments(case: Workload) -> Json:
+def arguments(case: Workload) -> Json:
+    """A case without its seed."""
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in case.args.items()

@@ -7,14 +7,18 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
+from bot.domain.submission import Submission
+from bot.frontends.web.routes.popcorn.diagnostics import compilation, diagnostics
 from bot.frontends.web.routes.popcorn.drawing import markdown, shortened
 from bot.frontends.web.routes.popcorn.modes import WORDS
+from bot.frontends.web.routes.popcorn.phases import Phase, phases
+from bot.frontends.web.routes.popcorn.profiling import metadata_of
 from bot.frontends.web.routes.popcorn.results import check
-from bot.frontends.web.routes.popcorn.runs import Phase, moment, phases
+from bot.frontends.web.routes.popcorn.runs import moment
 from bot.frontends.web.routes.popcorn.standing import standing_of
 from bot.ports import Store, StoredFile
-from bot.reports.evaluation import verdict_line
 from bot.reports.status import status_report
 from bot.services.profiles import profile_files
 from bot.services.status import JobStatus, SubmissionStatus
@@ -24,14 +28,14 @@ from runners.contract.verdict import Verdict
 
 Json = dict[str, object]
 
-_EXITS = {Verdict.PASSED: 0, Verdict.WRONG_ANSWER: 112, Verdict.TIMED_OUT: 114}
-"""What KernelBot's evaluators end with; everything else is a crash there."""
-_CRASH = 1
 _WHEN = (1980, 1, 1, 0, 0, 0)
 """The archive says no time, so that the same files make the same bytes."""
 _FOLDER = "profile_data"
 _DETAILS = f"{_FOLDER}/ncu-details.txt"
-"""popcorn-cli unpacks a file of this name, and those that end in .ncu-rep."""
+_REPORT = ".ncu-rep"
+_NAMES = {".csv": "ncu-details.csv", _REPORT: f"profile{_REPORT}"}
+"""popcorn-cli unpacks files of these names."""
+_CRASH = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,29 @@ class LastEvent:
     body: Json
 
 
-async def last_event(store: Store, status: SubmissionStatus) -> LastEvent:
-    """How a submission has ended."""
-    files = await profile_files(store, status.submission)
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is told of one job of a submission."""
+
+    submission: Submission
+    job: JobStatus
+    evaluation: Evaluation
+    files: Sequence[StoredFile]
+    metadata: Json | None
+    by_ncu: bool
+
+
+async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = False) -> LastEvent:
+    """How a submission has ended; one whose kernels `ncu` was to see fails where it did not."""
+    submission = status.submission
+    files = await profile_files(store, submission)
+    version = await store.boards.version(submission.task_version)
+    profiled = submission.mode is Mode.PROFILE and version is not None
+    metadata = metadata_of(submission, version.definition) if profiled and version else None
     results = [
-        await asyncio.to_thread(_full, job, job.evaluation, files)
+        await asyncio.to_thread(
+            _full, _Told(submission, job, job.evaluation, _of(job, files), metadata, by_ncu)
+        )
         for job in status.jobs
         if job.evaluation is not None
     ]
@@ -57,14 +79,19 @@ async def last_event(store: Store, status: SubmissionStatus) -> LastEvent:
     return LastEvent("result", {"status": "success", "results": results, "reports": reports})
 
 
-def _full(job: JobStatus, evaluation: Evaluation, files: Sequence[StoredFile]) -> Json:
-    own = [each for each in files if each.gpu == job.job.gpu]
+def _of(job: JobStatus, files: Sequence[StoredFile]) -> list[StoredFile]:
+    return [each for each in files if each.gpu == job.job.gpu]
+
+
+def _full(told: _Told) -> Json:
+    evaluation = told.evaluation
     profiled = evaluation.mode is Mode.PROFILE
-    runs = _profiles(job, evaluation, own) if profiled else _phases(job, evaluation)
+    runs = _profiles(told) if profiled else _phases(told.job, evaluation)
     return {
         "success": True,
         "error": "",
         "system": _system(evaluation.environment, evaluation.gpus),
+        "profile_metadata": told.metadata,
         "runs": dict(runs),
     }
 
@@ -90,12 +117,13 @@ def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, Json]
         yield WORDS[phase.mode], _eval(job, _run(evaluation, phase, result, stdout=log))
 
 
-def _profiles(
-    job: JobStatus, evaluation: Evaluation, files: Sequence[StoredFile]
-) -> Iterator[tuple[str, Json]]:
+def _profiles(told: _Told) -> Iterator[tuple[str, Json]]:
     """One run for each case; the profiler's text tells of all of them, and goes with the first."""
+    job, evaluation, files = told.job, told.evaluation, told.files
     passed = evaluation.verdict is Verdict.PASSED
     text = shortened(evaluation.log)
+    asked = told.submission.profile
+    first = asked.benchmark if asked is not None and asked.benchmark is not None else 0
     cases = [case for case in evaluation.cases if case.kind is CaseKind.PROFILE]
     for number, case in enumerate(cases):
         # The one place where popcorn-cli wants a number for the count, else it shows no report.
@@ -105,11 +133,24 @@ def _profiles(
         phase = Phase(Mode.PROFILE, passed)
         run = _run(evaluation, phase, {**result, "check": check(passed=passed)})
         found = [each for each in files if each.file.name.startswith(f"case-{number + 1}.")]
-        yield f"profile.{number}", _eval(job, run, _profile(text, found))
+        if told.by_ncu and not any(map(_is_report, found)):
+            run |= _without_report(run, text)
+        yield f"profile.{first + number}", _eval(job, run, _profile(text, found))
     if not cases:
         phase = Phase(Mode.PROFILE, passed)
         run = _run(evaluation, phase, {"check": check(passed=passed)}, stdout=text)
-        yield "profile.0", _eval(job, run, _profile(text, files))
+        yield f"profile.{first}", _eval(job, run, _profile(text, ()))
+
+
+def _is_report(file: StoredFile) -> bool:
+    return file.file.name.endswith(_REPORT)
+
+
+def _without_report(run: Json, text: str) -> Json:
+    """What a run says where `ncu` saw nothing; the other profilers' words stand in its output."""
+    words = "there is no report of Nsight Compute; why, and what else was found, stands below"
+    failed = {"success": False, "passed": False, "exit_code": run["exit_code"] or _CRASH}
+    return {**failed, "stderr": run["stderr"] or words, "stdout": text}
 
 
 def _profile(text: str, files: Sequence[StoredFile]) -> Json:
@@ -118,9 +159,11 @@ def _profile(text: str, files: Sequence[StoredFile]) -> Json:
         _add(archive, _DETAILS, text.encode())
         for each in files:
             with suppress(ValueError):  # what cannot be unpacked is left out
-                _add(archive, f"{_FOLDER}/{each.file.name}", each.file.content())
+                own = each.file.name
+                name = _NAMES.get(PurePosixPath(own).suffix, own)
+                _add(archive, f"{_FOLDER}/{name}", each.file.content())
     return {
-        "profiler": "Nsight-Compute" if files else "torch.profiler",
+        "profiler": "Nsight-Compute" if any(map(_is_report, files)) else "torch.profiler",
         "trace": _base64(packed.getvalue()),
         "download_url": None,
     }
@@ -131,26 +174,15 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def _run(evaluation: Evaluation, phase: Phase, result: Json, *, stdout: str = "") -> Json:
-    verdict = Verdict.PASSED if phase.passed else evaluation.verdict
-    exit_code = _EXITS.get(verdict, _CRASH)
-    wrong = "" if phase.passed else f"{verdict_line(evaluation).text}: {evaluation.message}"
-    return {
-        "success": exit_code in {_EXITS[Verdict.PASSED], _EXITS[Verdict.WRONG_ANSWER]},
-        "passed": phase.passed,
-        "command": "",
-        "stdout": stdout,
-        "stderr": shortened(wrong),
-        "exit_code": exit_code,
-        "duration": evaluation.wall_s,
-        "result": result,
-    }
+    ended = diagnostics(evaluation, phase, stdout=stdout)
+    return {**ended, "passed": phase.passed, "command": "", "result": result}
 
 
 def _eval(job: JobStatus, run: Json, profile: Json | None = None) -> Json:
     return {
         "start": moment(job.job.started_at),
         "end": moment(job.job.finished_at),
-        "compilation": None,
+        "compilation": None if job.evaluation is None else compilation(job.evaluation),
         "run": run,
         "profile": profile,
     }

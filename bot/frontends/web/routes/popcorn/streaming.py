@@ -27,11 +27,13 @@ _CANCEL_S = 5.0
 _AWAY = "our fault, not yours: the service is away; submission {} goes on, ask for it later"
 
 
-async def told(door: Door, caller: Caller, submission: Submission) -> AsyncGenerator[bytes, None]:
+async def told(
+    door: Door, caller: Caller, submission: Submission, *, by_ncu: bool = False
+) -> AsyncGenerator[bytes, None]:
     """The events up to the end; a submission whose watcher is gone before that is cancelled."""
     ended = False
     try:
-        async with aclosing(_events(door, submission)) as events:
+        async with aclosing(_events(door, submission, by_ncu=by_ncu)) as events:
             async for event in events:
                 yield event
         ended = True
@@ -49,7 +51,9 @@ async def _give_up(door: Door, caller: Caller, submission: Submission) -> None:
         _log.warning("not cancelled", action="popcorn-not-cancelled", error=str(error))
 
 
-async def _events(door: Door, submission: Submission) -> AsyncGenerator[bytes, None]:
+async def _events(
+    door: Door, submission: Submission, *, by_ncu: bool
+) -> AsyncGenerator[bytes, None]:
     clock = asyncio.get_running_loop().time
     begun, said, said_at = clock(), "", -BEAT_S
     last: SubmissionStatus | None = None
@@ -61,7 +65,7 @@ async def _events(door: Door, submission: Submission) -> AsyncGenerator[bytes, N
                     said, said_at = words, clock()
                     yield _status(words, clock() - begun)
         if last is not None and last.is_final:
-            end = await last_event(door.store, last)
+            end = await last_event(door.store, last, by_ncu=by_ncu)
             yield _event(end.event, end.body)
             return
     except StoreError as error:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -25,6 +25,7 @@ from bot.services.status import SubmissionStatus, status
 
 router = APIRouter(route_class=Route)
 
+_PAGE, _FURTHEST = 100, 1_000
 _MOVING = {SubmissionState.QUEUED, SubmissionState.RUNNING}
 Number = Annotated[int, Path(ge=1, lt=1 << 63)]
 
@@ -35,10 +36,13 @@ async def own(
     person: FromPerson,
     leaderboard: str | None = None,
     *,
-    limit: Annotated[int, Query(ge=1, le=100)] = 50,
-    offset: Annotated[int, Query(ge=0, le=1_000)] = 0,
+    limit: int = 50,
+    offset: int = 0,
 ) -> Response:
     """The newest first, of one board or of all."""
+    if not (1 <= limit <= _PAGE and 0 <= offset <= _FURTHEST):
+        words = f"limit is from 1 to {_PAGE}, and offset from 0 to {_FURTHEST}"
+        raise UserError("bad-page", words)
     name = None if leaderboard is None else leaderboard.lower()
     store = door_of(request).store
     found = await history(store, person, name, limit=offset + limit)

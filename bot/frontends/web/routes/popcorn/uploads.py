@@ -1,5 +1,6 @@
 """A file that came as multipart form data, read within a limit and a deadline."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fastapi import Request
@@ -25,6 +26,8 @@ class Upload:
 
     file_name: str
     content: bytes
+    fields: Mapping[str, str]
+    """Everything else of the form."""
 
 
 async def upload_of(request: Request) -> Upload:
@@ -64,15 +67,17 @@ def _parsed(body: bytes, boundary: bytes) -> Upload:
     if len(form.files) != 1:
         words = f"the form has no part {FIELD!r} with a file name, or several; send one file"
         raise UserError("bad-body", words)
-    return form.files[0]
+    ((name, content),) = form.files
+    return Upload(name, content, form.fields)
 
 
 @dataclass(slots=True)
 class _Form:
-    """What came in a form so far; only its file is kept."""
+    """What came in a form so far."""
 
     parts: int = 0
-    files: list[Upload] = field(default_factory=list)
+    files: list[tuple[str, bytes]] = field(default_factory=list)
+    fields: dict[str, str] = field(default_factory=dict)
 
     def take(self, part: Field | File) -> None:
         """Keep a part that is the file; UserError for too many parts."""
@@ -82,5 +87,8 @@ class _Form:
         if isinstance(part, File) and part.field_name == FIELD.encode():
             part.file_object.seek(0)
             name = (part.file_name or b"").decode(errors="replace")
-            self.files.append(Upload(name, part.file_object.read()))
+            self.files.append((name, part.file_object.read()))
+        elif isinstance(part, Field):
+            name = (part.field_name or b"").decode(errors="replace")
+            self.fields[name] = (part.value or b"").decode(errors="replace")
         part.close()

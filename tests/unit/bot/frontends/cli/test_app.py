@@ -24,7 +24,7 @@ class _Failing:
     def at(self, data_dir: Path | None) -> Self:
         return self
 
-    def read_task(self, path: Path) -> TaskBundle:
+    def read_task(self, path: Path, root: Path | None = None) -> TaskBundle:
         raise self.error
 
 
@@ -38,7 +38,7 @@ def test_every_command_of_the_contract_is_there() -> None:
     assert names == {
         "up", "demo", "worker", "migrate", "doctor", "task", "judge", "submit", "show",
         "history", "cancel", "discord", "modal", "runners", "token", "login", "logout", "rerun",
-        "withdraw", "backup", "restore", "export",
+        "withdraw", "backup", "restore", "export", "template",
     }  # fmt: skip
 
 

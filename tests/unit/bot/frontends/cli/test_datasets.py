@@ -1,6 +1,7 @@
 """Tests of the files that tables are written into."""
 
 import csv
+import importlib.util
 from pathlib import Path
 
 import pyarrow.parquet
@@ -8,7 +9,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.frontends.cli import datasets
-from bot.frontends.cli.datasets import DataFormat, made_whole, written
+from bot.frontends.cli.datasets import DataFormat, made_whole, require, written
 from bot.reports.dataset import DataTable, Field, Kind
 from bot.reports.export import Row
 
@@ -27,6 +28,16 @@ ROWS: list[Row] = [
     {"number": 2, "name": "odd \udcff", "time_ns": None, "ranked": False},
     {"number": 3, "name": None, "time_ns": 2.5, "ranked": None},
 ]
+
+
+def test_without_what_writes_parquet_it_is_said_before_anything_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    require(DataFormat.PARQUET)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    require(DataFormat.CSV)
+    with pytest.raises(UserError, match=r"pip install 'kernel-podium\[export\]'.*--format csv"):
+        require(DataFormat.PARQUET)
 
 
 def test_a_spreadsheet_is_safe_to_open(tmp_path: Path) -> None:

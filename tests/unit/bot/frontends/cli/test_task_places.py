@@ -70,6 +70,24 @@ def test_only_a_competitions_tasks_may_have_keys_that_we_do_not_know(
         read_places(line, [top / "set"])
 
 
+def test_a_competitions_tasks_take_files_from_anywhere_beneath_it(
+    line: CommandLine, top: Path
+) -> None:
+    file = top / "set" / "double" / "task.yml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("source: task.py", "source: ../../task.py"), encoding="utf-8")
+    (file.parent / "task.py").rename(top / "task.py")
+
+    assert [each.bundle.root for each in read_places(line, [top / "season.yaml"])] == [
+        "set/double", "triple",
+    ]  # fmt: skip
+    assert len(read_places(line, [top / "set"], root=top)) == 2
+    with pytest.raises(UserError, match=r"double/task\.yml:\d+: '../../task.py' lies outside"):
+        read_places(line, [top / "set"])
+    with pytest.raises(UserError, match=r"double/task\.yml:\d+: '../../task.py' lies outside"):
+        read_places(line, [top / "season.yaml"], root=top / "set")
+
+
 def test_a_set_that_cannot_be_read_is_refused(line: CommandLine, top: Path) -> None:
     (top / "huge.yaml").write_bytes(b"#" * (2 << 20))
     with pytest.raises(UserError, match="at most 1048576 are taken"):

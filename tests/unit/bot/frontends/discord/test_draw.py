@@ -34,6 +34,7 @@ def test_what_is_long_becomes_a_file_and_nothing_is_cut() -> None:
     assert [each.name for each in sheet.files] == ["1-what-it-printed.txt", "2-message.txt"]
     assert sheet.files[0].data == text.encode()
     assert sheet.files[1].data == b"x" * 3000
+    assert "x" * 400 + " ...\n-# message: see 2-message.txt" in sheet.content
 
 
 def test_more_files_than_a_message_takes_come_with_further_messages() -> None:

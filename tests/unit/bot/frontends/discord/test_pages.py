@@ -6,7 +6,8 @@ from unittest.mock import Mock
 import discord
 import pytest
 
-from bot.frontends.discord.pages import GpuMenu, PageButton, Turn, page_view
+from bot.frontends.discord.pages import GpuMenu, PageButton, Turn, beside, page_view
+from bot.reports.blocks import Text
 from tests.doubles.place import Place
 
 
@@ -45,8 +46,27 @@ async def test_a_button_and_a_menu_are_known_again_by_their_ids(place: Place) ->
     assert match is not None
     again = await PageButton.from_custom_id(Mock(spec=discord.Interaction), button.item, match)
     assert (again.custom_id, again.page, again.gpu) == (button.custom_id, 7, "A100:8")
-    menu = GpuMenu(place.board.id, 2, ["CPU", "H100"], "H100")
+    menu = GpuMenu(place.board.id, 2, ["CPU", "H100"], ("H100",))
     match = GpuMenu.__discord_ui_compiled_template__.fullmatch(menu.custom_id)
     assert match is not None
     known = await GpuMenu.from_custom_id(Mock(spec=discord.Interaction), menu.item, match)
     assert [option.value for option in known.item.options] == ["CPU", "H100"]
+
+
+async def test_a_menu_takes_several_gpu_types_at_once(place: Place) -> None:
+    kinds = ("CPU", "H100", "T4")
+    seasons = []
+    for gpu in kinds[:2]:
+        season = found(place, kinds, gpu)
+        season.leaderboard.entries, season.leaderboard.version = (), 1
+        seasons.append(season)
+    report, view = beside(seasons)
+    assert report.title == f"{place.board.name} on CPU, H100"
+    words = [block.text for block in report.blocks if isinstance(block, Text)]
+    assert words == [
+        f"{place.board.name} on CPU", "nobody is ranked yet",
+        f"{place.board.name} on H100", "nobody is ranked yet",
+    ]  # fmt: skip
+    ((menu,),) = (row["components"] for row in view.to_components())
+    assert menu["max_values"] == 3
+    assert [option["value"] for option in menu["options"] if option["default"]] == ["CPU", "H100"]

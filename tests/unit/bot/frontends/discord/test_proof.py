@@ -61,7 +61,7 @@ async def claimed(place: Place, stand: Stand, onto: TaskVersionId = NO_BOARD) ->
 async def publish_as_before(place: Place, release: Release) -> None:
     """What the killed process had done."""
     wish = WISH.validate_json(release.wish)
-    _, parsed = read(release.zip, wish)
+    _, parsed = await read(release.zip, wish)
     await publish(place.store, place.clock, wish.request(parsed.task))
 
 

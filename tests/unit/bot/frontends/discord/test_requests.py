@@ -7,6 +7,7 @@ import pytest
 from bot.frontends.discord import requests
 from bot.frontends.discord.failures import is_passing
 from bot.frontends.discord.requests import PER_S, Spacing
+from tests.doubles.discord.limits import CHANNEL
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord_room import room
 
@@ -54,6 +55,7 @@ async def test_a_crowd_in_one_channel_is_never_refused() -> None:
 
 async def test_the_limit_of_all_requests_together_is_kept() -> None:
     async with room(scale=0.001) as here:
+        here.server.rates.rates.routes["GET", CHANNEL] = (10 * PER_S, 5.0)
         begin = time.monotonic()
         await asyncio.gather(
             *(here.client.fetch_channel(here.channel.id) for _ in range(PER_S + 20))

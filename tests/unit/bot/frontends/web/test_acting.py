@@ -242,7 +242,10 @@ async def test_the_form_says_what_the_heading_chose_and_what_is_left(
     ("file", "words"),
     [
         (("file", "k.py", b""), "is empty"),
-        (("file", "k.py", b"\xff\xfe\x00"), "NUL bytes"),
+        (("file", "k.py", b"PK\x03\x04\0\0"), "NUL bytes"),
+        (("file", "k.py", "x = 1\n".encode("utf-16")), "file is UTF-16"),
+        (("file", "k.cu", b"int x;"), "is a file of CUDA C++"),
+        (("file", "message.txt", b"x = 1"), "ends with &#39;.txt&#39;"),
         (("file", "k.py", b"x" * 1_000_001), "at most 1,000,000"),
     ],
 )
@@ -369,3 +372,21 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(door: Door, place
         refused = await root.post(f"/admin/{deed}", fields)
         assert refused.status_code in {400, 404, 409}, deed
         assert 'role="alert"' in refused.text
+
+
+async def test_no_link_signs_anybody_in_where_others_than_this_machine_come(door: Door) -> None:
+    key = door.links.key_for("ada", door.clock.now())
+    stranger = Browser(door)
+    looked = await stranger.get(f"/sign-in/link?key={key}")
+    entered = await stranger.client.post("/sign-in/link", data={"key": key}, headers=SAME_ORIGIN)
+    assert (looked.status_code, entered.status_code) == (404, 404)
+    assert door.links.take(key, door.clock.now()) == "ada"
+
+
+async def test_a_home_without_boards_says_what_its_reader_can_do(door: Door, place: Place) -> None:
+    await place.store.boards.delete(place.board.id)
+    for browser, words in ((Browser(door), "/sign-in"), (await admin_of(door), "/create")):
+        home = await browser.text("/")
+        assert "There is no leaderboard yet" in home
+        assert f'class="button primary" href="{words}"' in home
+        assert "make demo" not in home

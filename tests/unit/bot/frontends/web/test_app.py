@@ -12,8 +12,9 @@ import structlog.testing
 
 from bot.domain.agent import BODY_MAX, HARNESS_HEADER, PATH
 from bot.domain.errors import StoreError
-from bot.frontends.web.routes import health
+from bot.frontends.web.routes import agents, health
 from bot.ports.lines import Line
+from bot.services.apart import Apart
 from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode
@@ -247,3 +248,39 @@ async def test_a_database_that_says_nothing_is_told_in_time_and_logged(
     assert [each["error"] for each in logged if each["action"] == "not-ready"] == [
         "the database: no answer within 0.01 s"
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/api/v1/leaderboards", "GET, HEAD, POST"),
+        ("/api/v1/leaderboards/vectoradd", "GET, HEAD, PATCH, DELETE"),
+        ("/api/v1/submissions", "GET, HEAD, POST"),
+        ("/sign-out", "POST"),
+        ("/", "GET, HEAD"),
+    ],
+)
+async def test_a_method_that_is_not_there_is_told_all_that_are(
+    place: Place, path: str, allowed: str
+) -> None:
+    way = way_to(make_door(place.store, place.clock))
+    async with httpx.AsyncClient(transport=way, base_url="http://podium.test") as client:
+        answer = await client.request("TRACE", path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+
+async def test_an_evaluation_of_a_million_faults_holds_nobody_up(
+    place: Place, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents, "EVALUATIONS", Apart(0.6, 60))
+    text = b'{"cases": [' + b"{}," * 1_000_000 + b"{}]}"
+    headers = {"Authorization": f"Bearer {token}", HARNESS_HEADER: HARNESS}
+    way, turns = way_to(make_door(place.store, place.clock)), 0
+    async with httpx.AsyncClient(transport=way, base_url="http://podium.test") as client:
+        path = f"{PATH}/{SESSION}/jobs/1/1/evaluation"
+        asking = asyncio.create_task(client.post(path, content=text, headers=headers))
+        while not asking.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+    assert ((await asking).status_code, (await asking).json()["code"]) == (400, "too-hard")
+    assert turns > 10

@@ -92,6 +92,41 @@ async def test_what_is_no_form_is_refused(kind: bytes) -> None:
             pass
 
 
+TEXT = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n%b\r\n--x--\r\n'
+
+
+@pytest.mark.parametrize(
+    "charset",
+    [
+        b"punycode",
+        b"idna",
+        b"undefined",
+        b"unicode_escape",
+        b"utf-7",
+        b"latin-1",
+        b"utf-16",
+        b"none",
+    ],
+)
+async def test_no_charset_but_utf_8_is_read(charset: bytes) -> None:
+    asked = request([TEXT % (b"-" + b"9" * 60_000)])
+    kind = b"multipart/form-data; boundary=x; charset=" + charset
+    asked.scope["headers"] = [(b"content-type", kind)]
+    with pytest.raises(UserError, match="send it as UTF-8") as refused:
+        async with form_of(asked, 64 << 10):
+            pass
+    assert refused.value.code == "bad-body"
+
+
+@pytest.mark.parametrize("part", [TEXT % b"\xff", (TEXT % b"a").replace(b'"a"', b'"\xff"')])
+async def test_what_is_no_utf_8_is_refused_and_not_guessed_at(part: bytes) -> None:
+    asked = request([part])
+    asked.scope["headers"] = [(b"content-type", b"multipart/form-data; boundary=x; charset=UTF-8")]
+    with pytest.raises(UserError, match="is not UTF-8; send it as UTF-8"):
+        async with form_of(asked, 1000):
+            pass
+
+
 FILE = b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.zip"\r\n\r\n'
 
 

@@ -63,7 +63,7 @@ async def test_what_was_published_before_a_kill_is_told_as_published(
 ) -> None:
     number = await waiting(place, Stand(publishing=True))
     wish = Wish(place.ada, "double", ("CPU",), None)
-    _, parsed = read(packed()[2], wish)
+    _, parsed = await read(packed()[2], wish)
     await publish(place.store, place.clock, wish.request(parsed.task))
     assert "double on CPU is published." in await ended(door, number)
     board = await place.store.boards.find("double")

@@ -53,6 +53,16 @@ def test_a_page_is_compressed_and_not_sent_twice() -> None:
 
 
 @pytest.mark.parametrize(
+    ("accepted", "zipped"),
+    [("gzip", True), ("GZIP ; q=0.5, br", True), ("br, gzip;q=0", False), ("gzip; q=0.0", False),
+     ("", False), ("identity", False), ("x-gzipped", False)],
+)  # fmt: skip
+def test_gzip_is_sent_to_those_alone_who_want_it(accepted: str, zipped: bool) -> None:  # noqa: FBT001
+    answer = sent(request(accept_encoding=accepted), Sheet.of("x" * 2_000))
+    assert ("content-encoding" in answer.headers) == zipped
+
+
+@pytest.mark.parametrize(
     ("path", "accept", "is_page"),
     [
         ("/boards/x", "text/html,*/*;q=0.8", True),

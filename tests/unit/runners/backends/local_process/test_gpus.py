@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runners.backends import local_process
-from runners.backends.local_process.gpus import find_gpus, from_listing, gpu_type
+from runners.backends.local_process.gpus import find_gpus, from_listing, type_of_model
 from runners.contract.runner import RunnerError
 from runners.slots.harness import Gpu
 
@@ -25,10 +25,13 @@ from runners.slots.harness import Gpu
         ("Tesla T4", "T4"),
         ("NVIDIA GeForce RTX 4090", "RTX-4090"),
         ("NVIDIA", "GPU"),
+        ("NVIDIA A10G", "A10"),
+        ("NVIDIA A10", "A10"),
+        ("NVIDIA H100 NVL", "H100-NVL"),
     ],
 )
 def test_a_model_has_the_name_that_boards_use(model: str, name: str) -> None:
-    assert gpu_type(model) == name
+    assert type_of_model(model) == name
 
 
 def test_the_listing_of_nvidia_smi_is_understood() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from runners.backends import modal_app
-from runners.backends.modal_app.gpus import GPU_TYPES, container_timeout_s, modal_gpu
+from runners.backends.modal_app.gpus import OFFERED, container_timeout_s, modal_gpu
 from runners.contract.evaluation import CPU
 from runners.contract.runner import RunnerError
 
@@ -13,6 +13,7 @@ from runners.contract.runner import RunnerError
         ("L4", 1, "L4"),
         ("H100", 1, "H100!"),
         ("H100", 8, "H100!:8"),
+        ("A100", 1, "A100-40GB"),
         ("A100-80GB", 2, "A100-80GB:2"),
         ("A10", 4, "A10:4"),
     ],
@@ -36,7 +37,7 @@ def test_an_unknown_type_is_refused_with_those_there_are() -> None:
 
 
 def test_there_are_nine_types() -> None:
-    assert len(GPU_TYPES) == 9
+    assert len(OFFERED) == 9
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,11 @@ from tests.doubles.evaluating import ENDLESS, RIGHT, make_request
 from tests.doubles.factories import make_capabilities
 from tests.doubles.ray.local import LocalRay, local_ray
 
-pytest.importorskip("ray", reason="Ray is not installed")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(sys.platform != "linux", reason="Ray is for Linux"),
+]
 
 NODE: dict[str, object] = {"num_cpus": 1, "num_gpus": 2, "resources": {"PODIUM_CPU": 1, "H9000": 2}}
 SLOTS = {CPU: 1, "H9000": 3}

@@ -27,15 +27,11 @@ class Event:
     def record(self) -> None:
         self.queue.append(self.name)
 
-    def synchronize(self) -> None:
-        self.queue.append(f"has {self.name}")
-
     def query(self) -> bool:
         return self.name in self.queue
 
     def elapsed_time(self, later: "Event") -> float:
-        assert (self.name, later.name) == ("opened", "closed")
-        return 0.25  # milliseconds
+        return {("opened", "closed"): 0.25, ("captured", "closed"): 0.05}[self.name, later.name]
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Everything that is queued, in order."""
     queued: list[object] = []
     monkeypatch.setattr(Event, "queue", queued, raising=False)
-    monkeypatch.setattr(Event, "names", ["opened", "closed"], raising=False)
+    monkeypatch.setattr(Event, "names", ["opened", "captured", "closed"], raising=False)
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "Stream", lambda: SimpleNamespace(cuda_stream=BESIDE))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
@@ -63,21 +59,23 @@ def gate(queue: list[object]) -> Gate:
     return made
 
 
-def crossing(gate: Gate, queue: list[object], *, hosted: bool = False) -> Crossing:
+def crossing(gate: Gate, queue: list[object], *, told: bool = False) -> Crossing:
     def noting(what: str) -> Callable[[], None]:
         return lambda: queue.append(what)
 
     def queued(first: Reply | None) -> None:
         queue.append(("queued", first))
 
-    reveal_host = noting("reveal host") if hosted else None
+    def take(last: Reply) -> None:
+        queue.append(("taken", last))
+
     steps = Steps(
         queued=queued,
         sweep=noting("sweep"),
         reveal=noting("reveal"),
         complete=noting("complete"),
         capture=noting("capture"),
-        reveal_host=reveal_host,
+        take=take if told else None,
     )
     return Crossing(gate, 0.1, steps)
 
@@ -96,18 +94,32 @@ def test_nothing_begins_before_all_of_the_window_is_queued(gate: Gate, queue: li
     ]  # fmt: skip
 
 
-def test_what_lies_on_the_host_is_seen_once_the_window_is_open_and_released_with_the_rest(
+def test_a_window_closes_only_when_what_is_told_of_the_answer_was_taken(
     gate: Gate, queue: list[object]
 ) -> None:
-    crossing(gate, queue, hosted=True).release()
-
+    turn = crossing(gate, queue, told=True)
+    turn.release()
     assert queue == [
         ("await", gate.start, 1), "sweep",
-        "opened", "reveal", ("await", gate.hosted, 1), "complete", ("write", SHARED + RELEASED, 1),
-        ("await", SHARED + DONE, 1), "capture", "closed",
-        ("write", gate.start, 1, BESIDE), "has opened",
-        "reveal host", ("write", gate.hosted, 1, BESIDE),
+        "opened", "reveal", "complete", ("write", SHARED + RELEASED, 1),
+        ("await", SHARED + DONE, 1), "capture", "captured", ("await", gate.taken, 1), "closed",
+        ("write", gate.start, 1, BESIDE),
     ]  # fmt: skip
+    queue.clear()
+    last = Reply(status=Status.DONE)
+
+    turn.take(last)
+
+    assert queue == [("taken", last), ("write", gate.taken, 1, BESIDE)]
+    assert turn.told_ns() == 50_000.0
+
+
+def test_where_nothing_is_told_of_the_answer_a_window_waits_for_the_gpu_alone(
+    gate: Gate, queue: list[object]
+) -> None:
+    turn = crossing(gate, queue)
+
+    assert (turn.told, turn.told_ns()) == (False, 0.0)
 
 
 def test_no_word_of_the_judges_own_lies_with_another_or_where_a_candidate_can_write(
@@ -116,8 +128,8 @@ def test_no_word_of_the_judges_own_lies_with_another_or_where_a_candidate_can_wr
     own = range(gate.own.data_ptr(), gate.own.data_ptr() + gate.own.numel() - 3)
 
     assert gate.start in own
-    assert gate.hosted in own
-    assert abs(gate.start - gate.hosted) >= DONE  # cache lines of their own
+    assert gate.taken in own
+    assert abs(gate.start - gate.taken) >= DONE  # cache lines of their own
     assert gate.own.count_nonzero() == 0
 
 
@@ -151,7 +163,7 @@ def test_every_turn_has_a_number_of_its_own(gate: Gate, queue: list[object]) -> 
 def test_an_aborted_turn_waits_for_nobody_any_more(
     *, gate: Gate, queue: list[object], released: bool
 ) -> None:
-    turn = crossing(gate, queue, hosted=True)
+    turn = crossing(gate, queue, told=True)
     if released:
         turn.release()
     queue.clear()
@@ -159,6 +171,6 @@ def test_an_aborted_turn_waits_for_nobody_any_more(
     gate.abort()
 
     assert queue == [
-        ("write", gate.start, 1, BESIDE), ("write", gate.hosted, 1, BESIDE),
+        ("write", gate.start, 1, BESIDE), ("write", gate.taken, 1, BESIDE),
         ("write", SHARED + DONE, 1, BESIDE),
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -12,9 +13,11 @@ from runners.contract.parameters import BufferArgument
 from runners.contract.verdict import Verdict
 from runners.harness.channel import Operation, Order, Reply, Status, encode
 from runners.harness.cuda import buffers, seat
+from runners.harness.cuda.answer import POISON, Answer
+from runners.harness.cuda.buffers import Buffers
 from runners.harness.cuda.gate import Crossing
 from runners.harness.cuda.guards import GUARD
-from runners.harness.cuda.seat import PATIENCE_S, POISON, DeviceSeat
+from runners.harness.cuda.seat import PATIENCE_S, DeviceSeat
 from runners.harness.cuda.withheld import LINE, Withheld
 from runners.harness.deadline import Deadline
 from runners.harness.exchange import Exchange
@@ -28,6 +31,7 @@ from runners.harness.values import (
     SequenceNode,
     TensorNode,
     UndescribableError,
+    restore,
 )
 
 BASE = 1 << 40
@@ -49,11 +53,23 @@ def test_a_described_output_is_laid_out_anew() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"dtype": "quint8"}, {"dtype": "nonsense"}, {"device": "cpu"}, {"shape": (1 << 48,) * 3}],
+    [{"dtype": "quint8"}, {"dtype": "nonsense"}, {"device": "meta"}, {"shape": (1 << 48,) * 3}],
 )
 def test_an_output_that_cannot_be_laid_out_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises((UnreadableError, UndescribableError, RuntimeError)):
         buffers.replan(described(**changes))
+
+
+def test_each_tensor_of_a_described_output_stays_on_its_device() -> None:
+    node = buffers.replan(both(described(device="cpu"), described(), described(device="cpu")))
+
+    assert isinstance(node, SequenceNode)
+    places = [item for item in node.items if isinstance(item, TensorNode)]
+    assert [(each.device, each.offset) for each in places] == [
+        ("cpu", 0),
+        ("cuda", 0),
+        ("cpu", 8192),
+    ]
 
 
 def landed(offset: int, **changes: object) -> TensorNode:
@@ -99,7 +115,9 @@ class Candidate:
         self.poisoned: set[int] = set()
         self.early = memory
         """What it could see while the judge's flush went on."""
-        self.process = SimpleNamespace(read=lambda node, _: torch.full(node.shape, 5.0))
+        self.host = 5.0
+        """Lies in every number of its own host memory."""
+        self.process = SimpleNamespace(read=lambda node, _: torch.full(node.shape, self.host))
 
     def race(self, order: bytes, deadline: Deadline, turn: Crossing) -> Exchange:
         self.orders.append(Order.model_validate_json(order))
@@ -112,12 +130,14 @@ class Candidate:
         turn.steps.sweep()
         turn.steps.reveal()
         self.early = self.memory.clone()
-        if turn.steps.reveal_host:
-            turn.steps.reveal_host()
         turn.steps.complete()
         self.work()
         turn.steps.capture()
-        return Exchange(1.0, Reply(status=Status.DONE, output=self.last), late=self.late)
+        reply = Reply(status=Status.DONE, output=self.last)
+        if turn.steps.take:
+            self.steps.append("take")
+            turn.steps.take(reply)
+        return Exchange(1.0, reply, late=self.late)
 
     def writes(self, offset: int, values: torch.Tensor) -> None:
         """Have the call leave these numbers there, without gaps."""
@@ -154,6 +174,20 @@ def device_seat(
     staging = torch.full((OUTPUT_AT,), OLD, dtype=torch.uint8)
     withheld = Withheld(staging)
     steps = candidate.steps
+    shared = SimpleNamespace(
+        memory=SimpleNamespace(size=SIZE, bytes=memory),
+        output_at=OUTPUT_AT,
+        pool_at=POOL_AT,
+        refuse_hoard=lambda: None,
+        reveal=lambda: steps.append("reveal"),
+        complete=lambda: withheld.reveal(memory[:OUTPUT_AT]),
+        sweep=lambda: None,
+        staging=staging,
+        withheld=withheld,
+    )
+    answer: Answer = object.__new__(Answer)
+    answer.buffers, answer.base, answer.remote = cast("Buffers", shared), BASE, False
+    answer.captured = torch.zeros(POOL_AT - OUTPUT_AT, dtype=torch.uint8)
     for name, value in {
         "session": SimpleNamespace(
             request=SimpleNamespace(limits=Limits()),
@@ -161,25 +195,20 @@ def device_seat(
             builds=SimpleNamespace(packed=True),
         ),
         "handle": candidate,
-        "arena": SimpleNamespace(size=1 << 20, write=lambda *_: steps.append("reveal host")),
-        "gate": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),
-        "buffers": SimpleNamespace(
-            memory=SimpleNamespace(size=SIZE, bytes=memory),
-            output_at=OUTPUT_AT,
-            pool_at=POOL_AT,
-            refuse_hoard=lambda: None,
-            reveal=lambda: steps.append("reveal"),
-            complete=lambda: withheld.reveal(memory[:OUTPUT_AT]),
-            sweep=lambda: None,
-            staging=staging,
-            withheld=withheld,
+        "arena": SimpleNamespace(size=1 << 20, buffer=None),
+        "base": 0,
+        "hosted": SimpleNamespace(
+            lay=lambda *_: None,
+            reveal=lambda: steps.append("reveal host"),
+            complete=lambda: None,
+            restore=lambda: None,
         ),
-        "captured": torch.zeros(POOL_AT - OUTPUT_AT, dtype=torch.uint8),
+        "gate": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),
+        "buffers": shared,
+        "answer": answer,
         "device_base": BASE,
         "ahead": True,
         "remote": False,
-        "room": None,
-        "wanted": None,
     }.items():
         setattr(made, name, value)
     return made
@@ -254,22 +283,113 @@ def test_the_judges_copy_is_as_it_was_when_the_window_closed(
     assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
 
 
-def test_every_tensor_of_an_output_has_a_place_and_strides_of_its_own_or_lies_on_the_host(
+def test_every_tensor_of_an_output_has_a_place_and_strides_of_its_own(
     play: Play, device_seat: DeviceSeat, candidate: Candidate
 ) -> None:
-    expected = both(place(0), HOSTED, place(64), ScalarNode(value=1))
     candidate.writes(POOL_AT, VALUES)
     candidate.writes(128, VALUES.T + 10)
 
-    host = described(device="cpu", address=4)
-    told = both(flat(landed(POOL_AT)), host, landed(128), ScalarNode(value=1))
-    exchange = play(told, expected=expected)
+    exchange = play(both(flat(landed(POOL_AT)), landed(128)), expected=both(place(0), place(64)))
 
     assert candidate.poisoned == spread(POOL_AT, 128)
     found = fetched(device_seat, exchange)
-    assert [each.tolist() for each in found[:3]] == [  # type: ignore[index]
-        VALUES.tolist(), [[5.0] * 3] * 2, (VALUES + 10).tolist(),
+    assert [each.tolist() for each in found] == [  # type: ignore[attr-defined]
+        VALUES.tolist(), (VALUES + 10).tolist(),
     ]  # fmt: skip
+
+
+HOST = described(device="cpu", address=4)
+ON_HOST = {
+    "a host tensor": (HOSTED, HOST),
+    "a float": (FloatNode(value="0x0p0"), FloatNode(value="0x1p0")),
+    "an integer": (ScalarNode(value=0), ScalarNode(value=5)),
+    "a truth value": (ScalarNode(value=False), ScalarNode(value=True)),
+    "a text": (ScalarNode(value=""), ScalarNode(value="five")),
+}
+"""What of an answer lies on the host: as it is expected, and as a candidate tells it."""
+
+
+@pytest.mark.parametrize(("expected", "told"), ON_HOST.values(), ids=ON_HOST)
+@pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
+def test_what_of_an_answer_lies_on_the_host_is_taken_before_the_window_closes(
+    play: Play,
+    device_seat: DeviceSeat,
+    candidate: Candidate,
+    operation: Operation,
+    expected: Node,
+    told: Node,
+) -> None:
+    device_seat.ahead = False
+    candidate.writes(OUTPUT_AT, VALUES)
+
+    last = DictNode(items=(("a", both(flat(landed(POOL_AT)), told)), ("b", ScalarNode())))
+    wanted = DictNode(items=(("a", both(flat(EXPECTED), expected)), ("b", ScalarNode())))
+    exchange = play(None, operation, expected=wanted, last=last)
+    candidate.host = 7.0  # what comes later does not exist
+
+    assert candidate.steps == ["open", "reveal", "reveal host", "take"]
+    if operation is Operation.RUN:
+        found = device_seat.fetch(exchange.reply, wanted, Deadline.after(10))
+        value: Any = restore(told, lambda node: torch.full(node.shape, 5.0))
+        assert torch.equal(found["a"][0], VALUES)
+        assert torch.equal(found["a"][1], value) if told is HOST else found["a"][1] == value
+
+
+@pytest.mark.parametrize("expected", [each for each, _ in ON_HOST.values()], ids=ON_HOST)
+def test_a_call_whose_answer_lies_on_the_host_is_never_ahead(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate, expected: Node
+) -> None:
+    wanted = both(EXPECTED, expected)
+
+    assert play(None, expected=wanted, last=wanted).late
+
+    assert [order.ahead for order in candidate.orders] == [False]
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [(HOST, "is a tensor, a tuple is expected"), (both(landed(0), landed(0)), "device cuda"),
+     (None, "described no output")],
+)  # fmt: skip
+def test_an_answer_that_is_told_otherwise_than_it_must_be_is_refused_in_the_window(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate, last: Node | None, words: str
+) -> None:
+    device_seat.ahead = False
+
+    with pytest.raises(Ruling, match=words):
+        play(None, expected=both(EXPECTED, HOSTED), last=last)
+
+    assert candidate.steps[-2:] == ["take", "abort"]
+
+
+def test_a_host_tensor_that_cannot_be_read_is_a_wrong_answer(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    def read(*_: object) -> None:
+        raise UnreadableError("the output cannot be read: Bad address")
+
+    device_seat.ahead = False
+    candidate.process = SimpleNamespace(read=read)
+
+    with pytest.raises(Ruling, match="Bad address") as ruling:
+        play(None, expected=HOSTED, last=HOST)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_an_empty_host_tensor_is_nothing_to_wait_for(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    empty: dict[str, object] = {"shape": (0, 3), "stride": (3, 1)}
+    candidate.writes(POOL_AT, VALUES)
+    told = both(flat(landed(POOL_AT)), described(device="cpu", address=4, **empty))
+
+    wanted = both(place(0), described(device="cpu", **empty))
+    exchange = play(told, expected=wanted)
+
+    assert (exchange.late, "take" in candidate.steps) == (False, False)
+    found = device_seat.fetch(exchange.reply, wanted, Deadline.after(10))
+    assert (torch.equal(found[0], VALUES), found[1].shape) == (True, (0, 3))
 
 
 def test_two_outputs_may_lie_at_one_place(
@@ -334,7 +454,7 @@ def test_an_output_without_elements_lies_nowhere(
 
     play(described(address=0, **empty), expected=place(0, **empty))
 
-    assert (candidate.poisoned, candidate.steps) == (set(), ["open", "reveal"])
+    assert (candidate.poisoned, candidate.steps) == (set(), ["open", "reveal", "reveal host"])
 
 
 def test_of_the_last_frame_of_a_call_ahead_nothing_but_the_claim_is_believed(
@@ -380,7 +500,7 @@ def test_a_call_that_waits_for_its_input_has_to_describe_the_right_structure_at_
 def test_through_host_memory_an_output_is_copied_into_its_room_wherever_it_lies(
     play: Play, device_seat: DeviceSeat, candidate: Candidate
 ) -> None:
-    device_seat.remote = True
+    device_seat.remote = device_seat.answer.remote = True
     candidate.writes(OUTPUT_AT, VALUES)
 
     exchange = play(described(address=3), expected=flat(EXPECTED))
@@ -395,9 +515,9 @@ def test_through_host_memory_an_output_is_copied_into_its_room_wherever_it_lies(
 def test_the_rooms_lie_beyond_the_input_and_a_host_tensor_has_none(
     device_seat: DeviceSeat,
 ) -> None:
-    assert device_seat._room(both(place(0), place(64), HOSTED)) == both(
-        place(OUTPUT_AT), place(OUTPUT_AT + 64), HOSTED
-    )
+    device_seat.answer.expect(both(place(0), place(64), HOSTED))
+
+    assert device_seat.answer.rooms == (place(OUTPUT_AT), place(OUTPUT_AT + 64), HOSTED)
 
 
 @pytest.mark.parametrize("ahead", [True, False])
@@ -419,7 +539,7 @@ def test_of_the_right_output_a_candidate_is_told_its_tensors_places_and_nothing_
         )
     )
 
-    play(told, operation, expected=expected)
+    play(told, operation, expected=expected, last=told)
 
     (order,) = candidate.orders
     text = encode(order).decode()
@@ -452,14 +572,14 @@ def test_of_a_late_call_nothing_is_known(
     candidate.writes(POOL_AT, VALUES)
     play(flat(landed(POOL_AT)))  # in time, and right
     candidate.memory.fill_(OLD)
-    device_seat.captured.fill_(OLD)
+    device_seat.answer.captured.fill_(OLD)
 
     exchange = play(None, last=flat(landed(POOL_AT)), late=True)
 
     assert exchange.late
     assert candidate.patience[-1] == PATIENCE_S
     assert candidate.poisoned == set()
-    assert device_seat.captured.eq(OLD).all()
+    assert device_seat.answer.captured.eq(OLD).all()
     with pytest.raises(Ruling, match="described no output"):
         fetched(device_seat, exchange)
 
@@ -479,7 +599,7 @@ def test_a_host_tensor_without_elements_holds_nobody_up(play: Play, candidate: C
     assert not play(landed(POOL_AT), value=torch.zeros(0)).late
 
     assert candidate.orders[0].ahead
-    assert candidate.steps == ["open", "reveal"]
+    assert candidate.steps == ["open", "reveal", "reveal host"]
 
 
 @pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
@@ -489,7 +609,7 @@ def test_what_lies_on_the_host_is_revealed_in_the_window_of_trusted_calls_as_wel
     play(landed(POOL_AT), operation, value=torch.zeros(3))
     play(landed(POOL_AT), operation, value=5)
 
-    assert candidate.steps == ["open", "reveal", "reveal host", "open", "reveal"]
+    assert candidate.steps == ["open", "reveal", "reveal host"] * 2
 
 
 def test_the_calibration_is_ahead_of_any_input_so_that_nobody_gains_by_waiting_less_than_it(
@@ -508,7 +628,7 @@ def test_whatever_ends_a_call_lets_go_of_its_window(play: Play, candidate: Candi
     with pytest.raises(KeyboardInterrupt):
         play(landed(0))
 
-    assert candidate.steps == ["open", "reveal", "abort"]
+    assert candidate.steps == ["open", "reveal", "reveal host", "abort"]
 
 
 def test_an_input_that_outgrew_its_memory_is_the_tasks_fault(
@@ -541,11 +661,11 @@ def test_without_a_reference_an_untimed_call_tells_the_outputs_structure(
     ("output", "verdict", "words"),
     [
         (None, Verdict.DISALLOWED, "described no output"),
-        (described(device="cpu"), Verdict.WRONG_ANSWER, "on device cpu"),
+        (described(dtype="nonsense"), Verdict.WRONG_ANSWER, "is a nonsense tensor"),
         (described(shape=(100, 100)), Verdict.WRONG_ANSWER, "larger than this task allows"),
-        (both(*(landed(0),) * 600), Verdict.WRONG_ANSWER, "at most 65536 can travel"),
+        (both(*(described(device="cpu"),) * 900), Verdict.WRONG_ANSWER, "at most 65536 can travel"),
     ],
-    ids=["none", "host", "large", "many"],
+    ids=["none", "no dtype", "large", "many"],
 )
 def test_a_structure_that_cannot_be_wanted_is_refused(
     play: Play, output: Node | None, verdict: Verdict, words: str
@@ -561,7 +681,7 @@ def test_what_travels_as_a_discovered_output_is_never_the_tasks_fault(
 ) -> None:
     device_seat.buffers.output_at = 1 << 40  # whose places take more digits to tell
     device_seat.buffers.pool_at = 1 << 41
-    device_seat.captured = torch.zeros(1 << 23, dtype=torch.uint8)
+    device_seat.answer.captured = torch.zeros(1 << 23, dtype=torch.uint8)
     verdicts = set()
     for count in range(500, 700, 10):
         with pytest.raises(Ruling) as ruling:
@@ -579,6 +699,9 @@ def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
     device_seat.buffers.staging = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
     plan = SimpleNamespace(node=flat(EXPECTED))
     monkeypatch.setattr(seat, "lay_out", lambda _: plan)
+    device_seat.answer.expect(flat(EXPECTED))
+    device_seat.answer.aim(flat(place(16)))
+    device_seat.answer.capture()
     reply = Reply(status=Status.DONE, output=landed(POOL_AT))
 
     if remote:
@@ -586,7 +709,12 @@ def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
         return
     with pytest.raises(Ruling, match="changed an input"):
         device_seat.refuse_changes(None, reply)
-    device_seat.refuse_changes(None, Reply(status=Status.DONE, output=landed(16)))
+    there = Reply(status=Status.DONE, output=flat(landed(0)))
+    with pytest.raises(Ruling, match="changed an input"):
+        device_seat.refuse_changes(None, there)  # it says so, but its answer lies elsewhere
+    device_seat.answer.aim(flat(place(0)))
+    device_seat.answer.capture()
+    device_seat.refuse_changes(None, there)
 
 
 def hoarding() -> None:
@@ -724,3 +852,32 @@ def test_an_output_that_finds_no_room_blames_the_task(play: Play) -> None:
         play(None, expected=place(0, shape=(4000, 3), stride=(3, 1)), launch=INTO_OUTPUT)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def keyed(**items: Node) -> DictNode:
+    return DictNode(items=tuple(items.items()))
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_dict_may_be_filled_in_another_order_than_the_references(
+    *, play: Play, device_seat: DeviceSeat, candidate: Candidate, ahead: bool
+) -> None:
+    device_seat.ahead = ahead
+    row = {"shape": (6,), "stride": (1,)}
+    expected = keyed(b=flat(place(0)), a=place(64, **row))
+    where = {"a": POOL_AT, "b": POOL_AT + 64} if ahead else {"a": OUTPUT_AT + 64, "b": OUTPUT_AT}
+    candidate.writes(where["a"], VALUES.flatten() + 10)
+    candidate.writes(where["b"], VALUES)
+    told = keyed(a=landed(where["a"], **row), b=flat(landed(where["b"])))
+
+    exchange = play(told if ahead else None, expected=expected, last=told)
+
+    (order,) = candidate.orders
+    assert [room.shape for room in order.rooms] == [
+        (6,),
+        (2, 3),
+    ]  # by their keys, of which it knows
+    found = device_seat.fetch(exchange.reply, expected, Deadline.after(10))
+    assert list(found) == ["b", "a"]
+    assert torch.equal(found["b"], VALUES)
+    assert torch.equal(found["a"], VALUES.flatten() + 10)

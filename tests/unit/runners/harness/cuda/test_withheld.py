@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from runners.harness.cuda.withheld import LINE, MOST, SHARE, Withheld
-from runners.harness.values import TensorNode
+from runners.harness.values import DTYPES, TensorNode
 
 SIZE = 1 << 20
 
@@ -66,12 +66,38 @@ def test_the_lines_change_from_call_to_call_and_from_run_to_run() -> None:
     assert all(found[a] != found[b] for a in range(4) for b in range(a))
 
 
-def test_what_lies_there_meanwhile_looks_like_the_rest() -> None:
-    withheld = Withheld(staging := numbered())
+TYPES = (
+    "float32",
+    "float16",
+    "bfloat16",
+    "float64",
+    "complex64",
+    "int64",
+    "int16",
+    "uint8",
+    "bool",
+)
 
-    withheld.take([tensor_at(0, SIZE // 2)])
 
-    assert staging.view(torch.int64)[: SIZE // 16].max() < SIZE // 16
+@pytest.mark.parametrize("name", TYPES)
+def test_what_lies_there_meanwhile_looks_like_the_rest_and_has_another_sum(name: str) -> None:
+    right = (torch.rand(4096, generator=torch.Generator().manual_seed(5)) * 100).to(DTYPES[name])
+    staging = right.view(torch.uint8).clone()
+    node = TensorNode(dtype=name, shape=(4096,), stride=(1,), offset=0, device="cuda")
+
+    Withheld(staging).take([node])
+
+    early = plain(staging.view(DTYPES[name]))
+    assert early.abs().max() < (2 if name == "bool" else 2**41)  # which nan is not
+    assert early.sum() != plain(right).sum()
+    assert not torch.equal(early.sort().values, plain(right).sort().values)
+
+
+def plain(numbers: torch.Tensor) -> torch.Tensor:
+    """Real numbers that can be added up."""
+    parts = torch.view_as_real(numbers) if numbers.is_complex() else numbers
+    bytes_of = parts.view(torch.uint8) if parts.dtype is torch.bool else parts
+    return bytes_of.double().flatten()
 
 
 def test_an_only_line_is_not_there_at_all() -> None:

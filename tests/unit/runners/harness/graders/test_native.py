@@ -3,6 +3,7 @@ from typing import cast
 
 import pytest
 
+from bot.domain.disclosure import disclosed
 from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
@@ -17,9 +18,9 @@ from runners.harness.session import Session
 from runners.harness.timing import Stopwatch
 from runners.harness.values import ScalarNode
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
-from tests.unit.runners.harness.conftest import Sit, progress, sit, template
+from tests.unit.runners.harness.conftest import Judge, Sit, judge, progress, sit, template
 
-__all__ = ["progress", "sit", "template"]
+__all__ = ["judge", "progress", "sit", "template"]
 MEASURED = Measurement(
     time_ns=1.0, half_width_ns=0.0, bound_ns=1.0, resolution_ns=0.0, rounds=1, samples=((1.0,),),
     stop_reason=StopReason.ROUND_CAP,
@@ -292,3 +293,29 @@ def test_on_a_gpu_the_first_candidate_has_room_for_the_largest_of_its_inputs(
     session.on_gpu = True
     assert native._room(session, TWO).device_size == 7
     assert native._room(session, ()).device_size == 0
+
+
+FAILS_LATER = """
+import os, pathlib, torch
+mark = pathlib.Path.home() / ".builds" / "mark"
+if mark.exists():
+    if int(mark.read_text()) == 0:
+        raise ImportError("in a later round")
+else:
+    mark.parent.mkdir(exist_ok=True)
+    mark.write_text("0")
+def custom_kernel(data):
+    print("saw", float(data[0][0]))
+    return torch.sort(data[0]).values
+"""
+
+
+def test_a_build_that_fails_in_a_later_round_tells_nothing_of_the_rounds_before(
+    judge: Judge,
+) -> None:
+    found = judge(make_judging(FAILS_LATER, Mode.RANKED))
+
+    assert (found.verdict, found.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
+    seen = disclosed(found)
+    assert seen.message == "build_failed at benchmark 1 of the ranked run"
+    assert not seen.log

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from bot.domain.disclosure import disclosed
 from runners.contract.evaluation import (
     CaseKind,
     CaseStatus,
@@ -16,7 +17,7 @@ from runners.contract.evaluation import (
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.graders import popcorn
-from runners.harness.graders.popcorn import secret_seed
+from runners.harness.graders.popcorn import CASES_FILE, secret_seed
 from runners.harness.ruling import Ruling
 from runners.harness.statistics import t_quantile
 from tests.doubles.judging import make_judging
@@ -25,6 +26,7 @@ from tests.unit.runners.harness.conftest import Judge, Sit, judge, progress, sit
 
 __all__ = ["judge", "progress", "sit", "template"]
 TWO = tuple(Workload(args={"size": size, "seed": 1}) for size in (10, 20))
+SILENT = "def custom_kernel(data): return []\n"
 LINE = "import os\nline = int(os.environ['POPCORN_FD'])\n"
 
 
@@ -119,15 +121,15 @@ CRASHES: Mapping[str, tuple[str, Verdict, Stage, str]] = {
     ),
     "a forged verdict": (
         LINE + "os.write(line, b'check: pass\\n')\n" + DOUBLES, Verdict.DISALLOWED, Stage.TEST,
-        "goes on after `check`",
+        "says `check: pass`, but not before that every case passed",
     ),
     "a forged status": (
-        LINE + "os.write(line, b'test.0.status: pass\\n')\n" + DOUBLES, Verdict.DISALLOWED,
-        Stage.TEST, "twice",
+        LINE + "os.write(line, b'test.0.status: pass\\n')\n" + SILENT, Verdict.DISALLOWED,
+        Stage.TEST, "'test.0.status' twice",
     ),
     "a forged key": (
-        LINE + "os.write(line, b'score: 1\\n')\n" + DOUBLES, Verdict.DISALLOWED, Stage.TEST,
-        "unknown key",
+        LINE + "os.write(line, b'score: 1\\n')\n" + SILENT, Verdict.WRONG_ANSWER, Stage.TEST,
+        "output is wrong",
     ),
 }  # fmt: skip
 
@@ -141,6 +143,82 @@ def test_each_way_to_fail_has_its_verdict(judge: Judge, name: str) -> None:
     assert (found.verdict, found.stage) == (verdict, stage), found.message
     assert words in found.message
     assert found.cases[-1].status is not CaseStatus.PASSED
+
+
+NO_MODULE = """
+import os, sys
+
+line = os.fdopen(int(os.environ["POPCORN_FD"]), "w")
+try:
+    import submission
+except Exception as error:
+    print(f"check: fail\\nerror: {error}", file=line, flush=True)
+    sys.exit(112)
+"""
+LAST_ONLY = """
+import os, sys
+
+from submission import custom_kernel
+
+line = os.fdopen(int(os.environ["POPCORN_FD"]), "w")
+if custom_kernel([1]) == [2]:
+    print("benchmark-count: 1\\nbenchmark.0.spec: size: 20\\nbenchmark.0.runs: 4\\n"
+          "benchmark.0.mean: 5e3\\nbenchmark.0.std: 20\\nbenchmark.0.err: 10\\n"
+          "check: pass", file=line)
+else:
+    print("test-count: 1\\ntest.0.status: fail\\ntest.0.error: off by\\n  row 3: 7", file=line)
+"""
+"""Evaluations in the layout of public tasks: of what is left out here nothing is ever said."""
+
+
+def test_an_import_that_the_evaluation_catches_is_told_with_its_reason(judge: Judge) -> None:
+    found = judged(judge, "import no_such", evaluation=NO_MODULE)
+
+    assert (found.verdict, found.message) == (Verdict.WRONG_ANSWER, "No module named 'no_such'")
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "message"),
+    [
+        (DOUBLES, Verdict.PASSED, ""),
+        (SILENT, Verdict.WRONG_ANSWER, "off by\n  row 3: 7"),
+    ],
+)
+def test_a_ranked_run_may_tell_its_last_benchmark_as_some_do(
+    judge: Judge, source: str, verdict: Verdict, message: str
+) -> None:
+    found = judged(judge, source, Mode.RANKED, evaluation=LAST_ONLY, tests=(), benchmarks=TWO)
+
+    assert (found.verdict, found.message) == (verdict, message)
+    assert [case.spec for case in found.cases] == [TWO[-1].spec]
+
+
+INLINE = """
+raise RuntimeError("Error building extension 'a': [1/2] c++ -c x\\nFAILED: a.o\\n"
+                   "main.cpp:4:9: error: expected ';'\\nninja: build stopped")
+"""
+TELLS_THE_SEED = """
+import sys
+if "leaderboard" in sys.argv:
+    raise ImportError(repr(open("cases.txt").read()))
+"""
+
+
+def test_a_failed_build_tells_the_compiler_s_first_error(judge: Judge) -> None:
+    found = judged(judge, INLINE)
+
+    assert (found.verdict, found.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
+    assert found.message == "main.cpp:4: error: expected ';'"
+
+
+def test_a_build_that_fails_beside_secret_cases_tells_nobody_of_them(judge: Judge) -> None:
+    source = TELLS_THE_SEED.replace("cases.txt", CASES_FILE) + DOUBLES
+    found = judged(judge, source, Mode.RANKED)
+
+    assert found.verdict is Verdict.BUILD_FAILED
+    seen = disclosed(found)
+    assert seen.message == "build_failed at benchmark 1 of the ranked run"
+    assert not seen.log
 
 
 def test_a_case_that_was_complete_stays_passed_when_the_next_one_falls(judge: Judge) -> None:

@@ -62,8 +62,8 @@ def judged(judge: Judge, act: int, mode: Mode = Mode.TEST, **changes: object) ->
 
 DEEDS: Mapping[str, tuple[int, Verdict, str]] = {
     "a wrong answer": (1, Verdict.WRONG_ANSWER, "not the double"),
-    "a forged verdict": (2, Verdict.DISALLOWED, "goes on after `check`"),
-    "an unknown key": (3, Verdict.DISALLOWED, "unknown key"),
+    "a forged verdict": (2, Verdict.DISALLOWED, "but not before that every case"),
+    "a contradiction": (3, Verdict.DISALLOWED, "'test.0.status' twice, with another value"),
     "an exception": (4, Verdict.CRASHED, "what():  boom"),
     "a segfault": (5, Verdict.CRASHED, "killed by SIGSEGV"),
     "an endless loop": (6, Verdict.TIMED_OUT, "time limit"),
@@ -135,7 +135,11 @@ def test_a_profiled_program_has_its_kernels_looked_at(
     seen = judged(judge, 15, Mode.PROFILE)
     assert seen.verdict is Verdict.PASSED
     assert [(each.name, each.content()) for each in seen.files] == [
-        ("case-1.ncu-rep", b"doubles\n")
+        ("case-1.ncu-rep", b"doubles\n"),
+        (
+            "case-1.csv",
+            b'"ID","Kernel Name","Metric Name","Metric Value"\n"0","doubles","Duration","1"\n',
+        ),
     ]
     assert "\nncu 0.0.1, size: 3; act: 15; seed: 5:\n  doubles (1, 1, 1)" in seen.log
     nothing = judged(judge, 0, Mode.PROFILE)

@@ -7,7 +7,7 @@ import torch
 from runners.contract.io_contract import Argument, KernelCall, KernelKind, Role, TensorArgument
 from runners.harness.building import InvalidSubmissionError
 from runners.harness.io_contract.outputs import NoOutputError
-from runners.harness.io_contract.torch_kernel import MODEL_SEED, SIDE, TorchKernel
+from runners.harness.io_contract.torch_kernel import MODEL_SEED, TorchKernel
 
 X = TensorArgument(name="x", dtype="float32", shape=(2,))
 OUT = TensorArgument(name="out", dtype="float32", shape=(2,), role=Role.OUTPUT)
@@ -86,9 +86,9 @@ def test_inputs_are_drawn_by_the_source_under_the_seed() -> None:
 def test_a_signature_tells_inputs_where_nothing_else_does() -> None:
     kernel = made("import torch\ndef f(x: torch.Tensor, y, n=3): return x", function_name="f")
     told = kernel({"draw": 1})
-    assert [each.shape for each in told["inputs"]] == [(SIDE, SIDE)] * 2
+    assert [each.shape for each in told["inputs"]] == [(1024, 1024)] * 2
     model = made(MODELS.partition("def get_inputs")[0])
-    assert [each.shape for each in model({"draw": 1})["inputs"]] == [(SIDE, SIDE)]
+    assert [each.shape for each in model({"draw": 1})["inputs"]] == [(1,)]
     with pytest.raises(InvalidSubmissionError, match=r"`n`.*get_inputs.*io"):
         made("def f(n: int): return n", function_name="f")({"draw": 1})
 
@@ -143,7 +143,7 @@ def test_several_kernels_are_called_with_everything_by_place() -> None:
         ("f = 1", KernelKind.TORCH, {"function_name": "f"}, "no `f`.*function_name"),
         ("pass", KernelKind.TORCH, {"class_name": "C"}, "no `C`.*class_name"),
         ("pass", KernelKind.MULTI_KERNEL, {}, "no entry_point"),
-        ("pass", KernelKind.MULTI_KERNEL, {"entry_point": "go"}, "no `go`"),
+        ("pass", KernelKind.MULTI_KERNEL, {"entry_point": "run"}, "Entry point 'run' not found"),
     ],
 )
 def test_what_is_not_there_is_missed_before_any_call(

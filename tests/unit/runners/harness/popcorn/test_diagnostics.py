@@ -4,7 +4,13 @@ import sys
 
 import pytest
 
-from runners.harness.popcorn.diagnostics import cut, first_error, without_paths, without_use
+from runners.harness.popcorn.diagnostics import (
+    cut,
+    failed_build,
+    first_error,
+    without_paths,
+    without_use,
+)
 
 ERROR = """\
 submission.cu(5): error: identifier "valu" is undefined
@@ -84,3 +90,37 @@ def test_a_long_text_is_cut_after_a_line_that_is_whole() -> None:
     assert text.startswith("\n".join(kept) + "\n")
     assert last == f"[... {1000 - len(kept)} lines are left out]"
     assert cut("short\n", 200) == "short\n"
+
+
+INLINE = """\
+Error building extension 'mine': [1/3] c++ -MMD -c /tmp/job/.builds/mine/main.cpp -o m.o
+[2/3] /usr/local/cuda/bin/nvcc --generate-dependencies-with-compile -c /tmp/job/mine/cuda.cu -o c.o
+FAILED: c.o
+/usr/local/cuda/bin/nvcc --generate-dependencies-with-compile -c /tmp/job/mine/cuda.cu -o c.o
+/tmp/job/mine/cuda.cu(7): warning #177-D: variable "error" was declared but never referenced
+/tmp/job/mine/cuda.cu(9): error: expected a ";"
+    return x;
+    ^
+
+1 error detected in the compilation of "/tmp/job/mine/cuda.cu".
+ninja: build stopped: subcommand failed.
+"""
+
+
+def test_of_a_build_the_first_error_comes_first_and_the_command_lines_last() -> None:
+    said = failed_build(INLINE)
+
+    assert said is not None
+    assert said.reason == 'cuda.cu:9: error: expected a ";"'
+    assert said.errors.startswith("Error building extension 'mine':\ncuda.cu(7): warning")
+    assert [line.split(" ")[0] for line in said.commands.splitlines()] == [
+        "[1/3]", "[2/3]", "FAILED:", "nvcc", "ninja:",
+    ]  # fmt: skip
+    assert "/job" not in said.errors + said.commands
+
+
+@pytest.mark.parametrize(
+    "text", ["", "shapes differ", "a\nb", "error: one line alone", "ninja: x\nnothing wrong here"]
+)
+def test_other_words_are_left_as_they_are(text: str) -> None:
+    assert failed_build(text) is None

@@ -282,3 +282,12 @@ async def test_a_bug_is_an_incident_without_its_words(
     assert (answer.status_code, answer.json()["status"]) == (500, "error")
     assert "incident" in answer.json()["error"]
     assert "hunter2" not in answer.text
+
+
+async def test_a_body_of_a_million_arguments_is_refused_before_each_is_looked_at(
+    server: EvalServer,
+) -> None:
+    many = {"kernel": {**evaluation("pass")["kernel"], "io": {"args": [{}] * 500_000}}}
+    refused = await server.asked("POST", "/evaluate", json=many)
+    assert refused.status_code == 400
+    assert "thousands of values" in refused.json()["error"]

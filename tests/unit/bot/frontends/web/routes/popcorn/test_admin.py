@@ -139,3 +139,25 @@ async def test_what_is_done_elsewhere_is_said_with_where(
     status, body = await done(root, method, path)
     assert (status, set(body)) == (501, {"detail"})
     assert await place.store.boards.find("vectoradd") is not None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "words"),
+    [
+        ("GET", "/admin/leaderboards/vectoradd/submissions?limit=5", "/export"),
+        ("DELETE", "/admin/submissions?leaderboard_id=1&user_name=eve", "/admin/submissions/N"),
+        ("POST", "/admin/submission/vectoradd/CPU/leaderboard", "deadline"),
+        ("PUT", "/admin/leaderboards/vectoradd/rate-limits", "/api/v1/admin/limits"),
+        ("DELETE", "/admin/leaderboards/vectoradd/rate-limits/test", "/api/v1/admin/limits"),
+        ("POST", "/admin/leaderboards/vectoradd/visibility", "PATCH"),
+        ("POST", "/admin/application-validations/vectoradd/CPU?wait=true", "no later validation"),
+        ("POST", "/admin/invites", "/leaderboard invite"),
+        ("DELETE", "/admin/leaderboards/vectoradd", "/leaderboard delete"),
+    ],
+)
+async def test_each_deed_that_is_none_here_names_its_own_way(
+    root: PopcornCli, method: str, path: str, words: str
+) -> None:
+    status, body = await done(root, method, path)
+    assert (status, set(body)) == (501, {"detail"})
+    assert words in body["detail"]

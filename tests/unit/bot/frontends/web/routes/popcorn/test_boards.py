@@ -74,14 +74,14 @@ async def test_a_queue_is_told_with_who_works_and_why_it_stands_still(
         "queued_jobs": 1,
         "running_jobs": 0,
         "available_runners": 1,
-        "status": "online",
+        "status": "available",
         "error": None,
     }
     await place.claim()
     await pause_gpu(place.store, Deed(place.ada, "a new driver"), "CPU")
     queue = await anybody.get("/runner_queue/CPU")
     assert (queue["queued_jobs"], queue["running_jobs"]) == (0, 1)
-    assert (queue["status"], queue["error"]) == ("paused", "a new driver")
+    assert (queue["status"], queue["error"]) == ("unavailable", "a new driver")
 
 
 async def test_the_door_says_that_it_is_there(anybody: PopcornCli) -> None:
@@ -110,8 +110,60 @@ async def test_an_invite_code_says_how_people_are_invited_here(
     assert (await anybody.asked("POST", "/user/join", b"{}")).status_code == 400
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/", "/user", "/submission/vectoradd"])
-async def test_a_path_that_is_none_has_a_detail_as_well(anybody: PopcornCli, path: str) -> None:
-    answer = await anybody.asked("GET", path)
-    assert answer.status_code == 404
-    assert isinstance(answer.json()["detail"], str)
+@pytest.mark.parametrize("provider", ["discord", "github"])
+async def test_the_end_of_another_server_s_sign_in_says_the_same(
+    anybody: PopcornCli, provider: str
+) -> None:
+    answer = await anybody.asked("GET", f"/auth/cli/{provider}?code=x&state=y")
+    assert answer.status_code == 501
+    assert "~/.popcorn.yaml" in answer.json()["detail"]
+
+
+async def test_a_gpu_type_that_no_board_has_is_unknown_and_no_error(anybody: PopcornCli) -> None:
+    assert await anybody.get("/runner_queue/T9") == {
+        "runner": "unknown",
+        "gpu": "T9",
+        "queued_jobs": None,
+        "running_jobs": None,
+        "available_runners": None,
+        "status": "unavailable",
+        "error": "unknown gpu",
+    }
+
+
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/", "/user", "/submission/vectoradd", "//leaderboards", "/a/b/c/d"]
+)
+async def test_a_path_that_is_none_has_a_detail_and_nothing_else(
+    anybody: PopcornCli, path: str
+) -> None:
+    for method in ("GET", "POST", "DELETE"):
+        answer = await anybody.asked(method, path)
+        assert (answer.status_code, set(answer.json())) == (404, {"detail"})
+
+
+async def test_a_slash_too_many_says_where_it_comes_from(anybody: PopcornCli) -> None:
+    answer = await anybody.asked("GET", "//leaderboards")
+    assert "take the / from the end of POPCORN_API_URL" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PATCH", "/leaderboards", {"GET"}),
+        ("POST", "/runner_queue/CPU", {"GET"}),
+        ("PUT", "/user/submissions/5", {"GET", "DELETE"}),
+        ("GET", "/vectoradd/CPU/profile", {"POST"}),
+        ("GET", "/user/join", {"POST"}),
+        ("OPTIONS", "/health", {"GET"}),
+        ("PATCH", "/admin/anything", {"DELETE", "GET", "POST", "PUT"}),
+    ],
+)
+async def test_another_method_has_a_detail_and_the_methods_that_there_are(
+    anybody: PopcornCli, method: str, path: str, allowed: set[str]
+) -> None:
+    answer = await anybody.asked(method, path)
+    assert (answer.status_code, set(answer.json())) == (405, {"detail"})
+    assert allowed <= set(answer.headers["allow"].split(", "))
+    for one in answer.headers["allow"].split(", "):
+        assert (await anybody.asked(one, path)).status_code != 405

@@ -74,13 +74,13 @@ async def test_a_profile_is_told_with_its_text_and_its_reports(
     assert (name, end["status"]) == ("result", "success")
     assert "torch: 3 us" in end["reports"][0]
     (result,) = end["results"]
-    assert result.keys() == {"success", "error", "system", "runs"}
+    assert result.keys() == {"success", "error", "system", "profile_metadata", "runs"}
     assert list(result["runs"]) == ["profile.0", "profile.1"]
     assert archived(result["runs"]["profile.0"]) == {
         "profile_data/ncu-details.txt": b"torch: 3 us",
-        "profile_data/case-1.ncu-rep": b"one",
+        "profile_data/profile.ncu-rep": b"one",
     }
-    assert archived(result["runs"]["profile.1"])["profile_data/case-2.ncu-rep"] == b"two"
+    assert archived(result["runs"]["profile.1"])["profile_data/profile.ncu-rep"] == b"two"
     run = result["runs"]["profile.0"]["run"]
     assert run.keys() == {
         "success",

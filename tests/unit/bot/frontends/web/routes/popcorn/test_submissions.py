@@ -76,6 +76,13 @@ async def test_a_submission_is_polled_from_the_queue_to_its_end(
             "test.1.status": "pass",
             "check": "pass",
         },
+        "diagnostics": {
+            "stdout": "",
+            "stderr": "",
+            "success": True,
+            "exit_code": 0,
+            "duration": found.wall_s,
+        },
     }
 
 
@@ -281,10 +288,68 @@ async def test_the_list_is_the_newest_first_in_pages_of_one_board(ada: PopcornCl
     assert answer.status_code == 404
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=101", "offset=-1", "limit=x"])
-async def test_a_page_that_cannot_be_is_refused(ada: PopcornCli, query: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("limit=0", 400),
+        ("limit=101", 400),
+        ("offset=-1", 400),
+        ("offset=1001", 400),
+        ("limit=x", 422),
+    ],
+)
+async def test_a_page_that_cannot_be_is_refused(ada: PopcornCli, query: str, status: int) -> None:
     answer = await ada.asked("GET", f"/user/submissions?{query}")
-    assert (answer.status_code, set(answer.json())) == (422, {"detail"})
+    assert (answer.status_code, set(answer.json())) == (status, {"detail"})
+
+
+async def test_a_test_that_failed_says_how_its_process_ended(place: Place, ada: PopcornCli) -> None:
+    number = await ada.submit()
+    failed = make_case(status=CaseStatus.FAILED, message="0 is not 1", measurement=None)
+    await judged(
+        place,
+        number,
+        verdict=Verdict.WRONG_ANSWER,
+        stage=Stage.TEST,
+        message="0 is not 1",
+        log="hello\n",
+        cases=(failed,),
+    )
+    (run,) = (await ada.poll(number))["runs"]
+    told = run["diagnostics"]
+    assert told.keys() == {"stdout", "stderr", "success", "exit_code", "duration"}
+    assert (told["stdout"], told["success"], told["exit_code"]) == ("hello", True, 112)
+    assert "0 is not 1" in told["stderr"]
+
+
+async def test_a_build_that_failed_says_so_as_a_compilation(place: Place, ada: PopcornCli) -> None:
+    number = await ada.submit("benchmark")
+    await judged(
+        place,
+        number,
+        verdict=Verdict.BUILD_FAILED,
+        stage=Stage.BUILD,
+        message="line 3 is wrong",
+        log="nvcc: a warning\n",
+        cases=(),
+    )
+    (run,) = (await ada.poll(number))["runs"]
+    told = run["diagnostics"]
+    assert (told["success"], told["exit_code"]) == (False, 1)
+    built = told["compilation"]
+    assert (built["success"], built["exit_code"], built["stdout"]) == (False, 1, "nvcc: a warning")
+    assert "line 3 is wrong" in built["stderr"]
+
+
+async def test_only_public_tests_and_benchmarks_have_diagnostics(
+    place: Place, ada: PopcornCli
+) -> None:
+    number = await ada.submit("leaderboard")
+    timed = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1234.5))
+    await judged(place, number, cases=(make_case(), timed), log="hunter2")
+    details = await ada.poll(number)
+    assert [run["mode"] for run in details["runs"] if "diagnostics" in run] == ["test"]
+    assert "hunter2" not in str(details["runs"])
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", str(1 << 63)])

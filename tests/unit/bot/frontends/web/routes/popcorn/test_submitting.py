@@ -36,7 +36,7 @@ async def test_a_file_is_taken_with_its_ids(
             "queued_jobs": 1,
             "running_jobs": 0,
             "available_runners": 0,
-            "status": "offline",
+            "status": "unavailable",
             "error": None,
         },
         "status": "accepted",
@@ -53,7 +53,7 @@ async def test_a_file_is_taken_with_its_ids(
     [
         ('filename="kern\\"el.py"', 'kern"el.py'),
         ('filename="kërnel.py"', "kërnel.py"),
-        ('filename="../../etc/passwd"', "passwd"),
+        ('filename="../../etc/passwd.py"', "passwd.py"),
     ],
 )
 async def test_a_file_s_name_is_read_as_reqwest_writes_it(
@@ -87,7 +87,8 @@ async def test_a_wrong_name_is_refused_with_the_right_ones(
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"\xff\xfe", "not UTF-8"),
+        (b"\xff", "not UTF-8"),
+        ("x = 1\n".encode("utf-16"), "the file is UTF-16"),
         (b"PK\x03\x04\0\0", "NUL bytes"),
         (b"#" * (MAX_SOURCE_BYTES + 1), "at most 1,000,000"),
         (b"#" * (3 * MAX_SOURCE_BYTES), "at most 1,000,000"),

@@ -1,0 +1,46 @@
+"""Headers of every answer, whatever it is: no browser guesses at one, or leaves HTTPS."""
+
+from http import HTTPStatus
+
+import h11
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import override
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+NOSNIFF = ("X-Content-Type-Options", "nosniff")
+_HSTS = ("Strict-Transport-Security", "max-age=31536000")
+"""For a year; not for other names beneath ours, which may be somebody else's."""
+
+
+class Sealing:
+    """The application with these headers; by HTTPS alone where its public address is of HTTPS."""
+
+    def __init__(self, app: ASGIApp, public_url: str | None) -> None:
+        self._app = app
+        https = (public_url or "").startswith("https:")
+        self._headers = dict((NOSNIFF, _HSTS) if https else (NOSNIFF,))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(self._headers)
+            await send(message)
+
+        await self._app(scope, receive, sealed)
+
+
+class SealedProtocol(H11Protocol):
+    """HTTP as uvicorn speaks it; its own answer to what is no request is sealed as well."""
+
+    @override
+    def send_400_response(self, msg: str) -> None:
+        status = HTTPStatus.BAD_REQUEST
+        told = {"content-type": "text/plain; charset=utf-8", "connection": "close"}
+        headers = [*told.items(), NOSNIFF]
+        answer = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
+        for event in (answer, h11.Data(data=msg.encode()), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()

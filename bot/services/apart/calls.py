@@ -1,0 +1,76 @@
+"""What goes to the process that reads, and what comes back: lengths, and JSON in strict types."""
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import IO, Any, TypeVar, get_type_hints
+
+from pydantic import BaseModel, TypeAdapter
+
+_HEAD = 8
+MOST = 256 << 20
+"""Bytes of a message."""
+
+Message = TypeVar("Message", bound=BaseModel)
+
+
+class Call(BaseModel):
+    """A function as `module:name`, the JSON of its arguments, and what it may take.
+
+    Without arguments it is only imported.
+    """
+
+    function: str
+    arguments: list[str] | None
+    limit_s: float
+    memory: int
+
+
+class Answer(BaseModel):
+    """The JSON of what the function gave; else its UserError, or the words of a bug."""
+
+    value: str = ""
+    code: str = ""
+    words: str = ""
+    bug: str = ""
+
+
+def send(stream: IO[bytes], message: BaseModel) -> None:
+    """Write one message."""
+    text = message.model_dump_json().encode()
+    stream.write(len(text).to_bytes(_HEAD, "big"))
+    stream.write(text)
+    stream.flush()
+
+
+def receive(stream: IO[bytes], kind: type[Message]) -> Message | None:
+    """Read one message; None where the other side has ended, or says nonsense."""
+    head = stream.read(_HEAD)
+    length = int.from_bytes(head, "big")
+    if len(head) < _HEAD or length > MOST:
+        return None
+    text = stream.read(length)
+    return kind.model_validate_json(text) if len(text) == length else None
+
+
+def packed(
+    function: Callable[..., object], arguments: tuple[object, ...], limit_s: float, memory: int
+) -> Call:
+    """A call of a module's function."""
+    kinds = argument_types(function)
+    texts = [kind.dump_json(value).decode() for kind, value in zip(kinds, arguments, strict=True)]
+    name = f"{function.__module__}:{function.__qualname__}"
+    return Call(function=name, arguments=texts, limit_s=limit_s, memory=memory)
+
+
+@cache
+def argument_types(function: Callable[..., object]) -> tuple[TypeAdapter[Any], ...]:
+    """How each argument travels."""
+    hints = get_type_hints(function, include_extras=True)
+    return tuple(TypeAdapter(hints[name]) for name in inspect.signature(function).parameters)
+
+
+@cache
+def answer_type(function: Callable[..., object]) -> TypeAdapter[Any]:
+    """How the answer travels."""
+    return TypeAdapter(get_type_hints(function, include_extras=True)["return"])

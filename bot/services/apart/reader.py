@@ -1,0 +1,50 @@
+"""The process that reads: one call after the other, until its line ends.
+
+It knows what to call from its parent alone, which has imported the same function; only the
+arguments are a stranger's.
+"""
+
+import math
+import pkgutil
+import resource
+import sys
+import traceback
+
+from bot.domain.errors import UserError
+from bot.services.apart.calls import Answer, Call, answer_type, argument_types, receive, send
+
+
+def main() -> None:
+    """Read and answer until the parent has ended or has enough."""
+    while (call := receive(sys.stdin.buffer, Call)) is not None:
+        _limit(call)
+        send(sys.stdout.buffer, _answer(call))
+
+
+def _limit(call: Call) -> None:
+    """By the kernel as well: also who has no parent any more ends."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = math.ceil(used.ru_utime + used.ru_stime + call.limit_s) + 1
+    for kind, limit in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, call.memory)):
+        _, hard = resource.getrlimit(kind)
+        lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (lower, hard))
+
+
+def _answer(call: Call) -> Answer:
+    try:
+        function = pkgutil.resolve_name(call.function)
+        kinds = argument_types(function)
+        if call.arguments is None:
+            return Answer()
+        arguments = [
+            kind.validate_json(text) for kind, text in zip(kinds, call.arguments, strict=True)
+        ]
+        value = answer_type(function).dump_json(function(*arguments)).decode()
+        return Answer(value=value)
+    except UserError as error:
+        return Answer(code=error.code, words=error.message)
+    except MemoryError:
+        raise SystemExit(1) from None  # what is left of the memory is not enough to go on with
+    except Exception:  # noqa: BLE001 - the parent tells of the bug
+        return Answer(bug=traceback.format_exc(limit=-8))

@@ -1,0 +1,63 @@
+"""Takes away what `podium demo` put into a data folder, and nothing of anybody else's."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.board import Board
+from bot.domain.ids import PersonId
+from bot.domain.person import DEMO, Person
+from bot.ports import Store
+
+_OWNER = f"{DEMO}:podium"
+_NOW = timedelta(seconds=-1)
+"""An age that even what ends at this moment has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The boards that are gone, and those that stay, since others have submitted to them."""
+
+    boards: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+async def demo_owner(store: Store) -> Person:
+    """Whose the demo's boards are."""
+    return await store.people.ensure(_OWNER, "podium demo")
+
+
+async def remove_demo(store: Store) -> Removed:
+    """Delete the demo's boards with its kernels; of one that others use, its own kernels alone.
+
+    UserError `moved` when somebody submits to one of them at this moment: nothing of it is deleted.
+    """
+    owner = await store.people.find(_OWNER)
+    if owner is None:
+        return Removed()
+    boards = [each for each in await store.boards.all() if each.creator == owner.id]
+    gone = {board.name: await _removed(store, board, owner) for board in boards}
+    return Removed(
+        tuple(name for name, all_of_it in gone.items() if all_of_it),
+        tuple(name for name, all_of_it in gone.items() if not all_of_it),
+    )
+
+
+async def _removed(store: Store, board: Board, owner: Person) -> bool:
+    submitted = await store.submissions.to(board.id)
+    made_up = await _made_up(store, {each.person for each in submitted})
+    if all(each.person in made_up for each in submitted):
+        await store.boards.delete(board.id, len(submitted))
+        await store.audit.record(owner.id, "delete-board", f"board {board.name}", "the demo's own")
+        return True
+    for each in submitted:
+        if each.person in made_up:
+            await store.jobs.request_cancel(each.id)
+    for person in made_up:
+        await store.requests.forget(board.id, _NOW, person)
+    return False
+
+
+async def _made_up(store: Store, people: set[PersonId]) -> frozenset[PersonId]:
+    found = [await store.people.get(each) for each in people]
+    made_up = (each for each in found if each is not None and each.identity.startswith(f"{DEMO}:"))
+    return frozenset(each.id for each in made_up)

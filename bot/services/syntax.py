@@ -1,0 +1,58 @@
+"""Reads a submission as Python, apart from everything else, to refuse at the door what cannot be.
+
+What strangers wrote is parsed there and nowhere run.
+"""
+
+import re
+import sys
+from collections.abc import Iterable
+
+from bot.domain.errors import UserError
+from bot.domain.task_source import python_fault
+from bot.ports import Store
+from bot.services.apart import Apart, BusyError, TooHardError
+
+SOURCES = Apart(5.0, patience_s=10.0)
+HERE = sys.version_info[:2]
+"""The Python that parses."""
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+
+async def check_syntax(store: Store, source: str, gpus: Iterable[str]) -> str:
+    """UserError for what is no Python; a warning in words where the runners' may be a newer one.
+
+    Empty when there is nothing to say.
+    """
+    fault = await fault_of(source)
+    if fault is None:
+        return ""
+    pythons = await _pythons(store, frozenset(gpus))
+    if pythons and max(pythons) <= HERE:
+        raise UserError("syntax-error", f"the file is no valid Python: {fault}; mend it there")
+    here = ".".join(map(str, HERE))
+    return (
+        f"this may be no valid Python: {fault}. Python {here} says so, and the runner's may be "
+        "newer, so it is judged all the same"
+    )
+
+
+async def fault_of(source: str) -> str | None:
+    """What Python's parser says is wrong with a source, and in which line; None for nothing."""
+    try:
+        return await SOURCES.do(python_fault, source)
+    except (TooHardError, BusyError):  # that is for the judge to say
+        return None
+
+
+async def _pythons(store: Store, gpus: frozenset[str]) -> list[tuple[int, int]]:
+    """The Python of each runner at work that offers one of the GPU types, where it tells."""
+    offers = [
+        offer
+        for worker in await store.workers.alive()
+        for offer in worker.offers.values()
+        if gpus & offer.gpus.keys()
+    ]
+    found = [_VERSION.match(offer.python) for offer in offers]
+    if not all(found):
+        return []
+    return [(int(each[1]), int(each[2])) for each in found if each]

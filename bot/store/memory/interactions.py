@@ -1,0 +1,100 @@
+"""What people asked a door for, in memory."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from bot.domain.interaction import KEPT, TOKEN_LIVES, Asked, Unfinished
+from bot.ports import Clock
+from bot.store.text import storable
+
+_MOST = 10
+"""That one process takes at once."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """What was asked, and who does it."""
+
+    door: str
+    told: Unfinished = field(repr=False)
+    owner: str | None
+    lease_until: datetime
+    done_at: datetime | None = None
+
+
+class MemoryInteractions:
+    """Commands, clicks and forms by id; each is held under a lease."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rows: dict[str, _Row] = {}
+
+    async def claim(self, asked: Asked, owner: str, lease: timedelta) -> bool:
+        now = self._clock.now()
+        row = self._rows.get(asked.id)
+        if row is None:
+            told = Unfinished(asked.id, storable(asked.request), asked.token, asked.at, tries=1)
+            self._rows[asked.id] = _Row(asked.door, told, owner, now + lease)
+            return True
+        if row.done_at is not None or row.lease_until > now:
+            return False
+        self._take(row, owner, now + lease)
+        return True
+
+    async def unfinished(
+        self, door: str, owner: str, lease: timedelta, silent: timedelta
+    ) -> tuple[Unfinished, ...]:
+        now = self._clock.now()
+        free = [
+            row
+            for row in self._rows.values()
+            if row.door == door and row.done_at is None and row.lease_until <= now - silent
+        ]
+        free.sort(key=lambda row: row.told.at)
+        for row in free[:_MOST]:
+            self._take(row, owner, now + lease)
+            if row.told.at <= now - TOKEN_LIVES:
+                row.told = replace(row.told, token=None)
+        return tuple(row.told for row in free[:_MOST])
+
+    async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
+        row = self._held(interaction, owner)
+        if row is not None:
+            row.lease_until = self._clock.now() + lease
+        return row is not None
+
+    async def leave(self, interaction: str, owner: str, pause: timedelta) -> bool:
+        row = self._held(interaction, owner)
+        if row is not None:
+            row.owner, row.lease_until = None, self._clock.now() + pause
+            row.told = replace(row.told, tries=row.told.tries - 1)
+        return row is not None
+
+    async def finish(self, interaction: str, owner: str) -> bool:
+        row = self._held(interaction, owner)
+        if row is not None:
+            row.owner, row.done_at = None, self._clock.now()
+            row.told = replace(row.told, request="", token=None)
+        return row is not None
+
+    async def forget(self) -> int:
+        now = self._clock.now()
+        rows = self._rows.values()
+        stale = [row for row in rows if row.told.token and row.told.at <= now - TOKEN_LIVES]
+        for row in stale:
+            row.told = replace(row.told, token=None)
+        old = [
+            each for each, row in self._rows.items() if row.done_at and row.done_at <= now - KEPT
+        ]
+        for each in old:
+            del self._rows[each]
+        return len(stale) + len(old)
+
+    @staticmethod
+    def _take(row: _Row, owner: str, until: datetime) -> None:
+        row.owner, row.lease_until = owner, until
+        row.told = replace(row.told, tries=row.told.tries + 1)
+
+    def _held(self, interaction: str, owner: str) -> _Row | None:
+        row = self._rows.get(interaction)
+        return None if row is None or row.owner != owner or row.done_at is not None else row

@@ -1,0 +1,44 @@
+-- name: claim
+insert into interactions (id, door, request, token, asked_at, owner, lease_until)
+values ($1, $2, $3, $4, $5, $6, $8)
+on conflict (id) do update
+set owner = excluded.owner, lease_until = excluded.lease_until, tries = interactions.tries + 1
+where interactions.done_at is null and interactions.lease_until <= $7
+returning id
+
+-- name: unfinished
+with due as (
+    select id from interactions
+    where door = $1 and done_at is null and lease_until <= $3
+    order by asked_at limit 10
+    for update skip locked
+)
+update interactions set owner = $2, lease_until = $4, tries = tries + 1
+from due
+where interactions.id = due.id
+returning interactions.id, request, case when asked_at > $5 then token end as token, asked_at, tries
+
+-- name: keep
+update interactions set lease_until = $3 where id = $1 and owner = $2 and done_at is null
+returning id
+
+-- name: leave
+update interactions set owner = null, lease_until = $3, tries = tries - 1
+where id = $1 and owner = $2 and done_at is null
+returning id
+
+-- name: finish
+update interactions
+set request = null, token = null, owner = null, lease_until = null, done_at = $3
+where id = $1 and owner = $2 and done_at is null
+returning id
+
+-- name: forget
+with hidden as (
+    update interactions set token = null where token is not null and asked_at <= $1
+    returning id
+), gone as (
+    delete from interactions where done_at <= $2
+    returning id
+)
+select id from hidden union all select id from gone

@@ -1,0 +1,131 @@
+"""What every store must do with what people asked: one does it at a time, and secrets go."""
+
+import asyncio
+from datetime import timedelta
+
+from bot.domain.interaction import Asked, Unfinished
+from tests.doubles.clock import ManualClock
+from tests.doubles.stored import Scene
+
+LEASE = timedelta(seconds=30)
+BRIEF = timedelta(seconds=1)
+SILENT = timedelta(seconds=5)
+TOKEN = "aW50ZXJhY3Rpb24-secret"  # noqa: S105
+NONE: tuple[Unfinished, ...] = ()
+
+
+def asked(clock: ManualClock, number: int = 1) -> Asked:
+    return Asked(f"discord:{number}", "discord", '{"a": "\\u0000"}', TOKEN, clock.now())
+
+
+async def test_of_many_at_one_moment_one_claims_it(scene: Scene, clock: ManualClock) -> None:
+    interactions = scene.store.interactions
+    claims = [interactions.claim(asked(clock), f"owner-{each}", BRIEF) for each in range(8)]
+    assert sum(await asyncio.gather(*claims)) == 1
+
+
+async def test_the_same_owner_does_not_claim_it_again(scene: Scene, clock: ManualClock) -> None:
+    interactions = scene.store.interactions
+    assert await interactions.claim(asked(clock), "one", BRIEF)
+    assert not await interactions.claim(asked(clock), "one", BRIEF)
+
+
+async def test_who_looks_again_after_the_lease_takes_over(scene: Scene, clock: ManualClock) -> None:
+    interactions = scene.store.interactions
+    assert await interactions.claim(asked(clock), "one", BRIEF)
+    assert not await interactions.claim(asked(clock), "two", BRIEF)
+    clock.advance(1)
+    assert await interactions.claim(asked(clock), "two", BRIEF)
+    assert not await interactions.keep("discord:1", "one", LEASE)
+    assert not await interactions.leave("discord:1", "one", LEASE)
+    assert not await interactions.finish("discord:1", "one")
+    assert await interactions.keep("discord:1", "two", LEASE)
+    clock.advance(29)
+    assert not await interactions.claim(asked(clock), "three", BRIEF)
+
+
+async def test_a_lease_that_ran_out_is_kept_while_nobody_has_taken_it(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    assert await interactions.claim(asked(clock), "one", BRIEF)
+    clock.advance(3)
+    assert await interactions.keep("discord:1", "one", LEASE)
+    assert not await interactions.claim(asked(clock), "two", BRIEF)
+
+
+async def test_what_is_done_is_never_claimed_again_and_forgotten_after_a_day(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    assert await interactions.claim(asked(clock), "one", BRIEF)
+    assert await interactions.finish("discord:1", "one")
+    assert not await interactions.finish("discord:1", "one")
+    assert not await interactions.keep("discord:1", "one", LEASE)
+    clock.advance(86_399)
+    assert not await interactions.claim(asked(clock), "two", BRIEF)
+    assert await interactions.unfinished("discord", "two", LEASE, SILENT) == NONE
+    assert await interactions.forget() == 0
+    clock.advance(1)
+    assert await interactions.forget() == 1
+    assert await interactions.claim(asked(clock), "two", BRIEF)
+
+
+async def test_what_was_begun_and_not_ended_is_taken_once_it_is_silent(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    first = asked(clock, 1)
+    assert await interactions.claim(first, "one", BRIEF)
+    clock.advance(0.5)
+    second = asked(clock, 2)
+    assert await interactions.claim(second, "one", LEASE)
+    clock.advance(5)
+    assert await interactions.unfinished("discord", "two", LEASE, SILENT) == NONE
+    clock.advance(0.5)
+    assert await interactions.unfinished("web", "two", LEASE, SILENT) == NONE
+    (found,) = await interactions.unfinished("discord", "two", LEASE, SILENT)
+    assert found == Unfinished("discord:1", first.request, TOKEN, first.at, tries=2)
+    assert await interactions.unfinished("discord", "three", LEASE, SILENT) == NONE
+    clock.advance(36)
+    both = await interactions.unfinished("discord", "three", LEASE, SILENT)
+    assert [(each.id, each.tries) for each in both] == [("discord:1", 3), ("discord:2", 2)]
+
+
+async def test_what_is_left_was_not_tried_and_waits(scene: Scene, clock: ManualClock) -> None:
+    interactions = scene.store.interactions
+    assert await interactions.claim(asked(clock), "one", BRIEF)
+    assert await interactions.leave("discord:1", "one", LEASE)
+    assert not await interactions.keep("discord:1", "one", LEASE)
+    clock.advance(29)
+    assert await interactions.unfinished("discord", "two", LEASE, timedelta()) == NONE
+    clock.advance(1)
+    (found,) = await interactions.unfinished("discord", "two", LEASE, timedelta())
+    assert found.tries == 1
+
+
+async def test_a_token_that_has_expired_is_deleted(scene: Scene, clock: ManualClock) -> None:
+    interactions = scene.store.interactions
+    assert await interactions.claim(asked(clock), "one", BRIEF)
+    clock.advance(899)
+    assert await interactions.forget() == 0
+    clock.advance(1)
+    assert await interactions.forget() == 1
+    assert await interactions.forget() == 0
+    clock.advance(-60)
+    (found,) = await interactions.unfinished("discord", "two", LEASE, SILENT)
+    assert found.token is None
+
+
+async def test_a_token_that_has_expired_is_given_to_nobody(
+    scene: Scene, clock: ManualClock
+) -> None:
+    assert await scene.store.interactions.claim(asked(clock), "one", BRIEF)
+    clock.advance(900)
+    (found,) = await scene.store.interactions.unfinished("discord", "two", LEASE, SILENT)
+    assert found.token is None
+
+
+def test_a_token_is_in_no_description_of_what_was_asked(clock: ManualClock) -> None:
+    unfinished = Unfinished("discord:1", "{}", TOKEN, clock.now(), tries=1)
+    assert TOKEN not in repr(asked(clock)) + repr(unfinished)
