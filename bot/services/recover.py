@@ -7,8 +7,8 @@ from datetime import timedelta
 import structlog
 
 from bot.domain.errors import StoreError
+from bot.frontends.web.compat.evaluation_server.forget import upkeep
 from bot.ports import Store
-from bot.services.evaluation_server.forget import upkeep
 
 KEPT = timedelta(days=7)
 """How long the steps of an ended job are kept; its evaluation stays."""

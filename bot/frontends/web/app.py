@@ -5,7 +5,7 @@ from starlette.types import ASGIApp
 from typing_extensions import override
 
 from bot.domain.token import Token
-from bot.frontends.web import routes
+from bot.frontends.web import compat, routes
 from bot.frontends.web.door import Door
 from bot.frontends.web.failures import handle_failures
 from bot.frontends.web.heads import Heads
@@ -31,9 +31,10 @@ def build(door: Door) -> FastAPI:
     """The application with every route there is."""
     app = _Application(title="Podium", openapi_url=None)
     app.state.door = door
-    # Its paths are fixed: the pages' `/admin/{deed}` would take `/admin/cleanup-jobs`.
-    for name in sorted(plugins.names(routes), key=lambda each: each != "evaluation_server"):
-        app.include_router(plugins.load(routes, name).router)
+    # The slices come first: the pages' `/admin/{deed}` would take `/admin/cleanup-jobs`.
+    for folder in (compat, routes):
+        for name in plugins.names(folder):
+            app.include_router(plugins.load(folder, name).router)
     handle_failures(app)
     if door.requests_per_minute:
 

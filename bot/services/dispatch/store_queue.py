@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import assert_never
 
-from bot.domain.evaluation_server.record import rounds_asked
 from bot.domain.ids import PersonId
 from bot.domain.job import Ending, LeasedJob
 from bot.domain.reference import as_candidate
 from bot.domain.requirements import in_service
 from bot.domain.scoring import score
+from bot.frontends.web.compat.evaluation_server.record import rounds_asked
 from bot.ports import Beat, Claim, Notice, Store, Topic
 from bot.services.dispatch.config import DispatchConfig
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
