@@ -7,7 +7,6 @@ from datetime import timedelta
 import structlog
 
 from bot.domain.errors import StoreError
-from bot.frontends.web.compat.evaluation_server.forget import upkeep
 from bot.ports import Store
 
 KEPT = timedelta(days=7)
@@ -48,7 +47,6 @@ async def _forget(store: Store) -> None:
         forgotten = await store.jobs.forget_events(KEPT)
         await store.outbox.forget(NEWS_KEPT)
         await store.submissions.forget_keys()
-        await upkeep(store)
     except StoreError as error:
         _log.warning("nothing forgotten", action="forget-failed", error=str(error))
         return

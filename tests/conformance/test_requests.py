@@ -12,7 +12,7 @@ from bot.domain.moderation import RateLimit
 from bot.domain.person import Person
 from bot.domain.submission import NewSubmission, Submission
 from bot.domain.task_file import digest
-from bot.frontends.web.compat.evaluation_server.accept import houses_board
+from bot.frontends.web.compat.evaluation_server.jobs import houses_board
 from bot.ports import Store
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict

@@ -1,11 +1,11 @@
-"""The web application: every router of the folder `routes`, and one handler of errors."""
+"""The web application: every router of `compat` and `routes`, and one handler of errors."""
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 from typing_extensions import override
 
 from bot.domain.token import Token
-from bot.frontends.web import compat, routes
+from bot.frontends.web import routes
 from bot.frontends.web.door import Door
 from bot.frontends.web.failures import handle_failures
 from bot.frontends.web.heads import Heads
@@ -14,6 +14,7 @@ from bot.frontends.web.own_cookies import OwnCookies
 from bot.frontends.web.own_places import OwnPlaces
 from bot.frontends.web.request_ids import RequestIds
 from bot.frontends.web.sealing import Sealing
+from bot.frontends.web.slices import slices
 from runners import plugins
 
 
@@ -32,9 +33,8 @@ def build(door: Door) -> FastAPI:
     app = _Application(title="Podium", openapi_url=None)
     app.state.door = door
     # The slices come first: the pages' `/admin/{deed}` would take `/admin/cleanup-jobs`.
-    for folder in (compat, routes):
-        for name in plugins.names(folder):
-            app.include_router(plugins.load(folder, name).router)
+    for each in (*slices(), *(plugins.load(routes, name) for name in plugins.names(routes))):
+        app.include_router(each.router)
     handle_failures(app)
     if door.requests_per_minute:
 

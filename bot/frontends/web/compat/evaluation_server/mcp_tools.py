@@ -19,13 +19,14 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.domain.access import Viewer
-from bot.frontends.web.compat.evaluation_server import drawing
-from bot.frontends.web.compat.evaluation_server.callers import submitter_of
-from bot.frontends.web.compat.evaluation_server.drawing import Fault
-from bot.frontends.web.compat.evaluation_server.http import refused
-from bot.frontends.web.compat.evaluation_server.reading import BODY_MAX, body_of
+from bot.frontends.web.compat.evaluation_server.http import BODY_MAX, body_of, refused, submitter_of
 from bot.frontends.web.compat.evaluation_server.requests import CompareRequest, EvaluateRequest
-from bot.frontends.web.compat.evaluation_server.routes import address_of, exchange
+from bot.frontends.web.compat.evaluation_server.responses import (
+    Fault,
+    address_of,
+    exchange,
+    failure,
+)
 
 _NAME = "podium-evaluation-server"
 
@@ -74,7 +75,7 @@ class _Caller:
         return found.body if found.status == 200 else {**found.body, "status": "failed"}
 
     def _failed(self, error: str) -> dict[str, Any]:
-        body = drawing.failure(500, Fault("refused", error), address_of(self.request)).body
+        body = failure(500, Fault("refused", error), address_of(self.request)).body
         return {**body, "status": "failed"}
 
 

@@ -1,12 +1,17 @@
-"""What is counted over requests, in the evaluation server's words; times in seconds."""
+"""What is counted over the requests that are kept, and the GPUs that there are for the next."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean
 from typing import TypedDict
 
 from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.job import FINAL_STATES, JobState
+from bot.frontends.web.compat.evaluation_server.jobs import BOARD
+from bot.ports import Store
+from runners.contract.evaluation import CPU
 from runners.contract.verdict import Stage, Verdict
 
 RECENT_S = 300
@@ -151,3 +156,47 @@ def _times(name: str, found: Sequence[float]) -> Numbers:
         f"min_{name}": min(found, default=0.0),
         f"max_{name}": max(found, default=0.0),
     }
+
+
+NEWEST = 1000
+"""How many requests times are taken over; all that are kept are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """How many evaluations can run at once on each GPU type, and how many do now."""
+
+    offered: Mapping[str, int]
+    taken: Mapping[str, int]
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs that makes; a CPU is none."""
+        return sum(count for gpu, count in self.offered.items() if gpu != CPU)
+
+    @property
+    def free(self) -> dict[str, int]:
+        """What could begin at once, by GPU type."""
+        return {gpu: max(0, n - self.taken.get(gpu, 0)) for gpu, n in self.offered.items()}
+
+
+async def tallies(store: Store) -> Mapping[JobState, Tally]:
+    """How many requests are in each state."""
+    board = await store.boards.find(BOARD)
+    return {} if board is None else await store.requests.tallies(board.id)
+
+
+async def newest(store: Store) -> tuple[Run, ...]:
+    """The newest requests."""
+    board = await store.boards.find(BOARD)
+    return () if board is None else await store.requests.newest(board.id, NEWEST)
+
+
+async def slots(store: Store) -> Slots:
+    """What the workers that live offer now, whoever's jobs run on it."""
+    offered: Counter[str] = Counter()
+    for worker in await store.workers.alive():
+        for offer in worker.offers.values():
+            offered.update(offer.gpus)
+    backlog = await store.jobs.backlog()
+    return Slots(offered, {gpu: by.get(JobState.RUNNING, 0) for gpu, by in backlog.items()})

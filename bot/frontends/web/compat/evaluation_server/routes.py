@@ -1,93 +1,162 @@
-"""`/evaluate`, `/compare` and `/`: a request is taken in, and its answer waited for."""
+"""`/eval`: all routes, which errors become what, and where they are mounted."""
 
 import asyncio
+import time
 
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
 
-from bot.domain.access import Viewer
-from bot.domain.errors import UserError
-from bot.domain.submission import Submission
-from bot.frontends.web.compat.evaluation_server import drawing, reading, requests
-from bot.frontends.web.compat.evaluation_server.accept import NoRunnerError, accept
-from bot.frontends.web.compat.evaluation_server.callers import submitter_of
-from bot.frontends.web.compat.evaluation_server.drawing import Answer, Fault
-from bot.frontends.web.compat.evaluation_server.http import answer
-from bot.frontends.web.compat.evaluation_server.jobs import ClosingError, margin_s, served, wait
-from bot.frontends.web.door import Door, door_of
+from bot.domain.errors import StoreError, UserError
+from bot.domain.ids import SubmissionId
+from bot.frontends.web.compat.evaluation_server import http, metrics, responses
+from bot.frontends.web.compat.evaluation_server.http import answer, reader_of, submitter_of
+from bot.frontends.web.compat.evaluation_server.jobs import KEPT_LEAST, forget, served, upkeep
+from bot.frontends.web.compat.evaluation_server.responses import Answer
+from bot.frontends.web.door import door_of
 
-MOST_WAITING = 256
-"""Requests of one person that have not ended."""
-_AGAIN_S = 1.0
-"""Between looks for a runner while none is there at all, as just after a restart."""
+__all__ = ["router", "upkeep"]
 
 
 async def evaluate(request: Request) -> Response:
     """Whether a kernel runs, and how long it takes."""
     begun = asyncio.get_running_loop().time()
     viewer = await submitter_of(request)
-    asked = await reading.asked(request, reading.evaluation)
-    return _drawn(await exchange(request, viewer, asked, begun))
+    asked = await http.asked(request, http.evaluation)
+    return _drawn(await responses.exchange(request, viewer, asked, begun))
 
 
 async def compare(request: Request) -> Response:
     """Whether a kernel gives what its reference gives, and how long both take."""
     begun = asyncio.get_running_loop().time()
     viewer = await submitter_of(request)
-    asked = await reading.asked(request, reading.comparison)
-    return _drawn(await exchange(request, viewer, asked, begun))
-
-
-async def exchange(
-    request: Request, viewer: Viewer, asked: requests.Request, begun: float
-) -> Answer:
-    """The answer to what somebody asks, shortly before the caller hangs up at the latest.
-
-    `begun` is the loop's time at which the caller began. A caller who goes away earlier changes
-    nothing: the job ends when it is done, or is killed at the time that was given for it.
-    """
-    requests.require_limits(asked)
-    door, address = door_of(request), address_of(request)
-    if door.device_metrics and "device_metrics" not in asked.model_fields_set:
-        asked = asked.model_copy(update={"device_metrics": True})
-    until = begun + asked.timeout - margin_s(asked)
-    try:
-        made = await _accepted(door, viewer, asked, until)
-    except NoRunnerError as error:
-        return drawing.failure(500, Fault("no_runner", f"Job failed: {error}"), address)
-    try:
-        in_time = await wait(door.store, made.id, until, lambda: door.closing.begun)
-    except ClosingError:
-        words = f"this server stops; the job goes on, ask /job/{made.id} for its result"
-        stopped = Fault("server_stops", words)
-        return drawing.failure(503, stopped, address, await served(door.store, viewer, made.id))
-    found = await served(door.store, viewer, made.id)
-    # A profiler's tables may take a while to read.
-    return await asyncio.to_thread(drawing.outcome, found, address, in_time=in_time)
-
-
-async def _accepted(
-    door: Door, viewer: Viewer, asked: requests.Request, until: float
-) -> Submission:
-    if len(await door.store.jobs.unfinished_of(viewer.person)) >= MOST_WAITING:
-        words = f"{MOST_WAITING} of your jobs have not ended; wait for some of them"
-        raise UserError("rate-limit", words)
-    loop = asyncio.get_running_loop()
-    while True:
-        try:
-            return await accept(door.store, door.clock, viewer.person, asked)
-        except NoRunnerError as error:
-            if error.any_there or door.closing.begun or loop.time() + _AGAIN_S >= until:
-                raise
-        await asyncio.sleep(_AGAIN_S)
-
-
-def address_of(request: Request) -> str:
-    """The address at which the caller has reached this door."""
-    server = request.scope.get("server")
-    return str(server[0]) if server else ""
+    asked = await http.asked(request, http.comparison)
+    return _drawn(await responses.exchange(request, viewer, asked, begun))
 
 
 def _drawn(found: Answer) -> Response:
     headers = {} if found.gpu_type is None else {"X-GPU-Type": found.gpu_type}
     return answer(found.status, found.body, headers)
+
+
+_LOADED = time.monotonic()
+_MOST_DIGITS = 18
+
+
+async def health(request: Request) -> Response:
+    """Whether requests can be judged now; anybody may ask."""
+    store = door_of(request).store
+    try:
+        counted, there = await metrics.tallies(store), await metrics.slots(store)
+    except StoreError:
+        return answer(500, {"status": "unhealthy", "error": "the database is away"})
+    free = there.free
+    body: dict[str, object] = {
+        "status": "healthy",
+        "job_stats": metrics.job_stats(counted),
+        "gpu_manager": {"available_gpus": sum(free.values()), "slots": there.offered, "free": free},
+        "gpu_available": there.gpus > 0,
+        "gpu_count": there.gpus,
+    }
+    if not there.offered:
+        error = "no runner is there: start one on a machine with a GPU"
+        return answer(500, {**body, "status": "unhealthy", "error": error})
+    return answer(200, body)
+
+
+async def job(request: Request) -> Response:
+    """One's own job, with its result once there is one."""
+    viewer = await reader_of(request)
+    number = str(request.path_params["job_id"])
+    if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS:
+        raise UserError("unknown-job", f"Job {number[:_MOST_DIGITS]} not found")
+    found = await served(door_of(request).store, viewer, SubmissionId(int(number)))
+    return answer(200, await asyncio.to_thread(responses.job, found, responses.address_of(request)))
+
+
+async def stats(request: Request) -> Response:
+    """Counts over the requests that are kept."""
+    await reader_of(request)
+    door = door_of(request)
+    now, uptime_s = door.clock.now(), time.monotonic() - _LOADED
+    counted, runs = await metrics.tallies(door.store), await metrics.newest(door.store)
+    return answer(
+        200,
+        {
+            "job_stats": metrics.job_stats(counted),
+            "compilation_metrics": metrics.compilation(runs),
+            "profiling_metrics": metrics.profiling(runs),
+            "gpu_utilization": metrics.utilization(runs),
+            "throughput": metrics.throughput(counted, runs, now, uptime_s),
+            "timestamp": now.timestamp(),
+        },
+    )
+
+
+async def cleanup(request: Request) -> Response:
+    """Remove one's own jobs that ended a while ago; an admin's token removes everybody's."""
+    viewer = await submitter_of(request)
+    person = None if viewer.sees_all else viewer.person
+    removed = await forget(door_of(request).store, KEPT_LEAST, person)
+    return answer(200, {"status": "cleanup_completed", "removed": removed})
+
+
+PREFIX = "/eval"
+AT_ROOT = ("/evaluate", "/compare", "/health", "/job/{job_id}", "/stats", "/admin/cleanup-jobs")
+"""The routes that are at the door's root as well, where the evaluation server had them."""
+
+
+class _Tools:
+    """The tools, imported when somebody calls one: their library takes most of a second to load."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from bot.frontends.web.compat.evaluation_server import mcp_tools  # noqa: PLC0415
+
+        await mcp_tools.answer_call(scope, receive, send)
+
+
+_ROUTES = [
+    Route("/", compare, methods=["POST"]),
+    Route("/evaluate", evaluate, methods=["POST"]),
+    Route("/compare", compare, methods=["POST"]),
+    Route("/health", health, methods=["GET"]),
+    Route("/job/{job_id}", job, methods=["GET"]),
+    Route("/stats", stats, methods=["GET"]),
+    Route("/admin/cleanup-jobs", cleanup, methods=["POST"]),
+    Route("/mcp", _Tools(), methods=["POST"]),
+    Route("/mcp/", _Tools(), methods=["POST"]),
+]
+
+
+class Surface:
+    """An application within the door's own, which it shares the door with."""
+
+    def __init__(self, prefix: str = PREFIX) -> None:
+        self._prefix = prefix
+        handlers = {
+            http.FormError: http.wrong_form,
+            http.NoJsonError: http.no_json,
+            HTTPException: http.no_route,
+            UserError: http.refused,
+            StoreError: http.refused,
+            Exception: http.refused,
+        }
+        self._app = ExceptionMiddleware(Router(_ROUTES), handlers=handlers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        root = scope.get("root_path", "") + self._prefix
+        path = f"{root}/" if scope["path"] == root else scope["path"]
+        await self._app({**scope, "root_path": root, "path": path}, receive, send)
+
+
+_PLACES = {PREFIX: PREFIX, f"{PREFIX}/{{path:path}}": PREFIX} | dict.fromkeys(AT_ROOT, "")
+
+router = APIRouter(
+    routes=[
+        Route(path, Surface(prefix), include_in_schema=False) for path, prefix in _PLACES.items()
+    ]
+)

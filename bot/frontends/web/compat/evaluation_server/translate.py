@@ -1,13 +1,20 @@
-"""A request of the evaluation server as an order to a runner: what is called, and how often.
+"""A request as an order to a runner: what is called, how often, and what is kept of the request.
 
-The sources stay what they are. Beside them goes one declarative file, which the harness reads:
+The sources stay what they are. Next to them goes one declarative file, which the harness reads:
 nothing here writes a program.
+
+The request is kept among the files of the task version that was made from it. Its kernels are left
+out except for their types: the judged one's source is the submission's, and all else is in the
+contract. So a poll reads little, and literal data is kept once.
 """
 
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from pydantic import TypeAdapter
+
+from bot.domain.task_file import ROUNDS
 from bot.frontends.web.compat.evaluation_server.io_contract import (
     ArgSpec,
     Dim,
@@ -252,3 +259,33 @@ def _tensor(arg: ArgSpec, spec: TensorSpec) -> TensorArgument:
 
 def _fill(init: TensorInit) -> Fill:
     return Fill(value=init.fill_value, **init.model_dump(exclude={"fill_value"}))
+
+
+RECORD = "request.json"
+
+_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+
+
+def with_record(task: TaskDefinition, request: Request) -> TaskDefinition:
+    """The task with the request and its rounds among its files; no candidate is shown them."""
+    kept = _without_kernels(request).model_dump_json(exclude_none=True)
+    rounds = rounds_of(request.num_trials).model_dump_json()
+    return task.model_copy(update={"files": {**task.files, RECORD: kept, ROUNDS: rounds}})
+
+
+def recorded(task: TaskDefinition) -> Request:
+    """The request from which a task was made, without its kernels."""
+    return _REQUEST.validate_json(task.files[RECORD])
+
+
+def _without_kernels(request: Request) -> Request:
+    match request:
+        case EvaluateRequest(kernel=kernel):
+            return request.model_copy(update={"kernel": _bare(kernel)})
+        case CompareRequest(ref_kernel=ref, custom_kernel=custom):
+            bare = {"ref_kernel": _bare(ref), "custom_kernel": _bare(custom)}
+            return request.model_copy(update=bare)
+
+
+def _bare(kernel: KernelCode) -> KernelCode:
+    return KernelCode(source_code="", kernel_type=kernel.kernel_type)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from bot.domain.errors import UserError
 from bot.domain.submission import Submission
 from bot.frontends.web.compat.kernelbot.boards import arguments
-from bot.frontends.web.compat.kernelbot.queues import Json
+from bot.frontends.web.compat.kernelbot.http import Json
 from runners.contract.evaluation import CPU
 from runners.contract.profile import KernelNameBase, ProfileOptions
 from runners.contract.task import TaskDefinition

@@ -1,28 +1,71 @@
-"""What popcorn-cli's admins do, as far as Podium does it in the same way.
+"""`/popcorn`: all routes, with those for signing in, for admins, and for what is not there."""
 
-`POPCORN_ADMIN_TOKEN` is a token of scope admin. What Podium does in another way is said with 501.
-"""
-
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Sequence
 from datetime import date
+from http import HTTPMethod, HTTPStatus
 from itertools import groupby
 
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
-from bot.frontends.web.compat.kernelbot.http import Route, answered, not_offered
-from bot.frontends.web.compat.kernelbot.queues import Json
+from bot.frontends.web.compat.kernelbot import boards, submissions
+from bot.frontends.web.compat.kernelbot.http import (
+    HOW,
+    FromSubmitter,
+    Json,
+    Route,
+    answered,
+    not_offered,
+)
 from bot.frontends.web.compat.kernelbot.submissions import Number, details
 from bot.frontends.web.door import door_of
+from bot.frontends.web.failures import MethodError
+from bot.frontends.web.limits import POPCORN
 from bot.frontends.web.viewers import MayAdminister
 from bot.ports import Usage
 from bot.services.moderate import Deed, disqualify, pause, resume
 from bot.services.reading import read_submission
 from bot.services.stats import Stats, stats
 
-router = APIRouter(prefix="/admin", route_class=Route)
+account = APIRouter(route_class=Route)
+
+
+@account.get("/health")
+async def health() -> Response:
+    """That the process answers."""
+    return answered({"status": "ok"})
+
+
+@account.get("/auth/init")
+@account.get("/auth/cli/{provider}")
+async def begin() -> Response:
+    """No sign-in: popcorn-cli has the addresses of another server's built in.
+
+    A status of success would have it overwrite `~/.popcorn.yaml` with the state at once, so it is
+    told by an error, which it prints.
+    """
+    words = (
+        "popcorn-cli can only sign in at the server that is built into it, so there is no "
+        f"`register` here: {HOW}"
+    )
+    return answered({"state": secrets.token_urlsafe(16), "detail": words}, 501)
+
+
+@account.post("/user/join")
+async def join(person: FromSubmitter) -> Response:  # noqa: ARG001 - for its token
+    """No codes: whoever is invited to a board sees it at once."""
+    return not_offered(
+        "Podium has no invite codes: ask the board's creator for `/leaderboard invite` with your "
+        "name; from then on the board is there for you"
+    )
+
+
+administration = APIRouter(prefix="/admin", route_class=Route)
 
 _REASON = "by popcorn-cli"
 _ELSEWHERE = {
@@ -43,7 +86,7 @@ _ELSEWHERE = {
 }
 
 
-@router.post("/start")
+@administration.post("/start")
 async def start(request: Request, admin: MayAdminister) -> Response:
     """Take submissions again."""
     try:
@@ -54,14 +97,14 @@ async def start(request: Request, admin: MayAdminister) -> Response:
     return answered({"status": "ok", "accepts_jobs": True})
 
 
-@router.post("/stop")
+@administration.post("/stop")
 async def stop(request: Request, admin: MayAdminister) -> Response:
     """Take no more submissions; what is stored is judged on."""
     await pause(door_of(request).store, Deed(admin.person, "paused by an admin"))
     return answered({"status": "ok", "accepts_jobs": False})
 
 
-@router.get("/stats")
+@administration.get("/stats")
 async def counts(
     request: Request,
     admin: MayAdminister,  # noqa: ARG001 - for its rights
@@ -75,7 +118,7 @@ async def counts(
     return answered({"status": "ok", "stats": _stats(found, today)})
 
 
-@router.get("/submissions/{number}")
+@administration.get("/submissions/{number}")
 async def one(request: Request, admin: MayAdminister, number: Number) -> Response:
     """Anybody's submission; its source only where the board shows it to others."""
     door = door_of(request)
@@ -85,7 +128,7 @@ async def one(request: Request, admin: MayAdminister, number: Number) -> Respons
     return answered({"status": "ok", "submission": {"submission_id": number, **found, "job": job}})
 
 
-@router.delete("/submissions/{number}")
+@administration.delete("/submissions/{number}")
 async def take_off(request: Request, admin: MayAdminister, number: Number) -> Response:
     """Take anybody's submission off its board; it is kept with its result."""
     store = door_of(request).store
@@ -93,7 +136,7 @@ async def take_off(request: Request, admin: MayAdminister, number: Number) -> Re
     return answered({"status": "ok", "submission_id": number})
 
 
-@router.api_route("/{deed:path}", methods=["DELETE", "GET", "POST", "PUT"])
+@administration.api_route("/{deed:path}", methods=["DELETE", "GET", "POST", "PUT"])
 async def other(admin: MayAdminister, deed: str) -> Response:  # noqa: ARG001 - for its rights
     """Everything else is done elsewhere."""
     named = (words for part, words in _ELSEWHERE.items() if part in deed.split("/"))
@@ -117,3 +160,34 @@ def _usage(usage: tuple[Usage, ...]) -> Iterator[tuple[str, object]]:
         of_gpu = list(each)
         yield f"num_run.{gpu}", sum(used.evaluations for used in of_gpu)
         yield f"total_runtime.{gpu}", f"PT{sum(used.seconds for used in of_gpu):.1f}S"
+
+
+def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
+    """Takes every path that the others do not; to be asked last."""
+    routes = [each for other in others for each in other.routes if isinstance(each, APIRoute)]
+    router = APIRouter(route_class=Route)
+
+    async def elsewhere(path: str, request: Request) -> Response:
+        """Nothing is here, or not by this method."""
+        allowed = {
+            method
+            for route in routes
+            if route.path_regex.match(f"/{path}")
+            for method in route.methods or ()
+        }
+        if allowed:
+            raise MethodError(allowed)
+        if request.url.path.endswith("/") or "//" in request.url.path:
+            words = "there is nothing at this address; take the / from the end of POPCORN_API_URL"
+            raise UserError("unknown-address", words)
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+
+    router.add_api_route("/{path:path}", elsewhere, methods=[each.value for each in HTTPMethod])
+    return router
+
+
+# The last of `submissions` has a path of three free parts and takes what no other route took.
+_PARTS = (account, boards.router, administration, submissions.router)
+router = APIRouter(prefix=POPCORN, include_in_schema=False)
+for part in (*_PARTS, _rest_of(_PARTS)):
+    router.include_router(part)

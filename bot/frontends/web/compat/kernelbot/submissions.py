@@ -1,27 +1,40 @@
-"""A person's own submissions: the list, one with its runs, and taking one back."""
+"""Submitting a file; the caller's own submissions: the list, one with its runs, taking one back."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import StreamingResponse
 
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.rights import Caller
 from bot.domain.score import ScoreValue
-from bot.domain.submission import SubmissionState
-from bot.frontends.web.compat.kernelbot.callers import FromPerson, FromSubmitter
-from bot.frontends.web.compat.kernelbot.http import Route, answered
-from bot.frontends.web.compat.kernelbot.queues import Json, queue_where_known
-from bot.frontends.web.compat.kernelbot.translate import moment, runs_of, seconds
+from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
+from bot.frontends.web.compat.kernelbot.boards import queue_where_known
+from bot.frontends.web.compat.kernelbot.events import told
+from bot.frontends.web.compat.kernelbot.http import (
+    FromPerson,
+    FromSubmitter,
+    Json,
+    Route,
+    Upload,
+    answered,
+    upload_of,
+)
+from bot.frontends.web.compat.kernelbot.profiling import options_of, require_ncu
+from bot.frontends.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds
 from bot.frontends.web.compat.kernelbot.wording import standing_of
 from bot.frontends.web.door import Door, door_of
 from bot.ports import Outcome, Store
 from bot.services.cancel import cancel
 from bot.services.history import HistoryEntry, history
-from bot.services.lookup import own_submission
+from bot.services.lookup import own_submission, task_of
 from bot.services.moderate import withdraw
 from bot.services.source import source
 from bot.services.status import SubmissionStatus, status
+from bot.services.submit import submit
+from runners.contract.profile import ProfileOptions
+from runners.contract.task import Mode
 
 router = APIRouter(route_class=Route)
 
@@ -121,3 +134,84 @@ def _summary(entry: HistoryEntry) -> Json:
 
 def _line(outcome: Outcome) -> Json:
     return {"gpu_type": outcome.gpu, "score": seconds(outcome.score)}
+
+
+_ACCEPTED = 202
+
+
+@router.post("/submission/{board}/{gpu}/{mode}")
+async def begin(
+    request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
+) -> Response:
+    """Take a file in; what comes of it is asked for by its id."""
+    stored = await _stored(request, person, board, gpu=gpu, mode=mode)
+    # Its own number stands for its job's as well: there is one GPU type, so there is one job.
+    ids = {"id": stored.id, "job_status_id": stored.id}
+    queue = await queue_where_known(door_of(request).store, stored.gpus[0])
+    return answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
+
+
+@router.post("/profile/{board}/{gpu}")
+async def profile(
+    request: Request, person: FromSubmitter, board: str, *, gpu: str
+) -> StreamingResponse:
+    """Take a file in, and tell what Nsight Compute sees of it; who hangs up has it cancelled."""
+    _, task = await task_of(door_of(request).store, person, board.lower())
+    require_ncu(task, gpu)
+    upload = await upload_of(request)
+    asked = options_of(upload.fields)
+    stored = await _submitted(
+        request, person, board, gpu=gpu, mode=Mode.PROFILE, upload=upload, profile=asked
+    )
+    return _followed(request, person, stored, by_ncu=True)
+
+
+@router.post("/{board}/{gpu}/{mode}")
+async def follow(
+    request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
+) -> StreamingResponse:
+    """Take a file in, and tell what comes of it; who hangs up has it cancelled."""
+    stored = await _stored(request, person, board, gpu=gpu, mode=mode)
+    return _followed(request, person, stored)
+
+
+def _followed(
+    request: Request, person: Caller, stored: Submission, *, by_ncu: bool = False
+) -> StreamingResponse:
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    events = told(door_of(request), person, stored, by_ncu=by_ncu)
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def _stored(
+    request: Request, person: Caller, board: str, *, gpu: str, mode: str
+) -> Submission:
+    wanted = mode_of(mode)
+    upload = await upload_of(request)
+    return await _submitted(request, person, board, gpu=gpu, mode=wanted, upload=upload)
+
+
+async def _submitted(  # noqa: PLR0913 - what the path, the form and the token say
+    request: Request,
+    person: Caller,
+    board: str,
+    *,
+    gpu: str,
+    mode: Mode,
+    upload: Upload,
+    profile: ProfileOptions | None = None,
+) -> Submission:
+    door = door_of(request)
+    return await submit(
+        door.store,
+        door.clock,
+        SubmissionRequest(
+            viewer=person,
+            file_name=upload.file_name,
+            content=upload.content,
+            mode=mode,
+            board=board.lower(),
+            gpus=(gpu,),
+            profile=profile,
+        ),
+    )

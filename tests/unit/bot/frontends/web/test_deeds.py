@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.frontends.web.compat.evaluation_server.accept import houses_board
+from bot.frontends.web.compat.evaluation_server.jobs import houses_board
 from bot.frontends.web.deeds import Deeds, deeds_of
 from bot.frontends.web.sessions import Browser
 from bot.services.link import link

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.rights import MACHINE, Rights
-from bot.frontends.web.compat.evaluation_server.accept import houses_board
+from bot.frontends.web.compat.evaluation_server.jobs import houses_board
 from bot.frontends.web.door import Door
 from bot.frontends.web.forms import number_in
 from bot.store.memory import MemoryStore

@@ -1,19 +1,28 @@
-"""What is counted over requests."""
+"""What is counted over requests, and GPUs, from what is stored."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
 from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.job import JobState
+from bot.frontends.web.compat.evaluation_server.jobs import accept, wait
 from bot.frontends.web.compat.evaluation_server.metrics import (
     compilation,
     job_stats,
+    newest,
     profiling,
+    slots,
+    tallies,
     throughput,
     utilization,
 )
+from bot.store.memory import MemoryStore
 from runners.contract.verdict import Stage, Verdict
+from tests.doubles.clock import ManualClock
+from tests.doubles.dispatching import until
+from tests.doubles.eval_server import eval_server, make_request
 from tests.doubles.factories import NOON
 
 
@@ -97,3 +106,34 @@ def test_nothing_is_counted_where_nothing_was_asked() -> None:
     assert (compilation(())["total_compilations"], compilation(())["success_rate"]) == (0, 1.0)
     assert profiling(())["average_time_seconds"] == utilization(())["gpu_acquisitions"] == 0
     assert throughput({}, (), NOON, 1.0)["requests_per_minute"] == 0
+
+
+async def test_nothing_is_counted_before_anything_was_asked(memory_store: MemoryStore) -> None:
+    assert await tallies(memory_store) == {}
+    assert await newest(memory_store) == ()
+    assert (await slots(memory_store)).gpus == 0
+
+
+async def test_requests_are_counted_with_the_gpus_that_they_have(
+    memory_store: MemoryStore, clock: ManualClock
+) -> None:
+    ada = await memory_store.people.ensure("local:ada", "Ada")
+    async with eval_server(memory_store, clock, {"H100": 2, "CPU": 1}):
+        done = await accept(memory_store, clock, ada.id, make_request("verdict=wrong_answer"))
+        await wait(memory_store, done.id, asyncio.get_running_loop().time() + 10, lambda: False)
+        await accept(memory_store, clock, ada.id, make_request("seconds=99"))
+
+        async def is_running() -> bool:
+            return JobState.RUNNING in await tallies(memory_store)
+
+        await until(is_running)
+        found = await slots(memory_store)
+        assert (found.gpus, found.offered["CPU"]) == (2, 1)
+        assert found.free == {"H100": 1, "CPU": 1}
+        counted = await tallies(memory_store)
+        runs = await newest(memory_store)
+    assert {state: each.requests for state, each in counted.items()} == {
+        JobState.SUCCEEDED: 1,
+        JobState.RUNNING: 1,
+    }
+    assert [run.verdict for run in runs] == [None, Verdict.WRONG_ANSWER]

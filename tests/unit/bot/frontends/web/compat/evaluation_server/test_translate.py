@@ -1,20 +1,34 @@
+"""What a request becomes: the order to a runner, and what is kept of it."""
+
 import json
 import time
 
 import pytest
 
-from bot.frontends.web.compat.evaluation_server.requests import KernelType, Request
+from bot.domain.task_file import ROUNDS, digest, own_rounds
+from bot.frontends.web.compat.evaluation_server.requests import (
+    CompareRequest,
+    EvaluateRequest,
+    KernelCode,
+    KernelType,
+    Request,
+    kernels_of,
+)
 from bot.frontends.web.compat.evaluation_server.translate import (
+    RECORD,
     TESTS,
     contract_of,
     order_of,
+    recorded,
     rounds_of,
     task_of,
+    with_record,
 )
 from runners.contract.io_contract import CALL, CONTRACT, Contract, KernelKind, Role, Side
 from runners.contract.io_contract import ScalarArgument as Scalar
 from runners.contract.io_contract import TensorArgument as Tensor
 from runners.contract.task import Device, Mode
+from tests.doubles.factories import make_task
 from tests.doubles.ioing import (
     ADDING,
     ADDING_INTO,
@@ -225,3 +239,52 @@ def test_the_profiler_counts_where_it_is_asked_to() -> None:
         asked = request.model_copy(update={"device_metrics": True})
         assert contract_of(asked).counted
         assert order_of(asked).mode is Mode.RANKED
+
+
+REF = KernelCode(source_code="class Model: ...", kernel_type=KernelType.TORCH)
+OWN = KernelCode(source_code="class ModelNew: ...", kernel_type=KernelType.TORCH_CUDA)
+REQUESTS: list[Request] = [
+    EvaluateRequest(kernel=OWN, num_trials=7, timeout=33, gpu="H100"),
+    CompareRequest(ref_kernel=REF, custom_kernel=OWN, atol=None, rtol=0.5),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS)
+def test_a_request_is_read_again_without_its_kernels(request_: Request) -> None:
+    found = recorded(with_record(task_of(request_), request_))
+    types = [each.kernel_type for each in kernels_of(request_)]
+    assert [each.kernel_type for each in kernels_of(found)] == types
+    assert {each.source_code for each in kernels_of(found)} == {""}
+    assert (found.num_trials, found.timeout) == (request_.num_trials, request_.timeout)
+    assert type(found) is type(request_)
+
+
+def test_literal_values_are_kept_once() -> None:
+    data = {"data_b64": "AACAPw==", "dtype": "float32", "shape": [1]}
+    code = kernel("x = 1", "torch", io(tensor("x", data=data)))
+    task = with_record(task_of(evaluate(code)), evaluate(code))
+    assert "AACAPw==" in task.files[CONTRACT]
+    assert sum("AACAPw==" in text for text in task.files.values()) == 1
+
+
+@pytest.mark.parametrize("request_", REQUESTS)
+def test_no_candidate_sees_the_request(request_: Request) -> None:
+    task = with_record(task_of(request_), request_)
+    assert RECORD not in task.shared_files
+    assert json.loads(task.files[RECORD])["timeout"] == request_.timeout
+
+
+def test_two_kernels_against_one_reference_have_one_task() -> None:
+    asked = REQUESTS[1]
+    other = asked.model_copy(
+        update={"custom_kernel": OWN.model_copy(update={"source_code": "class ModelNew: pass"})}
+    )
+    first, second = (digest(with_record(task_of(each), each)) for each in (asked, other))
+    assert first == second
+
+
+def test_a_request_says_how_often_it_is_timed_and_no_other_task_does() -> None:
+    task = with_record(task_of(REQUESTS[0]), REQUESTS[0])
+    assert own_rounds(task) == rounds_of(7)
+    assert own_rounds(make_task()) is None
+    assert own_rounds(make_task(files={ROUNDS: "{}"})) is None

@@ -10,7 +10,7 @@ import pytest
 
 from bot.domain.rights import Caller
 from bot.domain.submission import Submission
-from bot.frontends.web.compat.kernelbot import streaming
+from bot.frontends.web.compat.kernelbot import events as event_stream
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.store_queue import StoreQueue
 from bot.services.rerun import RerunRequest, rerun
@@ -36,7 +36,7 @@ FILES = (EvaluationFile.of("case-1.ncu-rep", b"report"), EvaluationFile.of("case
 @pytest.fixture(autouse=True)
 async def on_h100(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A board of two benchmarks on NVIDIA's and AMD's GPUs, and on none."""
-    monkeypatch.setattr(streaming, "LOOK_S", 0.02)
+    monkeypatch.setattr(event_stream, "LOOK_S", 0.02)
     cases = (Workload(args={"size": 1024, "seed": 1}), Workload(args={"size": 2048, "seed": 1}))
     await place.store.boards.add_version(place.board.id, make_task(benchmarks=cases), "two")
     await place.store.boards.configure(place.board.id, ("CPU", "H100", "MI300"), None)

@@ -1,14 +1,34 @@
-"""What a request's result looks like to the evaluation server's clients."""
+"""The answer to a request: waits for its job, and gives the result its form."""
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.requests import Request
+
+from bot.domain.access import Viewer
+from bot.domain.errors import UserError
 from bot.domain.job import JobState
-from bot.frontends.web.compat.evaluation_server.jobs import Served
+from bot.domain.submission import Submission
+from bot.frontends.web.compat.evaluation_server import requests
+from bot.frontends.web.compat.evaluation_server.jobs import (
+    ClosingError,
+    NoRunnerError,
+    Served,
+    accept,
+    margin_s,
+    served,
+    wait,
+)
 from bot.frontends.web.compat.evaluation_server.results import result_of
+from bot.frontends.web.door import Door, door_of
 from runners.contract.verdict import Stage
 
+MOST_WAITING = 256
+"""Requests of one person that have not ended."""
+_AGAIN_S = 1.0
+"""Between looks for a runner while none is there at all, as just after a restart."""
 _KNOWN_GPU = re.compile(r"(a100|h100|h200)(?![a-z0-9])", re.IGNORECASE)
 _STAGES = {
     Stage.PREPARE: "compiling",
@@ -128,3 +148,53 @@ def _pod(served: Served | None) -> str:
     """Which worker had the job, by its name alone."""
     worker = served.job.worker if served is not None else None
     return (worker or "podium").partition(":")[0]
+
+
+async def exchange(
+    request: Request, viewer: Viewer, asked: requests.Request, begun: float
+) -> Answer:
+    """The answer to what somebody asks, shortly before the caller hangs up at the latest.
+
+    `begun` is the loop's time at which the caller began. A caller who goes away earlier changes
+    nothing: the job ends when it is done, or is killed at the time that was given for it.
+    """
+    requests.require_limits(asked)
+    door, address = door_of(request), address_of(request)
+    if door.device_metrics and "device_metrics" not in asked.model_fields_set:
+        asked = asked.model_copy(update={"device_metrics": True})
+    until = begun + asked.timeout - margin_s(asked)
+    try:
+        made = await _accepted(door, viewer, asked, until)
+    except NoRunnerError as error:
+        return failure(500, Fault("no_runner", f"Job failed: {error}"), address)
+    try:
+        in_time = await wait(door.store, made.id, until, lambda: door.closing.begun)
+    except ClosingError:
+        words = f"this server stops; the job goes on, ask /job/{made.id} for its result"
+        stopped = Fault("server_stops", words)
+        return failure(503, stopped, address, await served(door.store, viewer, made.id))
+    found = await served(door.store, viewer, made.id)
+    # A profiler's tables may take a while to read.
+    return await asyncio.to_thread(outcome, found, address, in_time=in_time)
+
+
+async def _accepted(
+    door: Door, viewer: Viewer, asked: requests.Request, until: float
+) -> Submission:
+    if len(await door.store.jobs.unfinished_of(viewer.person)) >= MOST_WAITING:
+        words = f"{MOST_WAITING} of your jobs have not ended; wait for some of them"
+        raise UserError("rate-limit", words)
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            return await accept(door.store, door.clock, viewer.person, asked)
+        except NoRunnerError as error:
+            if error.any_there or door.closing.begun or loop.time() + _AGAIN_S >= until:
+                raise
+        await asyncio.sleep(_AGAIN_S)
+
+
+def address_of(request: Request) -> str:
+    """The address at which the caller has reached this door."""
+    server = request.scope.get("server")
+    return str(server[0]) if server else ""

@@ -15,8 +15,8 @@ from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.rights import Caller
 from bot.domain.submission import Submission
-from bot.frontends.web.compat.kernelbot import streaming
-from bot.frontends.web.compat.kernelbot.streaming import told
+from bot.frontends.web.compat.kernelbot import events as event_stream
+from bot.frontends.web.compat.kernelbot.events import told
 from bot.frontends.web.door import Door
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.files import EvaluationFile
@@ -32,7 +32,7 @@ PROFILED = make_case(CaseKind.PROFILE, spec="size: 1024")
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "LOOK_S", 0.02)
+    monkeypatch.setattr(event_stream, "LOOK_S", 0.02)
 
 
 async def followed(
@@ -188,7 +188,7 @@ async def test_a_job_that_was_given_up_is_an_error(place: Place, ada: PopcornCli
 async def test_silence_is_never_longer_than_a_beat(
     place: Place, ada: PopcornCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "BEAT_S", 0.1)
+    monkeypatch.setattr(event_stream, "BEAT_S", 0.1)
     waiting = asyncio.create_task(ada.posted("/vectoradd/CPU/profile"))
     submission = await arrived(place)
     await asyncio.sleep(0.5)
