@@ -1,1 +1,1 @@
-"""APIs of other systems, a folder for each; `app` finds them, and nothing else imports one."""
+"""Slices: the APIs of other systems, a folder for each. Only `slices.py` of the door finds them."""

@@ -1,4 +1,8 @@
-"""A request as a job: accepted, followed to its end, and forgotten."""
+"""A request as a job: accepted, followed to its end, and forgotten.
+
+Each request is a submission to one hidden board of Podium's own, judged by a task version made for
+it. Queue, judge, sandbox and restarts are those of every submission.
+"""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,8 @@
-"""The boards that the caller may see, who is ranked on them, and how busy a GPU type is."""
+"""The boards that the caller may see, who is ranked on them, and how busy a GPU type is.
+
+Of a task nothing is sent that helps to cheat: no files and no seeds. popcorn-cli does not ask for
+ranked lists; other sites do.
+"""
 
 from contextlib import suppress
 from typing import Annotated

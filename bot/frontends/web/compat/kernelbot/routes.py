@@ -1,4 +1,8 @@
-"""`/popcorn`: all routes, with those for signing in, for admins, and for what is not there."""
+"""`/popcorn`: all routes, with those for signing in, for admins, and for what is not there.
+
+`POPCORN_ADMIN_TOKEN` is a token of scope admin. If Podium does something in another way, the answer
+is 501 and says how.
+"""
 
 import secrets
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,13 @@
-"""An evaluation in KernelBot's words: modes, phases, results, diagnostics and runs."""
+"""An evaluation in KernelBot's words: modes, phases, results, diagnostics and runs.
+
+A ranked run checks every timed answer on inputs that nobody has seen. So it is two of KernelBot's
+phases at once: the one with the public score, and the secret one that confirms it. Of both, only
+time and verdict are reported.
+
+Results are `key: value`, with times in nanoseconds. `err` is half of the 95 % interval. If a task's
+own evaluation timed the kernel, single samples are unknown, and `std`, `best` and `worst` are left
+out.
+"""
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,8 @@
-"""What popcorn-cli shows of a submission: its state, reports as lines and as Markdown."""
+"""What popcorn-cli shows of a submission: its state, reports as lines and as Markdown.
+
+popcorn-cli ends with an error at the states `failed`, `timed_out` and `hacked`, and shows the error
+that comes with them. It shows every other state as it is, until the submission is done.
+"""
 
 from typing import assert_never
 
