@@ -85,6 +85,7 @@ async def _web(
     from bot.frontends.web.checks import checking  # noqa: PLC0415 - see the top
     from bot.frontends.web.door import Door, DoorSettings  # noqa: PLC0415 - see the top
     from bot.frontends.web.serving import is_local, serving  # noqa: PLC0415 - see the top
+    from bot.frontends.web.slices import maintaining  # noqa: PLC0415 - see the top
 
     lease = timedelta(seconds=podium.lease_s)
     door = Door(
@@ -108,7 +109,7 @@ async def _web(
         settings.http_key,
         tuple(map(str, settings.http_proxies)),
     )
-    async with checking(door), serving(door, address) as url:
+    async with checking(door), maintaining(door.store), serving(door, address) as url:
 
         def link_for(name: str) -> str:
             return f"{url}/sign-in/link?key={door.links.key_for(name, door.clock.now())}"

@@ -13,11 +13,14 @@ from bot.domain.task_bundle import TASK_FILE, TaskBundle
 from bot.domain.task_program import check_evaluation, headers
 from bot.domain.task_schema import SLOT, TaskFile, read_schema
 from bot.domain.task_source import defined_names, parse_python, wants_cuda
+from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Device, Grader, Language, TaskDefinition, TaskFormat
 
 REFERENCE = "reference.py"
 MAX_TASK = 8 << 20
 """Bytes of a whole task as it travels: beside the largest submission it fits one request."""
+ROUNDS = "rounds.json"
+"""The file of a task made from a request that says how its kernels are timed."""
 
 _SHARED = frozenset({"task.py", "utils.py"})
 _HEADERS = (".h", ".hpp", ".hh", ".cuh", ".inc", ".inl")
@@ -80,6 +83,17 @@ def digest(task: TaskDefinition) -> str:
     content["shared_files"] = sorted(content["shared_files"])
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def own_rounds(task: TaskDefinition) -> RoundPolicy | None:
+    """Return the rounds that a task made from a request asks for; None for a published task.
+
+    No task.yml can have this format together with the judge's own grader.
+    """
+    judged = task.format is TaskFormat.IO_CONTRACT and task.grader is Grader.NATIVE
+    if not judged or ROUNDS not in task.files:
+        return None
+    return RoundPolicy.model_validate_json(task.files[ROUNDS])
 
 
 def _define(source: _Source, name: str) -> TaskDefinition:

@@ -8,7 +8,6 @@ import structlog
 
 from bot.domain.errors import StoreError
 from bot.ports import Store
-from bot.services.evaluation_server.forget import upkeep
 
 KEPT = timedelta(days=7)
 """How long the steps of an ended job are kept; its evaluation stays."""
@@ -48,7 +47,6 @@ async def _forget(store: Store) -> None:
         forgotten = await store.jobs.forget_events(KEPT)
         await store.outbox.forget(NEWS_KEPT)
         await store.submissions.forget_keys()
-        await upkeep(store)
     except StoreError as error:
         _log.warning("nothing forgotten", action="forget-failed", error=str(error))
         return

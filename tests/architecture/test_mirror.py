@@ -24,6 +24,7 @@ COVERED_ELSEWHERE = {
     "bot/frontends/discord/proving.py": "tests/e2e/discord",
     "bot/frontends/discord/roles.py": "tests/e2e/discord",
     "bot/frontends/discord/viewers.py": "tests/e2e/discord",
+    "bot/frontends/web/compat/kernelbot": "tests/unit/bot/frontends/web/compat/kernelbot",
     "bot/frontends/web/routes/api": "tests/unit/bot/frontends/web/routes",
     "bot/frontends/web/routes": "tests/unit/bot/frontends/web/test_app.py",
     "bot/remote/client.py": "tests/integration/test_commands_at_a_server.py",

@@ -12,8 +12,8 @@ from bot.domain.moderation import RateLimit
 from bot.domain.person import Person
 from bot.domain.submission import NewSubmission, Submission
 from bot.domain.task_file import digest
+from bot.frontends.web.compat.evaluation_server.jobs import houses_board
 from bot.ports import Store
-from bot.services.evaluation_server.accept import houses_board
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from bot.domain.evaluation_server.request import EvaluateRequest
 from bot.frontends.web.app import build
+from bot.frontends.web.compat.evaluation_server.requests import EvaluateRequest
 from bot.frontends.web.door import Door
 from bot.services.link import link
 from bot.store.memory import MemoryStore

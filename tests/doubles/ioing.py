@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bot.domain.evaluation_server.inputs import IOContract
-from bot.domain.evaluation_server.request import (
+from bot.frontends.web.compat.evaluation_server.io_contract import IOContract
+from bot.frontends.web.compat.evaluation_server.requests import (
     CompareRequest,
     EvaluateRequest,
     KernelCode,

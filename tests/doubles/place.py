@@ -8,8 +8,8 @@ from bot.domain.ids import JobId, PersonId
 from bot.domain.job import Job
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
+from bot.frontends.web.compat.evaluation_server.jobs import PRIORITY, houses_board
 from bot.ports import Claim
-from bot.services.evaluation_server.accept import PRIORITY, houses_board
 from bot.services.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.store.memory import MemoryStore

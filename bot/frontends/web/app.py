@@ -1,4 +1,4 @@
-"""The web application: every router of the folder `routes`, and one handler of errors."""
+"""The web application: every router of `compat` and `routes`, and one handler of errors."""
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
@@ -14,6 +14,7 @@ from bot.frontends.web.own_cookies import OwnCookies
 from bot.frontends.web.own_places import OwnPlaces
 from bot.frontends.web.request_ids import RequestIds
 from bot.frontends.web.sealing import Sealing
+from bot.frontends.web.slices import slices
 from runners import plugins
 
 
@@ -31,9 +32,9 @@ def build(door: Door) -> FastAPI:
     """The application with every route there is."""
     app = _Application(title="Podium", openapi_url=None)
     app.state.door = door
-    # Its paths are fixed: the pages' `/admin/{deed}` would take `/admin/cleanup-jobs`.
-    for name in sorted(plugins.names(routes), key=lambda each: each != "evaluation_server"):
-        app.include_router(plugins.load(routes, name).router)
+    # The slices come first: the pages' `/admin/{deed}` would take `/admin/cleanup-jobs`.
+    for each in (*slices(), *(plugins.load(routes, name) for name in plugins.names(routes))):
+        app.include_router(each.router)
     handle_failures(app)
     if door.requests_per_minute:
 

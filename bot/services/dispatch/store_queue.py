@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import assert_never
 
-from bot.domain.evaluation_server.record import rounds_asked
 from bot.domain.ids import PersonId
 from bot.domain.job import Ending, LeasedJob
 from bot.domain.reference import as_candidate
 from bot.domain.requirements import in_service
 from bot.domain.scoring import score
+from bot.domain.task_file import own_rounds
 from bot.ports import Beat, Claim, Notice, Store, Topic
 from bot.services.dispatch.config import DispatchConfig
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
@@ -59,7 +59,7 @@ class StoreQueue:
             mode=job.mode,
             gpu=job.gpu,
             nonce=secrets.token_hex(16) if job.mode is Mode.RANKED else None,
-            rounds=rounds_asked(task) or (None if own else self._rounds_of(submission.person)),
+            rounds=own_rounds(task) or (None if own else self._rounds_of(submission.person)),
             limits=self._config.limits,
             profile=asked,
         )

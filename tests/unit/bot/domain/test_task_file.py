@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
 from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import MAX_TASK, digest, parse_task, read_task
+from bot.domain.task_file import MAX_TASK, ROUNDS, digest, own_rounds, parse_task, read_task
+from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import (
     BuildConfig,
     Device,
@@ -22,6 +23,7 @@ from runners.contract.task import (
     TaskFormat,
 )
 from runners.slots.harness import LINE_MAX
+from tests.doubles.factories import make_task
 
 REFERENCE = """
 import torch
@@ -390,3 +392,14 @@ def test_the_digest_changes_with_everything_but_the_note() -> None:
 def test_any_edit_gives_a_task_or_a_refusal(at: int, inserted: str) -> None:
     with contextlib.suppress(UserError):
         assert parse_task(make_bundle(BASE[:at] + inserted + BASE[at:])).name == "add"
+
+
+def test_no_published_task_says_how_often_it_is_timed() -> None:
+    rounds = RoundPolicy(looks=(3,), samples=7)
+    files = {ROUNDS: rounds.model_dump_json()}
+    asked = make_task(format=TaskFormat.IO_CONTRACT, files=files)
+    assert own_rounds(asked) == rounds
+    assert own_rounds(make_task(format=TaskFormat.IO_CONTRACT)) is None
+    assert own_rounds(make_task(files=files)) is None
+    published = make_task(format=TaskFormat.IO_CONTRACT, files=files, grader=Grader.POPCORN)
+    assert own_rounds(published) is None

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from bot.frontends.web.compat.evaluation_server.jobs import houses_board
 from bot.frontends.web.deeds import Deeds, deeds_of
 from bot.frontends.web.sessions import Browser
-from bot.services.evaluation_server.accept import houses_board
 from bot.services.link import link
 from bot.services.sessions import session_of, sign_in_by_token
 from bot.services.status import status

@@ -3,9 +3,9 @@
 import pytest
 
 from bot.domain.rights import MACHINE, Rights
+from bot.frontends.web.compat.evaluation_server.jobs import houses_board
 from bot.frontends.web.door import Door
 from bot.frontends.web.forms import number_in
-from bot.services.evaluation_server.accept import houses_board
 from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import signed_in

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bot.domain.evaluation_server.request import CompareRequest, Request
-from bot.domain.evaluation_server.translation import contract_of, order_of
+from bot.frontends.web.compat.evaluation_server.requests import CompareRequest, Request
+from bot.frontends.web.compat.evaluation_server.translate import contract_of, order_of
 from runners.contract.evaluation import CaseKind, Evaluation
 from runners.contract.io_contract import Side
 from runners.contract.task import Mode, Workload
