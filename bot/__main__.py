@@ -2,11 +2,11 @@
 
 import sys
 
+from bot.app.installation import Installation
+from bot.app.logs import log_to_stderr
+from bot.cli.app import run
 from bot.domain.errors import SetupError
-from bot.frontends.cli.app import run
 from bot.settings import read_settings
-from bot.store.event_log import log_to_stderr
-from bot.wiring import Installation
 
 
 def main() -> None:

@@ -178,7 +178,7 @@ def main() -> None:
         if name in _JUDGE:
             _OF_HARNESS.update(sys.modules)
     if _DOORS[0] in sys.modules:
-        importlib.import_module("bot.frontends.cli.app").build()
+        importlib.import_module("bot.cli.app").build()
     gc.freeze()
     serve(socket.socket(fileno=os.dup(0)))
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, cast
 
+from bot.app.context import Installation, OpenPodium
+from bot.cli.app import run
+from bot.cli.client import Client, Say
 from bot.domain.task_bundle import TaskBundle
-from bot.frontends.cli.app import run
-from bot.frontends.cli.client import Client, Say
-from bot.frontends.cli.installation import Installation, OpenPodium
 from bot.frontends.web.checks import checking
 from bot.remote.address import Server
 from bot.remote.client import entering

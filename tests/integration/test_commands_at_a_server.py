@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from bot.app.installation import Installation
+from bot.app.logs import log_to
+from bot.cli.app import run
+from bot.cli.errors import ExitCode
 from bot.domain.person import Person
 from bot.domain.rights import MACHINE, Rights
 from bot.domain.scaffold import scaffold
-from bot.frontends.cli.app import run
-from bot.frontends.cli.failures import ExitCode
 from bot.remote import client as remote_client
 from bot.remote import publishing, watching
 from bot.services import proving
@@ -24,8 +26,6 @@ from bot.services.link import link
 from bot.services.publish import PublishRequest, publish
 from bot.settings import Settings
 from bot.store.clock import SystemClock
-from bot.store.event_log import log_to
-from bot.wiring import Installation
 from tests.doubles.factories import make_task
 from tests.doubles.task_zips import RIGHT as RIGHT_OF_SCAFFOLD
 from tests.doubles.visiting import SERVER, Visiting

@@ -1,0 +1,1 @@
+"""Makes and runs everything that the settings describe."""
