@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.app import runners as places
 from bot.app.context import OpenDoor, OpenPodium
+from bot.app.runners import harness_version
 from bot.domain.errors import SetupError, UserError
 from bot.ports.lines import Line
 from bot.settings import Settings
@@ -91,7 +91,7 @@ async def _web(
         podium.store,
         podium.clock,
         lease,
-        places.harness_version(),
+        harness_version(),
         version(),
         settings.http_requests_per_minute,
         judges=bool(runners),

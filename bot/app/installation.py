@@ -1,35 +1,28 @@
-"""Makes every concrete thing once from the settings: database, store, runners, dispatcher."""
+"""Podium on this machine: opens its database, runners, worker and doors, as the settings say."""
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
-from bot.app import doctor, doors
-from bot.app import runners as places
-from bot.app import servers as client
-from bot.app import worker as agent
-from bot.app.context import Elsewhere, Hurry, OpenDoor, OpenPodium, Requirement
+from bot.app import doctor, doors, worker
+from bot.app.context import Hurry, OpenDoor, OpenPodium, RemoteServer, Requirement
 from bot.app.logs import log_to, to_stderr
+from bot.app.runners import deploy_to_modal, open_runners
+from bot.app.servers import ServerDirectory
 from bot.domain.archive import read_zip
 from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.notify import notify
-from bot.services.recover import recover
-from bot.services.time_references import time_references
 from bot.settings import Settings
 from bot.store import folders
 from bot.store.backup import dump, load, seekable
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
 from bot.store.failures import where
-from bot.store.locks import is_served, judging, judging_in_turn, serving
+from bot.store.locks import is_served, serving
 from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store
 from runners.contract.runner import Capabilities, Runner
@@ -54,15 +47,15 @@ class Installation:
         return doors.version()
 
     def at(self, data_dir: Path | None) -> "Installation":
-        """The same installation on another data folder."""
+        """The same installation on another data folder; None keeps this one."""
         return replace(self, settings=self.settings.at(data_dir))
 
     def on_port(self, port: int | None) -> "Installation":
-        """The same installation with its HTTP door on this port."""
+        """The same installation with its HTTP door on this port; None keeps the settings's."""
         return replace(self, settings=self.settings.on_port(port))
 
     def embedded_at(self, data_dir: Path) -> "Installation":
-        """The same installation on the embedded database of another folder."""
+        """The same installation on a folder's embedded database, whatever DATABASE_URL says."""
         update = {"data_dir": data_dir, "database_url": None}
         return replace(self, settings=self.settings.model_copy(update=update))
 
@@ -74,7 +67,11 @@ class Installation:
     async def open(
         self, *, exclusive: bool = False, log_to_stderr: bool = False
     ) -> AsyncIterator[OpenPodium]:
-        """The database, migrated, and the store on it."""
+        """The database, migrated, and the store on it.
+
+        `exclusive` is for the one process that serves a data folder; SetupError when it is taken.
+        With `log_to_stderr` every event is written there too.
+        """
         clock = SystemClock()
         async with AsyncExitStack() as stack:
             served = self.is_served()
@@ -112,119 +109,64 @@ class Installation:
             return f"embedded Postgres in {self.data_dir.resolve() / 'postgres'}"
         return where(dsn)
 
-    @asynccontextmanager
-    async def runners(self) -> AsyncIterator[tuple[Runner, ...]]:
-        """The runners that the settings name."""
-        async with AsyncExitStack() as stack:
-            opened: dict[str, Runner] = {}
-            for choice in self.settings.runner_choices:
-                runner = places.create_runner(choice, self.settings)
-                stack.push_async_callback(runner.aclose)
-                if runner.name in opened:
-                    raise SetupError(
-                        f"PODIUM_RUNNERS names the runner {runner.name!r} twice; write it once, "
-                        f"with slots where wanted, as in {choice.name}:CPU=2"
-                    )
-                opened[runner.name] = runner
-            yield tuple(opened.values())
+    def runners(self) -> AbstractAsyncContextManager[Sequence[Runner]]:
+        """The runners that the settings name; they are closed at the end."""
+        return open_runners(self.settings)
 
-    @asynccontextmanager
-    async def working(
+    def working(
         self, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
-    ) -> AsyncIterator[None]:
-        """The only judge of this data folder; in a hurry it has no reference timed."""
-        usual = hurry is None
-        async with judging(self.data_dir), self._working(podium, runners, hurry, lasting=usual):
-            yield
+    ) -> AbstractAsyncContextManager[None]:
+        """Works through the queue until left, then drains; `hurry` gives jobs fewer rounds.
 
-    @asynccontextmanager
-    async def _working(
-        self,
-        podium: OpenPodium,
-        runners: Sequence[Runner],
-        hurry: Hurry | None = None,
-        *,
-        lasting: bool = False,
-    ) -> AsyncIterator[None]:
-        """Dispatcher and upkeep; RunnerError when a runner cannot say what it offers."""
-        stop = asyncio.Event()
-        lease_s = self.settings.lease_s
-        sixth_s = lease_s / 6
-        config = DispatchConfig(
-            rounds=None if hurry is None else hurry.rounds,
-            hurried=None if hurry is None else hurry.people,
-            lease=timedelta(seconds=lease_s),
-            beat_s=sixth_s,
-            grace_s=places.grace_s(runners),
-        )
-        queue = StoreQueue(podium.store, config)
-        dispatcher = Dispatcher(queue, runners, podium.clock, config)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(dispatcher.run(stop), name="dispatcher")
-            group.create_task(recover(podium.store, stop, every_s=sixth_s), name="reaper")
-            news = notify(podium.store, podium.clock, stop, every_s=sixth_s)
-            group.create_task(news, name="news")
-            if lasting:
-                timing = time_references(podium.store, stop, every_s=sixth_s)
-                group.create_task(timing, name="references")
-            asking = group.create_task(places.ask(runners), name="asking")
-            try:
-                yield
-            finally:
-                asking.cancel()
-                stop.set()
+        SetupError when another process judges for this data folder, RunnerError when a runner
+        cannot say what it offers.
+        """
+        return worker.working(self.data_dir, podium, runners, hurry)
 
     def doors(
         self, podium: OpenPodium, runners: Sequence[Runner]
     ) -> AbstractAsyncContextManager[tuple[OpenDoor, ...]]:
-        """Opens every door that the settings name."""
+        """The doors that the settings name, open until left."""
         return doors.open_doors(self.settings, podium, runners)
 
     def ready(
         self, runners: Sequence[Runner], opened: Sequence[OpenDoor] = ()
     ) -> AbstractAsyncContextManager[tuple[tuple[str, Capabilities], ...]]:
-        """What each runner offers; from then on others can see that this process is ready."""
+        """What each runner offers, once all have said it; RunnerError when one cannot.
+
+        Until it is left, others see that this process is ready, once every door is connected.
+        """
         return doors.ready(self.data_dir, runners, opened)
 
     @property
-    def servers(self) -> client.Servers:
-        """The servers elsewhere that commands can go to."""
-        return client.Servers(self.settings)
+    def servers(self) -> ServerDirectory:
+        """The servers that commands can talk to."""
+        return ServerDirectory(self.settings)
 
     def judges_elsewhere(self, url: str | None) -> bool:
-        """Whether a worker here is to judge for a server: this one, or that of the settings."""
+        """Whether a worker is to judge for a server: the one of this URL, or of PODIUM_SERVER."""
         return url is not None or self.settings.worker_server is not None
 
-    @asynccontextmanager
-    async def working_for(
-        self, elsewhere: Elsewhere, runners: Sequence[Runner], *, log_to_stderr: bool = False
-    ) -> AsyncIterator[str]:
-        """The only judge of this data folder, for a server; gives its name there."""
+    def working_for(
+        self, elsewhere: RemoteServer, runners: Sequence[Runner], *, log_to_stderr: bool = False
+    ) -> AbstractAsyncContextManager[str]:
+        """Works through a server's queue until left, then drains; gives the name it has there.
+
+        SetupError when another process judges for this data folder or the server cannot be reached,
+        UserError when it refuses.
+        """
         copy = to_stderr if log_to_stderr else None
-        working = agent.working_for(elsewhere, runners, self.settings, copy)
-        async with judging(self.data_dir), working as name:
-            yield name
+        return worker.working_for(elsewhere, runners, self.settings, copy)
 
-    @asynccontextmanager
-    async def working_in_turn(self, podium: OpenPodium) -> AsyncIterator[None]:
-        """Works through the queue as soon as no other command on this data folder does."""
-        stop = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._work_in_turn(podium, stop), name="turn")
-            try:
-                yield
-            finally:
-                stop.set()
-
-    async def _work_in_turn(self, podium: OpenPodium, stop: asyncio.Event) -> None:
-        """Two judges on one machine would disturb each other's times."""
-        async with judging_in_turn(self.data_dir, stop) as turn:
-            if turn:
-                async with self.runners() as runners, self._working(podium, runners):
-                    await stop.wait()
+    def working_in_turn(self, podium: OpenPodium) -> AbstractAsyncContextManager[None]:
+        """Works through the queue until left, once no other command of this data folder does."""
+        return worker.working_in_turn(self.data_dir, podium, self.runners)
 
     def read_task(self, path: Path, root: Path | None = None) -> TaskBundle:
-        """The files of a task's folder or zip."""
+        """The files of a task's folder or zip; UserError when it is neither.
+
+        A folder's task may take files from anywhere below `root`, else from the folder around it.
+        """
         if path.is_dir() or path.suffix != ".zip":
             return folders.read_folder(path, root)
         try:
@@ -245,7 +187,7 @@ class Installation:
         return folders.task_folders(top)
 
     async def migrate(self) -> tuple[int, ...]:
-        """Apply the migrations which the database lacks."""
+        """Apply the migrations that are missing from the database; return their numbers."""
         applied: list[int] = []
 
         async def prepare(dsn: str) -> None:
@@ -257,12 +199,19 @@ class Installation:
         return tuple(applied)
 
     async def backup(self, target: Path | IO[bytes]) -> BackupContents:
-        """Write the whole database, as it is and not migrated, into a file."""
+        """Write the whole database, as it is and not migrated, into a new file or an open one.
+
+        UserError when there is such a file, or nothing to back up.
+        """
         async with self._database(exclusive=False, prepare=_leave) as (dsn, _):
             return await dump(dsn, target, doors.version())
 
     async def restore(self, source: Path | IO[bytes], *, force: bool) -> BackupContents:
-        """Make the database what a file has; nobody can join an embedded one meanwhile."""
+        """Make the database what it was at the backup; `force` replaces one that is not empty.
+
+        No other process can join an embedded database meanwhile. UserError when the file is no
+        backup or the database is not empty, SetupError when it is in use.
+        """
         if self.is_served():
             raise SetupError(f"a `podium up` serves {self.data_dir}; stop it first")
         restored: list[BackupContents] = []
@@ -281,14 +230,17 @@ class Installation:
         return (
             *await doctor.examine(self.settings),
             *await doctor.examine_runners(self.runners(), strict=self.settings.strict_sandbox),
-            *await doctor.examine_server(self.settings, lambda: agent.greeting_of(self.settings)),
+            *await doctor.examine_server(self.settings, lambda: worker.greeting_of(self.settings)),
             *doctor.examine_web(self.settings),
             *await doctor.examine_discord(doors.discord_settings(self.settings)),
         )
 
     async def deploy_to_modal(self) -> str:
-        """Put the app of the runner `modal` where it runs; gives its page there."""
-        return await places.deploy_to_modal()
+        """Deploy the app of the runner `modal`; return its page.
+
+        RunnerError when Modal refuses, SetupError without its client.
+        """
+        return await deploy_to_modal()
 
     async def discord_invite(self, application: int | None) -> str:
         """The link that lets the bot of an application into a guild; the token's without one."""

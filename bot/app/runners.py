@@ -1,6 +1,7 @@
-"""Makes the runners that the settings name, with what each kind of place has to be told."""
+"""Makes the runners that the settings name, with what each kind of backend needs to know."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from bot.domain.errors import SetupError, UserError
 from bot.services.dispatch import DispatchConfig
@@ -13,11 +14,31 @@ from runners.harness.version import HARNESS_VERSION
 _LOCAL, _MODAL, _RAY = "local_process", "modal_app", "ray_cluster"
 _SHORT_NAMES = {"local": _LOCAL, "modal": _MODAL, "ray": _RAY}
 _QUEUE_S = {_MODAL: 1800.0, _RAY: 1800.0}
-"""What a call may wait where its machine is yet to be found, beyond the task's time limits."""
+"""How long a call may wait for its machine, in seconds, beyond the task's time limits."""
+
+
+@asynccontextmanager
+async def open_runners(settings: Settings) -> AsyncIterator[tuple[Runner, ...]]:
+    """The runners that the settings name; they are closed at the end.
+
+    SetupError when a runner is named twice, or as `create_runner`.
+    """
+    async with AsyncExitStack() as stack:
+        opened: dict[str, Runner] = {}
+        for choice in settings.runner_choices:
+            runner = create_runner(choice, settings)
+            stack.push_async_callback(runner.aclose)
+            if runner.name in opened:
+                raise SetupError(
+                    f"PODIUM_RUNNERS names the runner {runner.name!r} twice; write it once, "
+                    f"with slots where wanted, as in {choice.name}:CPU=2"
+                )
+            opened[runner.name] = runner
+        yield tuple(opened.values())
 
 
 def create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
-    """The runner of a choice; UserError for an unknown one, SetupError where a package lacks."""
+    """Make the chosen runner; UserError for an unknown one, SetupError for a missing package."""
     name = _SHORT_NAMES.get(choice.name, choice.name)
     try:
         module = plugins.load(backends, name)
@@ -33,18 +54,18 @@ def create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
             slots=slots_by_type(choice.slots) or None, **options.get(name, {})
         )
     except ModuleNotFoundError as error:
-        raise _lacking(name, error) from error
+        raise _missing(name, error) from error
     return runner
 
 
 def grace_s(runners: Sequence[Runner]) -> float:
-    """How long an evaluation may take beyond its task's time limits, in seconds."""
+    """Return how long an evaluation may take beyond its task's time limits, in seconds."""
     usual = DispatchConfig().grace_s
     return max([usual, *(_QUEUE_S.get(each.name, usual) for each in runners)])
 
 
 async def deploy_to_modal() -> str:
-    """Put the app of the runner `modal` where it runs; gives its page there.
+    """Deploy the app of the runner `modal`; return its page.
 
     RunnerError when Modal refuses, SetupError without its client.
     """
@@ -52,11 +73,11 @@ async def deploy_to_modal() -> str:
     try:
         page: str = await module.deploy()
     except ModuleNotFoundError as error:
-        raise _lacking(_MODAL, error) from error
+        raise _missing(_MODAL, error) from error
     return page
 
 
-def _lacking(name: str, error: ModuleNotFoundError) -> SetupError:
+def _missing(name: str, error: ModuleNotFoundError) -> SetupError:
     extra = name.partition("_")[0]
     return SetupError(
         f"the runner {extra} needs {error.name}; run `pip install 'kernel-podium[{extra}]'`"
@@ -64,11 +85,11 @@ def _lacking(name: str, error: ModuleNotFoundError) -> SetupError:
 
 
 def harness_version() -> str:
-    """Of the harness that judges here: times of another one cannot be compared with its own."""
+    """Return the version of this harness; times of two versions cannot be compared."""
     return HARNESS_VERSION
 
 
-async def ask(runners: Sequence[Runner]) -> None:
-    """RunnerError for one that cannot serve: a dispatcher would wait for it in silence."""
+async def require_available(runners: Sequence[Runner]) -> None:
+    """RunnerError for a runner that cannot serve: a dispatcher would wait for it in silence."""
     for runner in runners:
         await runner.capabilities()

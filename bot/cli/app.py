@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bot.app.context import Installation
+from bot.app.installation import Installation
 from bot.cli import commands
 from bot.cli.context import CommandLine, command_line
 from bot.cli.errors import ExitCode, Failure, failure_of

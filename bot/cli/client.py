@@ -1,11 +1,11 @@
 """What a command asks of Podium for one person, on this machine or at a server elsewhere."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from bot.app.servers import Say
 from bot.domain.api.exports import ExportPiece
 from bot.domain.board import Board
 from bot.domain.ids import SubmissionId
@@ -15,17 +15,6 @@ from bot.services.release import Draft, Released
 from bot.services.standings import BoardStandings
 from bot.services.status import SubmissionStatus
 from runners.contract.task import Mode
-
-Say = Callable[[str], None]
-"""Tells a person a line, apart from the results."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """Who has signed in to which server."""
-
-    url: str
-    name: str
 
 
 class Client(Protocol):
@@ -127,37 +116,4 @@ class Client(Protocol):
 
     def keeper(self) -> str:
         """What becomes of a submission which nobody waits for, such as `stays with URL`."""
-        ...
-
-
-class Servers(Protocol):
-    """Podiums elsewhere: which one a command is for, the way there, and the logins."""
-
-    def chosen(self, url: str | None) -> str | None:
-        """The server that a command is for: this one, that of the settings or that of the login.
-
-        None where it is for this machine: there is none, the settings name a data folder or a
-        database, or the URL is `local`.
-        """
-        ...
-
-    def client_of(self, url: str, say: Say, *, named: bool) -> AbstractAsyncContextManager[Client]:
-        """A person's way to a server, with the token of the settings or of the login there.
-
-        `named` says that the command named the server, as further ones must; `say` is told when
-        the server is away for a while. UserError for an address to which nothing should be sent.
-        """
-        ...
-
-    async def login(
-        self, url: str, token: str | None, ask: Callable[[], str], *, plain_http: bool
-    ) -> Signed:
-        """Check a token at a server and keep both: this one, the settings', or one asked for.
-
-        UserError when the server refuses the token, SetupError when it cannot be reached.
-        """
-        ...
-
-    def logout(self, url: str | None) -> Signed:
-        """Forget the login at a server, else the one that commands go to; UserError without one."""
         ...

@@ -12,7 +12,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bot.app.context import Installation, OpenPodium
+from bot.app.context import OpenPodium
+from bot.app.installation import Installation
+from bot.app.servers import LOCAL
 from bot.cli.client import Client
 from bot.cli.local_client import LocalClient
 from bot.domain.access import NOBODY, Viewer
@@ -29,8 +31,6 @@ DataFolder = Annotated[
     typer.Option("--data", help="Data folder; else PODIUM_DATA_DIR, else .podium", metavar="DIR"),
 ]
 _LONGEST_NAME = 64
-LOCAL = "local"
-"""In the place of a server's address: this machine's own Podium."""
 
 STREAM = Path("-")
 """In the place of a file: stdin or stdout."""

@@ -5,8 +5,9 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.app.context import Installation, OpenPodium
-from bot.cli.client import Say
+from bot.app.context import OpenPodium
+from bot.app.installation import Installation
+from bot.app.servers import Say
 from bot.domain.access import Viewer
 from bot.domain.api.exports import ExportPiece
 from bot.domain.board import Board

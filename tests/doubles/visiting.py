@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, cast
 
-from bot.app.context import Installation, OpenPodium
+from bot.app.context import OpenPodium
+from bot.app.installation import Installation
+from bot.app.servers import Say
 from bot.cli.app import run
-from bot.cli.client import Client, Say
+from bot.cli.client import Client
 from bot.domain.task_bundle import TaskBundle
 from bot.frontends.web.checks import checking
 from bot.remote.address import Server

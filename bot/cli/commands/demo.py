@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from bot.app.context import Hurry, Installation, OpenPodium
+from bot.app.context import Hurry, OpenPodium
+from bot.app.installation import Installation
 from bot.cli.context import (
     AsJson,
     CommandLine,

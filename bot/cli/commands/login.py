@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.context import LOCAL, AsJson, command_line
+from bot.app.servers import LOCAL
+from bot.cli.context import AsJson, command_line
 from bot.cli.json_output import dumps
 from bot.reports.lines import one_line
 

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from bot.app.context import Installation, OpenDoor
+from bot.app.context import OpenDoor
+from bot.app.installation import Installation
 from bot.cli.context import (
     AsJson,
     CommandLine,

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from bot.app.context import Elsewhere, Installation
+from bot.app.context import RemoteServer
+from bot.app.installation import Installation
 from bot.cli.context import AsJson, CommandLine, DataFolder, LogToStderr, command_line
 from bot.cli.follow import stop_signals
 from bot.cli.json_output import dumps
@@ -48,7 +49,7 @@ def worker(
     line = command_line(ctx)
     installation = line.installation.at(data)
     if installation.judges_elsewhere(server):
-        elsewhere = Elsewhere(server, token, plain_http)
+        elsewhere = RemoteServer(server, token, plain_http)
         work = _work_for(line, installation, elsewhere, log=log_to_stderr, as_json=as_json)
     elif token is not None:
         raise UserError("no-server", "a token needs its server: --server URL, or PODIUM_SERVER")
@@ -73,7 +74,7 @@ async def _work(line: CommandLine, installation: Installation, *, log: bool, as_
 async def _work_for(
     line: CommandLine,
     installation: Installation,
-    elsewhere: Elsewhere,
+    elsewhere: RemoteServer,
     *,
     log: bool,
     as_json: bool,

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from bot.app.runners import ask, create_runner, deploy_to_modal, grace_s, harness_version
+from bot.app.runners import (
+    create_runner,
+    deploy_to_modal,
+    grace_s,
+    harness_version,
+    require_available,
+)
 from bot.domain.errors import SetupError, UserError
 from bot.settings import RunnerChoice, Settings
 from runners.backends import fake
@@ -102,9 +108,9 @@ async def test_a_runner_that_cannot_serve_is_found_out_by_asking() -> None:
         async def capabilities(self) -> Capabilities:
             raise RunnerError("the sandbox lacks landlock")
 
-    await ask([fake.create()])
+    await require_available([fake.create()])
     with pytest.raises(RunnerError, match="landlock"):
-        await ask([fake.create(), Broken("broken", make_capabilities())])
+        await require_available([fake.create(), Broken("broken", make_capabilities())])
 
 
 def test_the_harness_that_judges_here_has_a_version() -> None:

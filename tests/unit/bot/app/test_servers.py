@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.app.servers import Servers
+from bot.app.servers import ServerDirectory
 from bot.domain.errors import SetupError, UserError
 from bot.remote.credentials import Credentials, Login
 from bot.settings import Settings
@@ -30,22 +30,22 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_commands_go_to_the_login_unless_told_otherwise(settings: Settings) -> None:
-    assert Servers(settings).chosen(None) == HERE
-    assert Servers(settings).chosen(THERE) == THERE
-    assert Servers(settings).chosen("local") is None
-    assert Servers(settings.at(Path("data"))).chosen(None) is None
-    assert Servers(settings.at(Path("data"))).chosen(THERE) == THERE
+    assert ServerDirectory(settings).chosen(None) == HERE
+    assert ServerDirectory(settings).chosen(THERE) == THERE
+    assert ServerDirectory(settings).chosen("local") is None
+    assert ServerDirectory(settings.at(Path("data"))).chosen(None) is None
+    assert ServerDirectory(settings.at(Path("data"))).chosen(THERE) == THERE
     set_ = settings.model_copy(update={"cli_server": THERE})
-    assert Servers(set_.at(Path("data"))).chosen(None) == THERE
-    assert Servers(set_).chosen("local") is None
+    assert ServerDirectory(set_.at(Path("data"))).chosen(None) == THERE
+    assert ServerDirectory(set_).chosen("local") is None
     local = settings.model_copy(update={"cli_server": "local"})
-    assert Servers(local).chosen(None) is None
+    assert ServerDirectory(local).chosen(None) is None
 
 
 def test_without_a_login_they_stay_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Servers(Settings(config_home=tmp_path)).chosen(None) is None
+    assert ServerDirectory(Settings(config_home=tmp_path)).chosen(None) is None
     monkeypatch.setattr(Path, "home", _homeless)
-    assert Servers(Settings()).chosen(None) is None
+    assert ServerDirectory(Settings()).chosen(None) is None
 
 
 def _unasked() -> str:
@@ -60,28 +60,30 @@ async def test_a_login_needs_a_token_and_a_place_to_keep_it(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UserError, match="a token is needed"):
-        await Servers(settings).login(THERE, None, str, plain_http=False)
+        await ServerDirectory(settings).login(THERE, None, str, plain_http=False)
     with pytest.raises(UserError, match="no server's address"):  # before it is asked for
-        await Servers(settings).login("there", None, _unasked, plain_http=False)
+        await ServerDirectory(settings).login("there", None, _unasked, plain_http=False)
     with pytest.raises(UserError, match="--plain-http"):
-        await Servers(settings).login("http://there.test", SECRET, _unasked, plain_http=False)
+        await ServerDirectory(settings).login(
+            "http://there.test", SECRET, _unasked, plain_http=False
+        )
     monkeypatch.setattr(Path, "home", _homeless)
     with pytest.raises(SetupError, match="XDG_CONFIG_HOME"):
-        Servers(Settings()).logout(None)
+        ServerDirectory(Settings()).logout(None)
 
 
 async def test_a_token_goes_to_its_own_server_alone(settings: Settings) -> None:
-    assert Servers(settings)._server(f"{HERE}/").token == SECRET
-    assert Servers(settings)._server(THERE).token == NONE
+    assert ServerDirectory(settings)._server(f"{HERE}/").token == SECRET
+    assert ServerDirectory(settings)._server(THERE).token == NONE
     own = settings.model_copy(update={"cli_token": SecretStr(OTHER)})
-    assert Servers(own)._server(THERE).token == OTHER
+    assert ServerDirectory(own)._server(THERE).token == OTHER
     with pytest.raises(UserError, match="--plain-http"):
-        Servers(own)._server("http://there.test")
+        ServerDirectory(own)._server("http://there.test")
 
 
 def test_logging_out_forgets_the_token(settings: Settings) -> None:
-    signed = Servers(settings).logout(f"{HERE}/")
+    signed = ServerDirectory(settings).logout(f"{HERE}/")
     assert (signed.url, signed.name) == (HERE, "Ada")
-    assert Servers(settings).chosen(None) is None
+    assert ServerDirectory(settings).chosen(None) is None
     with pytest.raises(UserError, match="not signed in to any server"):
-        Servers(settings).logout(None)
+        ServerDirectory(settings).logout(None)

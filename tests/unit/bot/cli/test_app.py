@@ -8,7 +8,7 @@ from typing import Self, cast
 import pytest
 import typer
 
-from bot.app.context import Installation
+from bot.app.installation import Installation
 from bot.cli.app import build, run
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle

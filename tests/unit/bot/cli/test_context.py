@@ -13,9 +13,10 @@ import pytest
 import typer
 from rich.console import Console
 
-from bot.app.context import Installation, OpenPodium
+from bot.app.context import OpenPodium
+from bot.app.installation import Installation
+from bot.app.servers import Say
 from bot.cli.app import build
-from bot.cli.client import Say
 from bot.cli.context import (
     CommandLine,
     Where,

@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from bot.app.context import Installation, OpenPodium
+from bot.app.context import OpenPodium
+from bot.app.installation import Installation
 from bot.cli.follow import _moved, evaluate, follow, follow_all, stop_signals
 from bot.cli.local_client import LocalClient
 from bot.cli.progress import ProgressLines

@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 from typing_extensions import override
 
-from bot.app.context import Installation
-from bot.cli.client import Client, Say
+from bot.app.installation import Installation
+from bot.app.servers import Say
+from bot.cli.client import Client
 from bot.cli.context import CommandLine
 from bot.cli.errors import ExitCode
 from bot.cli.waiting import exit_code, judged, tell
