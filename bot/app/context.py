@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from bot.domain.ids import PersonId
 from bot.ports import Clock, Store
 from bot.ports.lines import Line
-from runners.contract.evaluation import RoundPolicy
+from runners.contract.evaluation import BENCHMARK_ROUNDS, RANKED_ROUNDS, RoundPolicy
+from runners.contract.task import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +72,10 @@ class Requirement:
     detail: str
     remedy: str = ""
     optional: bool = False
+
+
+def cap_rounds(mode: Mode, most: int) -> RoundPolicy:
+    """Return the policy of a mode with at most `most` rounds: quicker, with a wider interval."""
+    usual = RANKED_ROUNDS if mode is Mode.RANKED else BENCHMARK_ROUNDS
+    looks = tuple(look for look in usual.looks if look <= most) or (most,)
+    return usual.model_copy(update={"looks": looks})

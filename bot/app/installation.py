@@ -41,11 +41,6 @@ class Installation:
         """The folder of the embedded database and the log."""
         return self.settings.data_dir
 
-    @property
-    def version(self) -> str:
-        """Of Podium; empty in a checkout that was not installed."""
-        return doors.version()
-
     def at(self, data_dir: Path | None) -> "Installation":
         """The same installation on another data folder; None keeps this one."""
         return replace(self, settings=self.settings.at(data_dir))

@@ -1,20 +1,41 @@
-"""What a command asks of Podium for one person, on this machine or at a server elsewhere."""
+"""What a command requests of Podium for one person, on this machine or at a server elsewhere."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from bot.app.servers import Say
+from bot.domain.access import Viewer
 from bot.domain.api.exports import ExportPiece
 from bot.domain.board import Board
+from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
+from bot.domain.submission import SubmissionRequest
+from bot.domain.template import template_of
 from bot.ports import StoredFile, Worker
-from bot.services.history import HistoryEntry
-from bot.services.release import Draft, Released
-from bot.services.standings import BoardStandings
-from bot.services.status import SubmissionStatus
+from bot.reports.dataset import pieces
+from bot.services import export as exporting
+from bot.services.cancel import cancel
+from bot.services.history import HistoryEntry, history
+from bot.services.lookup import task_of, visible_boards
+from bot.services.moderate import withdraw
+from bot.services.profiles import profile_files
+from bot.services.release import Draft, Released, Releasing
+from bot.services.rerun import RerunRequest, rerun
+from bot.services.standings import BoardStandings, standings
+from bot.services.status import SubmissionStatus, status, watch
+from bot.services.submit import submit
+from bot.services.unserved import unserved
 from runners.contract.task import Mode
+
+if TYPE_CHECKING:
+    from bot.app.context import OpenPodium
+    from bot.app.installation import Installation
+    from bot.app.servers import Say
+
+_LOOKS = 15
+"""So often in the time of a lease it is looked whether anybody is there who could judge."""
 
 
 class Client(Protocol):
@@ -86,7 +107,7 @@ class Client(Protocol):
         ...
 
     async def publish(
-        self, drafts: Sequence[Draft], say: Say, *, unchecked: bool
+        self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
     ) -> Sequence[Released]:
         """Put tasks on their boards, each proven first; whoever a draft names, it is this person.
 
@@ -102,7 +123,7 @@ class Client(Protocol):
         """Who judges now, and what the time is there."""
         ...
 
-    def attending(self, say: Say) -> AbstractAsyncContextManager[None]:
+    def attending(self, say: "Say") -> AbstractAsyncContextManager[None]:
         """Until left, judges here what is waited for where nobody else is to do so."""
         ...
 
@@ -117,3 +138,121 @@ class Client(Protocol):
     def keeper(self) -> str:
         """What becomes of a submission which nobody waits for, such as `stays with URL`."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalClient:
+    """What `viewer` may do on the opened data folder of an installation."""
+
+    installation: "Installation"
+    podium: "OpenPodium"
+    viewer: Viewer
+    name: str = ""
+    suffix: str = ""
+
+    @property
+    def look_s(self) -> float:
+        return max(0.2, self.podium.lease_s / _LOOKS)
+
+    async def whoami(self) -> str:
+        return self.name
+
+    async def submit(
+        self, file_name: str, content: bytes, mode: Mode, *, board: str | None, gpus: Sequence[str]
+    ) -> SubmissionId:
+        request = SubmissionRequest(self.viewer, file_name, content, mode, board, tuple(gpus))
+        return (await submit(self.podium.store, self.podium.clock, request)).id
+
+    async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
+        request = RerunRequest(self.viewer, number, mode)
+        return (await rerun(self.podium.store, self.podium.clock, request)).id
+
+    async def cancel(self, number: SubmissionId) -> int:
+        return await cancel(self.podium.store, self.viewer, number)
+
+    async def withdraw(self, number: SubmissionId, reason: str) -> None:
+        await withdraw(self.podium.store, self.viewer, reason, number)
+
+    async def status(self, number: SubmissionId) -> SubmissionStatus:
+        return await status(self.podium.store, number)
+
+    def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
+        return watch(self.podium.store, number)
+
+    async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
+        found = await status(self.podium.store, number)
+        return await profile_files(self.podium.store, found.submission)
+
+    async def boards(self) -> Sequence[Board]:
+        return await visible_boards(self.podium.store, self.viewer)
+
+    async def standings(
+        self, board: str, gpu: str | None, version: int | None
+    ) -> Sequence[BoardStandings]:
+        return await standings(self.podium.store, self.viewer, board, gpu, version=version)
+
+    async def template(self, board: str, language: str | None) -> bytes:
+        found, task = await task_of(self.podium.store, self.viewer, board)
+        return template_of(task, found.name, language).content
+
+    async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
+        return await history(self.podium.store, self.viewer, board, limit=limit)
+
+    async def publish(
+        self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
+    ) -> Sequence[Released]:
+        own = [
+            replace(each, request=replace(each.request, person=self.viewer.person))
+            for each in drafts
+        ]
+        async with self.installation.runners() as runners:
+            releasing = Releasing(self.podium.store, self.podium.clock, runners, say)
+            return await releasing.release(own, unchecked=unchecked)
+
+    async def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
+        store = self.podium.store
+        found = await exporting.export(store, self.viewer, board)
+        async with (
+            aclosing(exporting.evaluations(store, found)) as evaluations,
+            aclosing(exporting.sources(store, found)) as sources,
+            aclosing(pieces(found, evaluations, sources)) as whole,
+        ):
+            async for piece in whole:
+                yield piece
+
+    async def workers(self) -> tuple[Sequence[Worker], datetime]:
+        return await self.podium.store.workers.alive(), self.podium.clock.now()
+
+    @asynccontextmanager
+    async def attending(self, say: "Say") -> AsyncIterator[None]:
+        if self.podium.served or self.podium.shared:
+            yield
+            return
+        say("no `podium up` runs here, so this command judges it itself")
+        async with self.installation.working_in_turn(self.podium):
+            yield
+
+    async def lack(self, number: SubmissionId) -> str | None:
+        if self.podium.served and not self.installation.is_served():
+            return "the `podium up` that was to judge it has ended; start it again"
+        try:
+            gpus = await unserved(self.podium.store, number)
+        except StoreError:
+            return None  # whoever follows it waits for the database, and knows for how long
+        if not gpus:
+            return None
+        return (
+            f"nobody at work offers {', '.join(gpus)}; run {self._judge} on a machine that has it"
+        )
+
+    async def idle(self) -> str | None:
+        if self.podium.served or await self.podium.store.workers.alive():
+            return None
+        return f"start {self._judge}"
+
+    def keeper(self) -> str:
+        return f"{'stays with' if self.podium.served else 'waits for'} {self._judge}"
+
+    @property
+    def _judge(self) -> str:
+        return "`podium worker`" if self.podium.shared and not self.podium.served else "`podium up`"

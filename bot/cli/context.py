@@ -1,4 +1,7 @@
-"""What every command is handed: the installation and where to write."""
+"""What every command is given: the installation, where to write, and the shared options.
+
+Functions import what only a running command needs, because `--help` should not wait for it.
+"""
 
 import getpass
 import shutil
@@ -7,21 +10,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from bot.app.context import OpenPodium
-from bot.app.installation import Installation
-from bot.app.servers import LOCAL
-from bot.cli.client import Client
-from bot.cli.local_client import LocalClient
 from bot.domain.access import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
-from bot.domain.person import Person
 from bot.reports.lines import clean
+
+if TYPE_CHECKING:
+    from bot.app.context import OpenPodium
+    from bot.app.installation import Installation
+    from bot.cli.client import Client
+    from bot.domain.person import Person
 
 _READ_AT_MOST = 32 << 20
 """Enough to say how much too large a file is, and too little to fill the memory."""
@@ -68,7 +71,7 @@ class Where:
 class CommandLine:
     """The installation, a console for results, and one for progress and errors."""
 
-    installation: Installation
+    installation: "Installation"
     out: Console
     err: Console
 
@@ -78,17 +81,26 @@ class CommandLine:
 
 
 def command_line(ctx: typer.Context) -> CommandLine:
-    """The command line of a running command."""
-    found = ctx.obj
-    if not isinstance(found, CommandLine):
-        raise TypeError("the application was started without its command line")
-    return found
+    """Return the command line of a running command; the environment says what is not given."""
+    installation = _installation() if ctx.obj is None else ctx.obj
+    return CommandLine(
+        installation, Console(highlight=False), Console(stderr=True, highlight=False)
+    )
+
+
+def _installation() -> "Installation":
+    from bot.app.installation import Installation  # noqa: PLC0415 - see the top
+    from bot.app.logs import log_to_stderr  # noqa: PLC0415 - see the top
+    from bot.settings import read_settings  # noqa: PLC0415 - see the top
+
+    log_to_stderr()
+    return Installation(read_settings())
 
 
 @asynccontextmanager
 async def acting(
     line: CommandLine, data: Path | None, actor: str | None, *, enters: bool = True
-) -> AsyncIterator[tuple[OpenPodium, Person]]:
+) -> AsyncIterator[tuple["OpenPodium", "Person"]]:
     """Podium, opened, and who acts on it.
 
     With `enters` a new name gets an account; without it a name given by `--as` must have one, so
@@ -106,8 +118,12 @@ async def acting(
 
 
 @asynccontextmanager
-async def asking(line: CommandLine, where: Where, *, enters: bool = True) -> AsyncIterator[Client]:
+async def asking(
+    line: CommandLine, where: Where, *, enters: bool = True
+) -> AsyncIterator["Client"]:
     """The Podium that a command is for, as the person who acts there."""
+    from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
+
     url = _server(line, where)
     if url is not None:
         async with line.installation.servers.client_of(
@@ -121,8 +137,10 @@ async def asking(line: CommandLine, where: Where, *, enters: bool = True) -> Asy
 
 
 @asynccontextmanager
-async def looking(line: CommandLine, where: Where) -> AsyncIterator[Client]:
+async def looking(line: CommandLine, where: Where) -> AsyncIterator["Client"]:
     """The Podium that a command is for, for somebody who only looks and needs no account."""
+    from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
+
     url = _server(line, where)
     if url is not None:
         async with line.installation.servers.client_of(
@@ -137,6 +155,8 @@ async def looking(line: CommandLine, where: Where) -> AsyncIterator[Client]:
 
 def _server(line: CommandLine, where: Where) -> str | None:
     """The server's address; None for this machine. UserError when the options contradict it."""
+    from bot.app.servers import LOCAL  # noqa: PLC0415 - see the top
+
     if where.data is not None:
         if where.server not in {None, LOCAL}:
             raise UserError("usage", "--data is for this machine; leave it or --server out")

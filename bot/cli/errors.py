@@ -1,16 +1,17 @@
 """The command line's one handler: every family of errors to its words and its exit code."""
 
+import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-import structlog
 import typer
+from rich.console import Console
 
 from bot.domain.errors import SetupError, StoreError, UserError
+from bot.reports.lines import clean
 from runners.contract.runner import RunnerError
-
-_log = structlog.get_logger(__name__)
 
 
 class ExitCode(IntEnum):
@@ -37,6 +38,18 @@ class Failure:
     exit_code: ExitCode
     code: str
     message: str
+
+
+def report_error(error: BaseException, arguments: Sequence[str]) -> int:
+    """Say what ended a command, with `--json` on stdout as well; return the exit code."""
+    failure = failure_of(error)
+    if failure.message:
+        err = Console(stderr=True, highlight=False)
+        err.out(clean(f"podium: {failure.message}"), highlight=False)
+    if "--json" in arguments:
+        shape = {"error": {"code": failure.code, "message": failure.message}}
+        Console(highlight=False).out(json.dumps(shape), highlight=False)
+    return failure.exit_code
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -86,8 +99,16 @@ def _first_leaf(error: BaseException) -> BaseException:
 
 
 def _incident(error: BaseException) -> Failure:
+    import structlog  # noqa: PLC0415 - a command that succeeds need not wait for it
+
+    from bot.app.logs import log_to_stderr  # noqa: PLC0415 - the same
+
     incident = secrets.token_hex(4)
-    _log.error("unexpected error", action="incident", incident=incident, exc_info=error)
+    if not structlog.is_configured():  # it ended before it opened anything
+        log_to_stderr()
+    structlog.get_logger(__name__).error(
+        "unexpected error", action="incident", incident=incident, exc_info=error
+    )
     return Failure(
         ExitCode.OURS,
         "incident",

@@ -1,6 +1,6 @@
-"""What the places on a command line name: tasks in folders and zips, and sets of them."""
+"""Files on a command line: tasks, KernelBench problems, and the files of an evaluation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +11,10 @@ from bot.cli.context import CommandLine
 from bot.domain.competition import Problem, parse_competition
 from bot.domain.document import MAX_BYTES
 from bot.domain.errors import UserError
+from bot.domain.kernelbench import is_problem
 from bot.domain.task_bundle import TASK_FILE, TaskBundle
 from bot.domain.task_file import parse_task, read_task
+from runners.contract.files import EvaluationFile
 from runners.contract.task import TaskDefinition
 
 Root = Annotated[
@@ -25,6 +27,9 @@ Root = Annotated[
     ),
 ]
 _SETS = frozenset({".yaml", ".yml"})
+
+_DEPTHS = ("", "*/", "*/*/")
+"""A level's own folder, the folder of the levels, and the checkout that holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +92,52 @@ def _content(file: Path) -> bytes:
             return opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise UserError("no-such-file", f"{file}: cannot be read ({error.strerror})") from error
+
+
+def read_problems(place: Path, levels: Collection[int]) -> dict[str, str]:
+    """The sources by `levelN/file.py`; all levels where none is named, UserError for no problem."""
+    place = place.resolve()
+    files = {file for depth in _DEPTHS for file in place.glob(f"{depth}*.py")}
+    wanted = {f"level{level}" for level in levels}
+    found = sorted(
+        file
+        for file in files
+        if is_problem(file.as_posix()) and (not wanted or file.parent.name in wanted)
+    )
+    if not found:
+        raise UserError(
+            "no-problems",
+            f"{place}: there is no problem such as level1/1_Name.py; give a checkout of "
+            "KernelBench, or one of its level folders",
+        )
+    return {f"{file.parent.name}/{file.name}": _text(file) for file in found}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError("bad-problem", f"{file}: this is not UTF-8 text") from error
+    except OSError as error:
+        raise UserError("bad-problem", f"{file}: cannot be read ({error.strerror})") from error
+
+
+def save(files: Iterable[tuple[str, EvaluationFile]], folder: Path) -> tuple[Path, ...]:
+    """Write each file under its name into the folder, made when new; UserError when it cannot be.
+
+    A file of that name is replaced.
+    """
+    saved = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, file in files:
+            (folder / name).write_bytes(file.content())
+            saved.append(folder / name)
+    except (OSError, ValueError) as error:
+        raise UserError("cannot-save", f"the files cannot be saved in {folder}: {error}") from error
+    return tuple(saved)
+
+
+def saved_line(saved: tuple[Path, ...]) -> str:
+    """What was written, in a line."""
+    return f"saved {', '.join(map(str, saved))}" if saved else "there are no files to save"

@@ -12,7 +12,7 @@ COVERED_ELSEWHERE = {
     "bot/domain/agent.py": "tests/conformance/test_worker_queue.py",
     "bot/app/doors.py": "tests/e2e/test_agents.py",
     "bot/cli/commands": "tests/e2e/test_command_line.py",
-    "bot/cli/local_client.py": "tests/integration/test_commands_at_a_server.py",
+    "bot/cli/client.py": "tests/integration/test_commands_at_a_server.py",
     "bot/frontends/discord/checkup.py": "tests/e2e/discord",
     "bot/frontends/discord/commands": "tests/e2e/discord",
     "bot/frontends/discord/deeds.py": "tests/e2e/discord",

@@ -94,8 +94,8 @@ class Visiting:
 
     def here(self, *arguments: str) -> int:
         """The exit code of a command on this machine, as Ada."""
-        return run(cast("Installation", self), [*arguments, "--server", "local"])
+        return run([*arguments, "--server", "local"], cast("Installation", self))
 
     def there(self, *arguments: str) -> int:
         """The exit code of a command at the server."""
-        return run(cast("Installation", self), [*arguments, "--server", SERVER])
+        return run([*arguments, "--server", SERVER], cast("Installation", self))

@@ -19,11 +19,6 @@ from bot.cli.json_output import dumps
 from bot.domain.ids import SubmissionId
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(cancel)
-
-
 def cancel(
     ctx: typer.Context,
     submission: Annotated[int, typer.Argument(min=1, help="The submission's number")],

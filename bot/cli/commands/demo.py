@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bot.app.context import Hurry, OpenPodium
+from bot.app.context import Hurry, OpenPodium, cap_rounds
 from bot.app.installation import Installation
 from bot.cli.context import (
     AsJson,
@@ -24,10 +24,8 @@ from bot.cli.demo_script import PEOPLE, PREFIX, Entry, choose, misplaced, story
 from bot.cli.demo_script import surprises as surprises_of
 from bot.cli.draw import draw
 from bot.cli.errors import ExitCode
-from bot.cli.follow import follow_all
+from bot.cli.follow import ProgressLines, follow_all
 from bot.cli.json_output import dumps, standings_json
-from bot.cli.progress import ProgressLines
-from bot.cli.rounds import cap_rounds
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.person import DEMO, Person
@@ -72,11 +70,6 @@ class _Task:
     @property
     def board(self) -> str:
         return f"{PREFIX}{self.definition.name}"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(demo)
 
 
 def demo(

@@ -8,17 +8,7 @@ import typer
 from bot.cli.context import AsJson, command_line
 from bot.cli.json_output import dumps
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    group = typer.Typer(help="Have the bot in a Discord guild.", no_args_is_help=True)
-    group.callback()(_only_a_group)
-    group.command()(invite)
-    app.add_typer(group, name="discord")
-
-
-def _only_a_group() -> None:
-    """Have the bot in a Discord guild."""
+GROUP = "Have the bot in a Discord guild."
 
 
 def invite(

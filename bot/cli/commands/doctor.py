@@ -12,11 +12,6 @@ from bot.cli.json_output import dumps
 from bot.reports.blocks import Report, Text, Tone
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(doctor)
-
-
 def doctor(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = False) -> int:
     """Say what is missing and how to get it: exit code 3 when Podium cannot work without it."""
     line = command_line(ctx)

@@ -25,11 +25,6 @@ from bot.reports import dataset
 _SOURCES = "The sources are in `sources/`, each once, named by the SHA-256 of its bytes."
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(export)
-
-
 def export(
     ctx: typer.Context,
     board: Annotated[str, typer.Argument(help="The board's name")],

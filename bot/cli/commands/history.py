@@ -22,11 +22,6 @@ from bot.reports.history import history_report
 from bot.services.history import HistoryEntry
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(history)
-
-
 def history(
     ctx: typer.Context,
     *,

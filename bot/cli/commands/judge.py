@@ -9,16 +9,14 @@ from typing import Annotated
 
 import typer
 
+from bot.app.context import cap_rounds
 from bot.cli.context import AsJson, CommandLine, command_line, read_submission
 from bot.cli.draw import draw
 from bot.cli.errors import ExitCode
-from bot.cli.files import Root
-from bot.cli.follow import evaluate
+from bot.cli.files import Root, saved_line
+from bot.cli.files import save as save_files
+from bot.cli.follow import ProgressLines, evaluate
 from bot.cli.json_output import dumps, evaluation_json
-from bot.cli.progress import ProgressLines
-from bot.cli.rounds import cap_rounds
-from bot.cli.saving import save as save_files
-from bot.cli.saving import told
 from bot.domain import acceptance
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.heading import parse_heading
@@ -40,11 +38,6 @@ class _Order:
     mode: Mode
     gpu: str | None
     rounds: int | None
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(judge)
 
 
 def judge(
@@ -79,7 +72,7 @@ def judge(
     else:
         draw(evaluation_report(evaluation), line.out)
     if save is not None:
-        line.say(told(save_files([(each.name, each) for each in evaluation.files], save)))
+        line.say(saved_line(save_files([(each.name, each) for each in evaluation.files], save)))
     return ExitCode.PASSED if evaluation.verdict is Verdict.PASSED else ExitCode.VERDICT
 
 

@@ -16,12 +16,6 @@ _LONGEST_LINE = 4096
 """Characters that are read of a token which a pipe brings."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(login)
-    app.command()(logout)
-
-
 def login(
     ctx: typer.Context,
     url: Annotated[str, typer.Argument(help="The server's address", metavar="URL")],

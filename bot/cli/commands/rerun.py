@@ -15,15 +15,10 @@ from bot.cli.context import (
     asking,
     command_line,
 )
-from bot.cli.waiting import judged, tell
+from bot.cli.follow import print_result, wait_for_result
 from bot.domain.ids import SubmissionId
 from bot.services.status import SubmissionStatus
 from runners.contract.task import Mode
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(rerun)
 
 
 def rerun(
@@ -41,11 +36,11 @@ def rerun(
     line = command_line(ctx)
     earlier, where = SubmissionId(submission), Where(data, server, actor)
     ended = asyncio.run(_rerun(line, where, earlier, mode, wait=wait))
-    return tell(line, ended, wait=wait, as_json=as_json)
+    return print_result(line, ended, wait=wait, as_json=as_json)
 
 
 async def _rerun(
     line: CommandLine, where: Where, earlier: SubmissionId, mode: Mode | None, *, wait: bool
 ) -> SubmissionStatus:
     async with asking(line, where, enters=False) as client:
-        return await judged(line, client, await client.rerun(earlier, mode), wait=wait)
+        return await wait_for_result(line, client, await client.rerun(earlier, mode), wait=wait)

@@ -19,11 +19,6 @@ from bot.ports import Worker
 from bot.reports.workers import workers_report
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(runners)
-
-
 def runners(
     ctx: typer.Context,
     *,

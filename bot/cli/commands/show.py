@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.client import Client
 from bot.cli.context import (
     AsJson,
     CommandLine,
@@ -19,9 +18,9 @@ from bot.cli.context import (
     looking,
 )
 from bot.cli.draw import draw
+from bot.cli.files import save as save_files
+from bot.cli.files import saved_line
 from bot.cli.json_output import Json, dumps, standings_json, status_json
-from bot.cli.saving import save as save_files
-from bot.cli.saving import told
 from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -30,6 +29,9 @@ from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.standings import standings_report
 from bot.reports.status import status_report
 from runners.contract.files import EvaluationFile
+
+if TYPE_CHECKING:
+    from bot.cli.client import Client
 
 _BOARD_COLUMNS = (Column("board"), Column("GPU types"), Column("deadline"))
 
@@ -40,11 +42,6 @@ class _Wish:
     gpus: tuple[str, ...]
     version: int | None
     save: Path | None
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(show)
 
 
 def show(
@@ -100,12 +97,12 @@ async def _show(
 
 
 async def _submission(
-    line: CommandLine, client: Client, number: SubmissionId, save: Path | None
+    line: CommandLine, client: "Client", number: SubmissionId, save: Path | None
 ) -> tuple[list[Report], Json]:
     found = await client.status(number)
     if save is not None:
         files = await client.files(number)
-        line.say(told(save_files(_named(number, files), save)))
+        line.say(saved_line(save_files(_named(number, files), save)))
     return [status_report(found)], status_json(found)
 
 
@@ -116,7 +113,7 @@ def _named(
         yield f"{submission}-{each.gpu}-{each.file.name}", each.file
 
 
-async def _boards(client: Client) -> tuple[list[Report], list[Json]]:
+async def _boards(client: "Client") -> tuple[list[Report], list[Json]]:
     boards = await client.boards()
     if not boards:
         words = "none yet: publish one with `podium task publish DIR`"

@@ -19,7 +19,7 @@ from bot.cli.context import (
     command_line,
     read_submission,
 )
-from bot.cli.waiting import judged, tell
+from bot.cli.follow import print_result, wait_for_result
 from bot.services.status import SubmissionStatus
 from runners.contract.task import Mode
 
@@ -31,11 +31,6 @@ class _Order:
     mode: Mode
     board: str | None
     gpus: tuple[str, ...]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(submit)
 
 
 def submit(
@@ -61,7 +56,7 @@ def submit(
     called = name or ("submission.py" if file == STREAM else file.name)
     order = _Order(called, content, mode, leaderboard, names)
     ended = asyncio.run(_submit(line, Where(data, server, actor), order, wait=wait))
-    return tell(line, ended, wait=wait, as_json=as_json)
+    return print_result(line, ended, wait=wait, as_json=as_json)
 
 
 async def _submit(
@@ -71,4 +66,4 @@ async def _submit(
         number = await client.submit(
             order.file_name, order.content, order.mode, board=order.board, gpus=order.gpus
         )
-        return await judged(line, client, number, wait=wait)
+        return await wait_for_result(line, client, number, wait=wait)

@@ -22,21 +22,23 @@ from bot.cli.context import (
 )
 from bot.cli.draw import draw
 from bot.cli.errors import ExitCode
-from bot.cli.files import Listed, Root, read_places
-from bot.cli.importing import read_problems
+from bot.cli.files import Listed, Root, read_places, read_problems
 from bot.cli.json_output import dumps, released_json, task_report_json
-from bot.cli.packing import pack
 from bot.domain.access import NOBODY
+from bot.domain.archive import read_zip, write_zip
 from bot.domain.deadline import parse_deadline, show_deadline
 from bot.domain.errors import UserError
 from bot.domain.kernelbench import PRECISIONS, problem_tasks
 from bot.domain.scaffold import scaffold
+from bot.domain.task_file import parse_task
 from bot.domain.task_report import TaskReport
 from bot.reports.task_check import task_report
 from bot.services.check_task import check_on
 from bot.services.publish import PublishRequest
 from bot.services.release import Draft, Released
 from runners.contract.evaluation import CPU
+
+GROUP = "Check, publish, pack, scaffold and import tasks."
 
 Places = Annotated[
     list[Path],
@@ -45,19 +47,6 @@ Places = Annotated[
 Gpus = Annotated[list[str] | None, typer.Option("--gpu", help="GPU type; may be repeated")]
 _USUAL_FOLDER = Path("tasks")
 _KERNELBENCH = "kernelbench"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(
-        help="Check, publish, pack, scaffold and import tasks.", no_args_is_help=True
-    )
-    group.command()(check)
-    group.command()(publish)
-    group.command()(pack)
-    group.command()(new)
-    group.command("import")(import_)
-    app.add_typer(group, name="task")
 
 
 def check(
@@ -176,6 +165,34 @@ def _tell(line: CommandLine, released: Released) -> None:
     for report in released.reports:
         if not report.dry_run:
             line.say(f"{board.name}: not run on {report.gpu}: {report.obstacle}")
+
+
+def pack(
+    ctx: typer.Context,
+    place: Annotated[Path, typer.Argument(metavar="DIR", help="The task's folder")],
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="ZIP", help="Else NAME.zip here; replaced")
+    ] = None,
+    root: Root = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make one zip of a task, with what it takes from beside its folder."""
+    line = command_line(ctx)
+    bundle = line.installation.read_task(place, root)
+    file = Path(f"{bundle.name}.zip") if out is None else out
+    packed = write_zip(bundle)
+    again = read_zip(packed, name=file.stem)
+    parse_task(again)  # as whoever takes it will read it
+    try:
+        file.write_bytes(packed)
+    except OSError as error:
+        raise UserError("cannot-write", f"{file}: cannot be written ({error.strerror})") from error
+    if as_json:
+        line.out.out(dumps({"zip": str(file), "files": sorted(again.files)}), highlight=False)
+        return
+    words = f"{file}: {len(again.files)} files, {len(packed):,} bytes; next: "
+    line.out.out(f"{words}podium task publish {file}, or any form that takes a task zip")
 
 
 def new(

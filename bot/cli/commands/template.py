@@ -27,11 +27,6 @@ class _Wish:
     file: Path
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(template)
-
-
 def template(
     ctx: typer.Context,
     board: Annotated[str, typer.Argument(help="A board's name")],

@@ -25,6 +25,8 @@ from bot.reports.tokens import personal_tokens_report, worker_tokens_report
 from bot.services.grant import grant, granted, withdraw_grant
 from bot.services.worker_tokens import MOST_DAYS, issue, revoke, worker_tokens
 
+GROUP = "Tokens of people and of machines that judge from elsewhere."
+
 PersonName = Annotated[
     str | None,
     typer.Option(help="A person: a name at this machine, or such as discord:17", metavar="NAME"),
@@ -38,17 +40,6 @@ class _Wanted:
     name: str
     scope: TokenScope
     lifetime: timedelta
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(
-        help="Tokens of people and of machines that judge from elsewhere.", no_args_is_help=True
-    )
-    group.command()(create)
-    group.command(name="list")(list_)
-    group.command(name="revoke")(end)
-    app.add_typer(group, name="token")
 
 
 def create(
@@ -98,7 +89,7 @@ def list_(
     asyncio.run(_list(command_line(ctx), data, person, as_json=as_json))
 
 
-def end(
+def revoke_(
     ctx: typer.Context,
     worker: Annotated[
         str | None, typer.Argument(help="The machine's name", metavar="[NAME]")

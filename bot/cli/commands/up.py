@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.app.context import OpenDoor
-from bot.app.installation import Installation
 from bot.cli.context import (
     AsJson,
     CommandLine,
@@ -27,10 +25,9 @@ from bot.cli.json_output import dumps
 from bot.domain.errors import UserError
 from runners.contract.runner import Capabilities
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(up)
+if TYPE_CHECKING:
+    from bot.app.context import OpenDoor
+    from bot.app.installation import Installation
 
 
 def up(
@@ -53,7 +50,7 @@ def up(
 
 
 async def _serve(
-    line: CommandLine, installation: Installation, *, log: bool, as_json: bool
+    line: CommandLine, installation: "Installation", *, log: bool, as_json: bool
 ) -> None:
     with stop_signals() as stop:
         async with (
@@ -80,7 +77,7 @@ async def _serve(
     line.say("stopped")
 
 
-def _way_in(line: CommandLine, doors: Sequence[OpenDoor]) -> list[str]:
+def _way_in(line: CommandLine, doors: Sequence["OpenDoor"]) -> list[str]:
     """How the person at the machine signs in; a link goes to a terminal alone, and into no file."""
     pages = next((door for door in doors if door.name.startswith("web ")), None)
     if pages is None:
@@ -109,7 +106,7 @@ class _Up:
     database: str
     offers: Sequence[tuple[str, Capabilities]]
     boards: Sequence[str]
-    doors: Sequence[OpenDoor]
+    doors: Sequence["OpenDoor"]
 
     def greeting(self, way_in: Sequence[str]) -> list[str]:
         """For people, a line each."""
@@ -141,7 +138,7 @@ class _Up:
         }
 
 
-def _words(door: OpenDoor) -> str:
+def _words(door: "OpenDoor") -> str:
     stands = door.line is None or door.line.stands
     return door.name if stands else f"{door.name}, not connected yet; the log says why"
 

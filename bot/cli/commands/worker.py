@@ -1,21 +1,18 @@
 """`podium worker`: judges the queue of a database or of a server elsewhere, until Ctrl-C."""
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.app.context import RemoteServer
-from bot.app.installation import Installation
 from bot.cli.context import AsJson, CommandLine, DataFolder, LogToStderr, command_line
 from bot.cli.follow import stop_signals
 from bot.cli.json_output import dumps
 from bot.domain.errors import UserError
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(worker)
+if TYPE_CHECKING:
+    from bot.app.installation import Installation
 
 
 def worker(
@@ -58,7 +55,9 @@ def worker(
     asyncio.run(work)
 
 
-async def _work(line: CommandLine, installation: Installation, *, log: bool, as_json: bool) -> None:
+async def _work(
+    line: CommandLine, installation: "Installation", *, log: bool, as_json: bool
+) -> None:
     with stop_signals() as stop:
         async with (
             installation.open(log_to_stderr=log) as podium,
@@ -73,7 +72,7 @@ async def _work(line: CommandLine, installation: Installation, *, log: bool, as_
 
 async def _work_for(
     line: CommandLine,
-    installation: Installation,
+    installation: "Installation",
     elsewhere: RemoteServer,
     *,
     log: bool,

@@ -1,17 +1,21 @@
 """Tests of the application: its commands, and that every error ends in an exit code."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, cast
 
 import pytest
-import typer
 
 from bot.app.installation import Installation
-from bot.cli.app import build, run
+from bot.cli import commands
+from bot.cli.app import Listed, build, listed, run
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
+from tests.architecture.tree import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +33,94 @@ class _Failing:
 
 
 def _run(error: BaseException, *arguments: str) -> int:
-    return run(cast("Installation", _Failing(error)), arguments)
+    return run(arguments, cast("Installation", _Failing(error)))
 
 
 def test_every_command_of_the_contract_is_there() -> None:
-    command = typer.main.get_command(build())
-    names = set(getattr(command, "commands", {}))
-    assert names == {
+    assert set(build().commands) == {
         "up", "demo", "worker", "migrate", "doctor", "task", "judge", "submit", "show",
         "history", "cancel", "discord", "modal", "runners", "token", "login", "logout", "rerun",
         "withdraw", "backup", "restore", "export", "template",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("each", listed(), ids=lambda each: each.name)
+def test_a_command_is_listed_as_it_describes_itself(each: Listed) -> None:
+    own = build(each.name).commands[each.name]
+    assert own.help is not None
+    assert each.help == " ".join(own.help.split("\n\n")[0].split())
+    assert hasattr(own, "commands") is each.is_group
+
+
+def test_a_new_command_is_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "hello.py").write_text(HELLO, encoding="utf-8")
+    monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+    try:
+        assert run(["--help"]) == 0
+        assert "hello     Greet a person." in capsys.readouterr().out
+        assert run(["hello", "--help"]) == 0
+        assert "whom to greet" in capsys.readouterr().out
+        assert run(["hello", "Ada"], cast("Installation", None)) == 1
+        assert capsys.readouterr().out == "hello Ada\n"
+    finally:
+        sys.modules.pop("bot.cli.commands.hello", None)
+
+
+HELLO = """
+from typing import Annotated
+
+import typer
+
+def hello(name: Annotated[str, typer.Argument(help="whom to greet")]) -> int:
+    \"\"\"Greet a person.\"\"\"
+    typer.echo(f"hello {name}")
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "imported"),
+    [
+        (["--help"], set()),
+        (["migrate", "--help"], {"bot.cli.commands.database"}),
+        (["task", "new", "--help"], {"bot.cli.commands.task"}),
+    ],
+)
+def test_help_imports_at_most_its_own_command(arguments: list[str], imported: set[str]) -> None:
+    assert {each for each in _imported_by(arguments) if "cli.commands." in each} == imported
+
+
+def test_the_list_of_commands_loads_nothing_that_runs_them() -> None:
+    assert {each for each in _imported_by(["--help"]) if each.startswith("bot.")} == {
+        "bot.cli", "bot.cli.app", "bot.cli.commands",
+    }  # fmt: skip
+
+
+def test_the_list_of_commands_needs_no_settings() -> None:
+    assert _started(["--help"], {"PODIUM_HTTP_PORT": "nonsense"}).returncode == 0
+
+
+def _imported_by(arguments: list[str]) -> set[str]:
+    return set(_started(arguments, {}).stdout.rsplit("\n\n", 1)[-1].split())
+
+
+def _started(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A process of its own, which ends with the names of the modules that it has loaded."""
+    program = (
+        "import sys; from bot.cli.app import run; status = run(sys.argv[1:]); "
+        "print('\\n\\n', *sys.modules); sys.exit(status)"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ from bot.cli.context import (
     looking,
     read_submission,
 )
-from bot.domain.errors import UserError
+from bot.domain.errors import SetupError, UserError
+from bot.settings import Settings
 from bot.store.clock import SystemClock
 from bot.store.memory import MemoryStore
 
@@ -174,7 +175,21 @@ def test_a_huge_file_is_not_read_whole(tmp_path: Path) -> None:
     assert len(read_submission(file)) == 32 << 20
 
 
-def test_a_command_without_its_command_line_is_a_bug() -> None:
-    context = typer.Context(typer.main.get_command(build()))
-    with pytest.raises(TypeError, match="without its command line"):
-        command_line(context)
+def test_without_an_installation_the_environment_says_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODIUM_DATA_DIR", str(tmp_path))
+    assert command_line(typer.Context(build())).installation.data_dir == tmp_path
+
+
+def test_a_given_installation_is_kept() -> None:
+    given = Installation(Settings(data_dir=Path("elsewhere")))
+    assert command_line(typer.Context(build(), obj=given)).installation is given
+
+
+def test_what_the_environment_must_not_say_is_a_setup_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PODIUM_HTTP_PORT", "nonsense")
+    with pytest.raises(SetupError, match="PODIUM_HTTP_PORT"):
+        command_line(typer.Context(build()))

@@ -1,4 +1,4 @@
-"""Every task that a command line names is read before anything is done with one."""
+"""Tests of the files on a command line."""
 
 import io
 from pathlib import Path
@@ -8,10 +8,11 @@ from rich.console import Console
 
 from bot.app.installation import Installation
 from bot.cli.context import CommandLine
-from bot.cli.files import read_places
+from bot.cli.files import read_places, read_problems, save, saved_line
 from bot.domain.errors import UserError
 from bot.domain.scaffold import scaffold
 from bot.settings import Settings
+from runners.contract.files import EvaluationFile
 
 SET = """\
 name: Season
@@ -94,3 +95,58 @@ def test_a_set_that_cannot_be_read_is_refused(line: CommandLine, top: Path) -> N
         read_places(line, [top / "huge.yaml"])
     with pytest.raises(UserError, match="there is no such folder or zip"):
         read_places(line, [top / "absent.yaml"])
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for path in ("level1/1_A.py", "level1/2_B.py", "level2/1_C.py", "level1/notes.txt", "x.py"):
+        file = tmp_path / "repo" / "KernelBench" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(path)
+    return tmp_path / "repo"
+
+
+@pytest.mark.parametrize("below", ["", "KernelBench"])
+def test_every_level_of_a_checkout_is_found(checkout: Path, below: str) -> None:
+    found = read_problems(checkout / below, ())
+    assert found == {path: path for path in ("level1/1_A.py", "level1/2_B.py", "level2/1_C.py")}
+
+
+def test_a_level_can_be_chosen_by_its_number_or_its_folder(checkout: Path) -> None:
+    chosen = read_problems(checkout, [2])
+    assert list(chosen) == ["level2/1_C.py"]
+    assert read_problems(checkout / "KernelBench" / "level2", ()) == chosen
+
+
+def test_a_folder_without_problems_is_refused(checkout: Path, tmp_path: Path) -> None:
+    for place, levels in ((checkout, [3]), (tmp_path / "nowhere", ())):
+        with pytest.raises(UserError, match="there is no problem"):
+            read_problems(place, levels)
+
+
+def test_a_file_that_is_no_text_is_named(checkout: Path) -> None:
+    (checkout / "KernelBench" / "level1" / "1_A.py").write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match=r"1_A\.py: this is not UTF-8 text"):
+        read_problems(checkout, ())
+
+
+FILE = EvaluationFile.of("case-1.ncu-rep", b"NVR")
+
+
+def test_files_lie_in_the_folder_under_their_names(tmp_path: Path) -> None:
+    saved = save([("7-H100-case-1.ncu-rep", FILE)], tmp_path / "new" / "folder")
+    assert [path.read_bytes() for path in saved] == [b"NVR"]
+    assert saved_line(saved) == f"saved {tmp_path}/new/folder/7-H100-case-1.ncu-rep"
+    assert saved_line(save([], tmp_path)) == "there are no files to save"
+
+
+def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=f"cannot be saved in {tmp_path}/file"):
+        save([("a", FILE)], tmp_path / "file")
+
+
+def test_a_file_that_cannot_be_unpacked_is_named(tmp_path: Path) -> None:
+    broken = EvaluationFile.of_zipped("broken", b"nothing that zlib made")
+    with pytest.raises(UserError, match="the file broken"):
+        save([("a", broken)], tmp_path)

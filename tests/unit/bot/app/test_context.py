@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.cli.rounds import cap_rounds
+from bot.app.context import cap_rounds
 from runners.contract.evaluation import RANKED_ROUNDS
 from runners.contract.task import Mode
 

@@ -30,7 +30,7 @@ def task(tmp_path: Path) -> Path:
 
 
 def _pack(*arguments: str | Path) -> int:
-    return run(Installation(Settings()), ("task", "pack", *map(str, arguments)))
+    return run(("task", "pack", *map(str, arguments)), Installation(Settings()))
 
 
 def test_a_zip_has_all_that_the_task_takes_and_is_the_same_task(
