@@ -29,7 +29,7 @@ _COMMAND = re.compile(r'^def ([a-z]\w*)\(.*?^    """(.+?)(?:"""|\n\n)', re.MULTI
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class CommandHelp:
     """One line of `podium --help`; `file` is the module of the command."""
 
     name: str
@@ -38,7 +38,7 @@ class Listed:
     is_group: bool = False
 
 
-def listed() -> tuple[Listed, ...]:
+def listed() -> tuple[CommandHelp, ...]:
     """Return every command by name, as the text of the files in `commands` has it.
 
     A file with a `GROUP` is one command, named as the file, and its public functions are the
@@ -48,15 +48,15 @@ def listed() -> tuple[Listed, ...]:
     return tuple(sorted(found, key=lambda each: each.name))
 
 
-def _commands_of(file: str) -> Iterator[Listed]:
+def _commands_of(file: str) -> Iterator[CommandHelp]:
     spec = find_spec(f"{commands.__name__}.{file}")
     text = Path(str(spec and spec.origin)).read_text(encoding="utf-8")
     group = _GROUP.search(text)
     if group is not None:
-        yield Listed(file, group[1], file, is_group=True)
+        yield CommandHelp(file, group[1], file, is_group=True)
         return
     for match in _COMMAND.finditer(text):
-        yield Listed(_name(match[1]), " ".join(match[2].split()), file)
+        yield CommandHelp(_name(match[1]), " ".join(match[2].split()), file)
 
 
 def build(name: str = "") -> TyperGroup:
@@ -78,7 +78,7 @@ def build(name: str = "") -> TyperGroup:
     return application
 
 
-def _load(wanted: Listed, application: TyperGroup) -> None:
+def _load(wanted: CommandHelp, application: TyperGroup) -> None:
     """Import a command's file and add the command."""
     module = plugins.load(commands, wanted.file)
     app = typer.Typer(name=wanted.file, help=wanted.help, no_args_is_help=True)

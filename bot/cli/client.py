@@ -35,23 +35,23 @@ if TYPE_CHECKING:
     from bot.app.servers import Say
 
 _LOOKS = 15
-"""So often in the time of a lease it is looked whether anybody is there who could judge."""
+"""So often in the time of a lease `look_s` lets a command check for a judge."""
 
 
 class Client(Protocol):
-    """One person's way to Podium; every deed is this person's.
+    """What a command can request of Podium; the person acts in every request.
 
-    UserError for what the person should change, StoreError while Podium is away.
+    UserError for what the person should change, StoreError while Podium is unavailable.
     """
 
     @property
     def look_s(self) -> float:
-        """How often who waits may look whether anybody could judge."""
+        """Return the seconds between two checks for a worker that could judge."""
         ...
 
     @property
     def suffix(self) -> str:
-        """What a further command needs to come here too, such as ` --server URL`."""
+        """Return what a further command needs to come here too, such as ` --server URL`."""
         ...
 
     async def whoami(self) -> str:
@@ -61,15 +61,15 @@ class Client(Protocol):
     async def submit(
         self, file_name: str, content: bytes, mode: Mode, *, board: str | None, gpus: Sequence[str]
     ) -> SubmissionId:
-        """Hand a file in; without a board or GPU types its heading names them."""
+        """Submit a file; without a board or GPU types its header names them."""
         ...
 
     async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
-        """Hand an earlier submission's source in again, perhaps in another mode."""
+        """Submit the source of an earlier submission again, perhaps in another mode."""
         ...
 
     async def cancel(self, number: SubmissionId) -> int:
-        """Stop a submission; gives how many of its jobs had not ended."""
+        """Stop a submission; return how many of its jobs had not ended."""
         ...
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
@@ -77,7 +77,7 @@ class Client(Protocol):
         ...
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
-        """Where a submission stands now."""
+        """Return the present status of a submission."""
         ...
 
     def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
@@ -89,13 +89,13 @@ class Client(Protocol):
         ...
 
     async def boards(self) -> Sequence[Board]:
-        """The boards that there are for this person, by name."""
+        """The boards that this person may see, by name."""
         ...
 
     async def standings(
         self, board: str, gpu: str | None, version: int | None
     ) -> Sequence[BoardStandings]:
-        """The leaderboards of a board, of its present task version unless told otherwise."""
+        """The leaderboards of a board; without a version, of its present task version."""
         ...
 
     async def template(self, board: str, language: str | None) -> bytes:
@@ -109,9 +109,9 @@ class Client(Protocol):
     async def publish(
         self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
     ) -> Sequence[Released]:
-        """Put tasks on their boards, each proven first; whoever a draft names, it is this person.
+        """Put tasks on their boards, each checked first, as this person whomever a draft names.
 
-        UserError where one must not be published; `unchecked` takes the person's word instead.
+        UserError when one must not be published; with `unchecked` no task is checked.
         """
         ...
 
@@ -120,23 +120,23 @@ class Client(Protocol):
         ...
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
-        """Who judges now, and what the time is there."""
+        """The connected workers, and the time there."""
         ...
 
     def attending(self, say: "Say") -> AbstractAsyncContextManager[None]:
-        """Until left, judges here what is waited for where nobody else is to do so."""
+        """Until left, judge here if no other process is to judge this queue."""
         ...
 
     async def lack(self, number: SubmissionId) -> str | None:
-        """Why nobody would judge it as things are, and what to do; None when somebody will."""
+        """Return why no worker could judge it and what to do; None when one could."""
         ...
 
     async def idle(self) -> str | None:
-        """What has to be started before anything is judged at all; None when somebody judges."""
+        """Return what to start before anything is judged; None when a worker is there."""
         ...
 
     def keeper(self) -> str:
-        """What becomes of a submission which nobody waits for, such as `stays with URL`."""
+        """Return what happens to a submission without its command, such as `stays with URL`."""
         ...
 
 
@@ -238,7 +238,7 @@ class LocalClient:
         try:
             gpus = await unserved(self.podium.store, number)
         except StoreError:
-            return None  # whoever follows it waits for the database, and knows for how long
+            return None  # the command that follows it waits for the database, with a limit
         if not gpus:
             return None
         return (

@@ -12,7 +12,7 @@ import pytest
 
 from bot.app.installation import Installation
 from bot.cli import commands
-from bot.cli.app import Listed, build, listed, run
+from bot.cli.app import CommandHelp, build, listed, run
 from bot.domain.errors import SetupError, UserError
 from bot.domain.task_bundle import TaskBundle
 from tests.architecture.tree import ROOT
@@ -45,7 +45,7 @@ def test_every_command_of_the_contract_is_there() -> None:
 
 
 @pytest.mark.parametrize("each", listed(), ids=lambda each: each.name)
-def test_a_command_is_listed_as_it_describes_itself(each: Listed) -> None:
+def test_a_command_is_listed_as_it_describes_itself(each: CommandHelp) -> None:
     own = build(each.name).commands[each.name]
     assert own.help is not None
     assert each.help == " ".join(own.help.split("\n\n")[0].split())
@@ -102,6 +102,15 @@ def test_the_list_of_commands_needs_no_settings() -> None:
     assert _started(["--help"], {"PODIUM_HTTP_PORT": "nonsense"}).returncode == 0
 
 
+def test_a_bug_before_anything_is_opened_is_logged_on_stderr_alone() -> None:
+    ended = _python(
+        "from bot.cli import app; app.build = None; sys.exit(app.run(['show']) - 3)", []
+    )
+    assert ended.stdout == ""
+    assert "Traceback" in ended.stderr
+    assert "this is a bug in Podium, incident " in ended.stderr.splitlines()[-1]
+
+
 def _imported_by(arguments: list[str]) -> set[str]:
     return set(_started(arguments, {}).stdout.rsplit("\n\n", 1)[-1].split())
 
@@ -109,13 +118,19 @@ def _imported_by(arguments: list[str]) -> set[str]:
 def _started(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """A process of its own, which ends with the names of the modules that it has loaded."""
     program = (
-        "import sys; from bot.cli.app import run; status = run(sys.argv[1:]); "
+        "from bot.cli.app import run; status = run(sys.argv[1:]); "
         "print('\\n\\n', *sys.modules); sys.exit(status)"
     )
+    return _python(program, arguments, environment)
+
+
+def _python(
+    program: str, arguments: list[str], environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, "-c", f"import sys; {program}", *arguments],
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"], **environment},
+        env={"PATH": os.environ["PATH"], **(environment or {})},
         capture_output=True,
         text=True,
         check=True,
