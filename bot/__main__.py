@@ -1,23 +1,13 @@
-"""The entry of the `podium` command: settings, then the command line."""
+"""The entry of the `podium` command."""
 
 import sys
 
-from bot.domain.errors import SetupError
-from bot.frontends.cli.app import run
-from bot.settings import read_settings
-from bot.store.event_log import log_to_stderr
-from bot.wiring import Installation
+from bot.cli.app import run
 
 
 def main() -> None:
     """Run the command line of this process."""
-    log_to_stderr()
-    try:
-        settings = read_settings()
-    except SetupError as error:
-        sys.stderr.write(f"podium: {error}\n")
-        sys.exit(3)
-    sys.exit(run(Installation(settings), sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))
 
 
 if __name__ == "__main__":

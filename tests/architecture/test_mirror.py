@@ -8,11 +8,11 @@ from tests.architecture.tree import ROOT, has_behaviour, modules
 
 COVERED_ELSEWHERE = {
     "bot/__main__.py": "tests/e2e/test_command_line.py",
-    "bot/agent.py": "tests/e2e/test_agents.py",
+    "bot/app/worker.py": "tests/e2e/test_agents.py",
     "bot/domain/agent.py": "tests/conformance/test_worker_queue.py",
-    "bot/doors.py": "tests/e2e/test_agents.py",
-    "bot/frontends/cli/commands": "tests/e2e/test_command_line.py",
-    "bot/frontends/cli/local_client.py": "tests/integration/test_commands_at_a_server.py",
+    "bot/app/doors.py": "tests/e2e/test_agents.py",
+    "bot/cli/commands": "tests/e2e/test_command_line.py",
+    "bot/cli/client.py": "tests/integration/test_commands_at_a_server.py",
     "bot/frontends/discord/checkup.py": "tests/e2e/discord",
     "bot/frontends/discord/commands": "tests/e2e/discord",
     "bot/frontends/discord/deeds.py": "tests/e2e/discord",

@@ -12,6 +12,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+from bot.app.installation import Installation
 from bot.domain.access import Viewer
 from bot.frontends.discord.plots import png
 from bot.reports.blocks import Chart
@@ -20,7 +21,6 @@ from bot.reports.season import season_chart
 from bot.services.personal import personal
 from bot.services.season import season
 from bot.settings import Settings
-from bot.wiring import Installation
 from tests.architecture.tree import ROOT
 from tests.e2e.command import Podium, fresh, served
 

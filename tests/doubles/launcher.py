@@ -52,7 +52,8 @@ HARNESS = "runners.harness"
 CONTAINER = "modal._container_entrypoint"
 _JUDGE = ("runners.harness.__main__", "runners.harness.server")
 _DOORS = (
-    "bot.__main__", "bot.frontends.discord.serving", "bot.frontends.web.serving",
+    "bot.__main__", "bot.app.installation", "bot.cli.client", "bot.cli.errors", "bot.cli.follow",
+    "bot.frontends.discord.serving", "bot.frontends.web.serving",
     "matplotlib.backends.backend_agg", "matplotlib.figure",
 )  # fmt: skip
 IMPORTED = {
@@ -178,7 +179,7 @@ def main() -> None:
         if name in _JUDGE:
             _OF_HARNESS.update(sys.modules)
     if _DOORS[0] in sys.modules:
-        importlib.import_module("bot.frontends.cli.app").build()
+        importlib.import_module("bot.cli.app").build()
     gc.freeze()
     serve(socket.socket(fileno=os.dup(0)))
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, cast
 
+from bot.app.context import OpenPodium
+from bot.app.installation import Installation
+from bot.app.servers import Say
+from bot.cli.app import run
+from bot.cli.client import Client
 from bot.domain.task_bundle import TaskBundle
-from bot.frontends.cli.app import run
-from bot.frontends.cli.client import Client, Say
-from bot.frontends.cli.installation import Installation, OpenPodium
 from bot.frontends.web.checks import checking
 from bot.remote.address import Server
 from bot.remote.client import entering
@@ -92,8 +94,8 @@ class Visiting:
 
     def here(self, *arguments: str) -> int:
         """The exit code of a command on this machine, as Ada."""
-        return run(cast("Installation", self), [*arguments, "--server", "local"])
+        return run([*arguments, "--server", "local"], cast("Installation", self))
 
     def there(self, *arguments: str) -> int:
         """The exit code of a command at the server."""
-        return run(cast("Installation", self), [*arguments, "--server", SERVER])
+        return run([*arguments, "--server", SERVER], cast("Installation", self))

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from bot.app.installation import Installation
+from bot.app.logs import log_to
+from bot.cli.app import run
+from bot.cli.errors import ExitCode
 from bot.domain.person import Person
 from bot.domain.rights import MACHINE, Rights
 from bot.domain.scaffold import scaffold
-from bot.frontends.cli.app import run
-from bot.frontends.cli.failures import ExitCode
 from bot.remote import client as remote_client
 from bot.remote import publishing, watching
 from bot.services import proving
@@ -24,8 +26,6 @@ from bot.services.link import link
 from bot.services.publish import PublishRequest, publish
 from bot.settings import Settings
 from bot.store.clock import SystemClock
-from bot.store.event_log import log_to
-from bot.wiring import Installation
 from tests.doubles.factories import make_task
 from tests.doubles.task_zips import RIGHT as RIGHT_OF_SCAFFOLD
 from tests.doubles.visiting import SERVER, Visiting
@@ -304,18 +304,18 @@ def test_one_signs_in_and_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{podium.token}\n"))
-    assert run(laptop, ["login", f"{SERVER}/"]) == 0
+    assert run(["login", f"{SERVER}/"], laptop) == 0
     said = capsys.readouterr()
     assert said.out == f"signed in to {SERVER} as ada\n"
     assert podium.token not in said.out + said.err
-    assert run(laptop, ["show", "--json"]) == 0
+    assert run(["show", "--json"], laptop) == 0
     assert json.loads(capsys.readouterr().out)[0]["board"] == "vectoradd"
-    assert run(laptop, ["history"]) == 0
+    assert run(["history"], laptop) == 0
     assert capsys.readouterr().out.startswith("submissions of ada\n")
-    assert run(laptop, ["history", "--as", "ken"]) == ExitCode.USAGE
-    assert run(laptop, ["logout", "--json"]) == 0
+    assert run(["history", "--as", "ken"], laptop) == ExitCode.USAGE
+    assert run(["logout", "--json"], laptop) == 0
     assert json.loads(capsys.readouterr().out) == {"server": SERVER, "person": "ada"}
-    assert run(laptop, ["logout"]) == ExitCode.USAGE
+    assert run(["logout"], laptop) == ExitCode.USAGE
     assert "you are not signed in to any server" in capsys.readouterr().err
 
 
@@ -326,7 +326,7 @@ def test_a_login_says_when_the_environment_sends_commands_elsewhere(
         (laptop.at(Path("data")), "this machine's own Podium"),
         (_with_server(laptop, "https://other.test"), "https://other.test"),
     ):
-        assert run(told, ["login", SERVER, "--token", podium.token]) == 0
+        assert run(["login", SERVER, "--token", podium.token], told) == 0
         assert f"commands go on to {where}, as PODIUM_" in capsys.readouterr().err
 
 
@@ -359,18 +359,18 @@ def _last(capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_token_that_is_refused_is_not_kept(
     laptop: Installation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(laptop, ["login", SERVER, "--token", "podium_guessed", "--json"]) == ExitCode.USAGE
+    assert run(["login", SERVER, "--token", "podium_guessed", "--json"], laptop) == ExitCode.USAGE
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "bad-token"
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    assert run(laptop, ["login", SERVER]) == ExitCode.USAGE
-    assert run(laptop, ["login", "http://podium.test", "--token", "t"]) == ExitCode.USAGE
+    assert run(["login", SERVER], laptop) == ExitCode.USAGE
+    assert run(["login", "http://podium.test", "--token", "t"], laptop) == ExitCode.USAGE
     assert "--plain-http" in capsys.readouterr().err
-    assert run(laptop, ["logout"]) == ExitCode.USAGE
+    assert run(["logout"], laptop) == ExitCode.USAGE
 
 
 def test_a_server_that_is_away_is_our_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     laptop = Installation(Settings(config_home=tmp_path))
-    assert run(laptop, ["show", "--server", "http://127.0.0.1:9"]) == ExitCode.OURS
+    assert run(["show", "--server", "http://127.0.0.1:9"], laptop) == ExitCode.OURS
     assert "no answer from http://127.0.0.1:9" in capsys.readouterr().err

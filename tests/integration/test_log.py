@@ -11,6 +11,7 @@ import pytest
 import structlog
 from fastapi import Request
 
+from bot.app.logs import log_to
 from bot.domain.agent import HARNESS_HEADER
 from bot.domain.ids import SubmissionId
 from bot.frontends.web.app import build
@@ -19,7 +20,6 @@ from bot.frontends.web.request_ids import HEADER
 from bot.frontends.web.viewers import FromPerson
 from bot.services.link import link
 from bot.services.submit import submit
-from bot.store.event_log import log_to
 from bot.store.memory import MemoryStore
 from bot.store.postgres import PostgresStore
 from runners.backends import fake

@@ -1,0 +1,81 @@
+"""What an opened installation gives a command, and what a command gives it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.domain.ids import PersonId
+from bot.ports import Clock, Store
+from bot.ports.lines import Line
+from runners.contract.evaluation import BENCHMARK_ROUNDS, RANKED_ROUNDS, RoundPolicy
+from runners.contract.task import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPodium:
+    """An opened installation.
+
+    `served`: a `podium up` of this data folder works through its queue. `shared`: the database is
+    the one of DATABASE_URL, whose queue is for workers and not for the process that submits. A
+    process without a heartbeat for `lease_s` seconds counts as gone.
+    """
+
+    store: Store
+    clock: Clock
+    database: str
+    served: bool
+    shared: bool
+    lease_s: float = 30.0
+
+
+LinkFor = Callable[[str], str]
+"""Makes a link that signs in the person of this name, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hurry:
+    """Other rounds than those of the mode, only for the jobs of these people."""
+
+    rounds: RoundPolicy
+    people: frozenset[PersonId]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDoor:
+    """An open door; `line` is its connection to a remote service, if it has one.
+
+    It has `link_for` only if no other machine can reach it.
+    """
+
+    name: str
+    line: Line | None = None
+    link_for: LinkFor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteServer:
+    """A server to judge for; the settings have what is None.
+
+    `plain_http` allows the token to be sent unencrypted to another machine.
+    """
+
+    url: str | None
+    token: str | None
+    plain_http: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing that Podium needs or can use here; `remedy` says how to get a missing one."""
+
+    name: str
+    found: bool
+    detail: str
+    remedy: str = ""
+    optional: bool = False
+
+
+def cap_rounds(mode: Mode, most: int) -> RoundPolicy:
+    """Return the policy of a mode with at most `most` rounds: quicker, with a wider interval."""
+    usual = RANKED_ROUNDS if mode is Mode.RANKED else BENCHMARK_ROUNDS
+    looks = tuple(look for look in usual.looks if look <= most) or (most,)
+    return usual.model_copy(update={"looks": looks})

@@ -1,0 +1,200 @@
+"""Looks at this machine and its settings: what Podium needs is here, or what to do about it."""
+
+import importlib.metadata
+import importlib.util
+import platform
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.app.context import Requirement
+from bot.domain.agent import Greeting
+from bot.domain.errors import SetupError, UserError
+from bot.settings import Settings
+from bot.store.embedded.binaries import packaged
+from bot.store.failures import where
+from bot.store.locks import is_served
+from bot.store.postgres import reach
+from runners.contract.evaluation import CPU
+from runners.contract.runner import Capabilities, Runner, RunnerError
+
+if TYPE_CHECKING:
+    from bot.frontends.discord.checkup import Checkup, GuildGrant
+    from bot.frontends.discord.door import DoorSettings
+
+_REACH_S = 3.0
+_DISCORD = "Discord"
+_ADVICE = re.compile(r"(.+); ((?:run|set|start) .+)", re.DOTALL)
+"""What is wrong, and what to do about it."""
+_INSTALL = "pip install 'kernel-podium[local]'"
+_ALLOW = "install bubblewrap, and allow user namespaces where the kernel forbids them"
+_CAP = "limit memory and processes from outside: mem_limit and pids_limit of a container"
+_WEB = "HTTP door"
+_LOCAL = frozenset({"local", "local_process"})
+"""The names of the runner that judges on this machine."""
+
+
+async def examine(settings: Settings) -> tuple[Requirement, ...]:
+    """Everything but the runners and the doors."""
+    return (
+        Requirement("Python", found=True, detail=platform.python_version()),
+        _torch(optional=_LOCAL.isdisjoint(choice.name for choice in settings.runner_choices)),
+        await _postgres(settings),
+        _data_folder(settings.data_dir),
+    )
+
+
+async def examine_runners(
+    opening: AbstractAsyncContextManager[Sequence[Runner]], *, strict: bool
+) -> tuple[Requirement, ...]:
+    """What the runners say that they offer, or why one cannot serve."""
+    try:
+        async with opening as runners:
+            offers = [await runner.capabilities() for runner in runners]
+    except (RunnerError, SetupError, UserError) as error:
+        return (away(error),)
+    return tuple(offered(offers, strict=strict))
+
+
+def offered(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Requirement]:
+    """What the runners found; `strict` needs what a strict harness does not run without."""
+    yield from map(_gpu, offers)
+    for offer in offers:
+        yield _sandbox(offer, strict=strict)
+
+
+def away(error: Exception) -> Requirement:
+    """A runner that cannot serve; some errors say themselves what to do."""
+    advised = _ADVICE.fullmatch(str(error))
+    if advised:
+        return Requirement("runner", found=False, detail=advised[1], remedy=advised[2])
+    remedy = "read the message; PODIUM_RUNNERS names the runners"
+    return Requirement("runner", found=False, detail=str(error), remedy=remedy)
+
+
+def examine_web(settings: Settings) -> tuple[Requirement, ...]:
+    """Where the HTTP door listens."""
+    if settings.http_port is None:
+        remedy = "with one, machines elsewhere can judge for `podium up`: bot/remote/README.md"
+        detail = "no PODIUM_HTTP_PORT"
+        return (Requirement(_WEB, found=False, detail=detail, remedy=remedy, optional=True),)
+    scheme = "http" if settings.http_certificate is None else "https"
+    detail = f"{scheme}, at {settings.http_host} port {settings.http_port or 'of its choice'}"
+    if settings.discord_client_id is not None:
+        detail += f"; people sign in by Discord at {settings.public_url}"
+    return (Requirement(_WEB, found=True, detail=detail),)
+
+
+async def examine_server(
+    settings: Settings, greeted: Callable[[], Awaitable[Greeting]]
+) -> tuple[Requirement, ...]:
+    """The server that `podium worker` judges for; nothing where none is named."""
+    if settings.worker_server is None:
+        return ()
+    try:
+        greeting = await greeted()
+    except (UserError, SetupError) as error:
+        detail, _, remedy = str(error).rpartition("; ")
+        return (Requirement("server", found=False, detail=detail or remedy, remedy=remedy),)
+    detail = f"{settings.worker_server}, lease {greeting.lease_s:.0f} s"
+    return (Requirement("server", found=True, detail=detail),)
+
+
+async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...]:
+    """The token and what the bot may do in each guild; without a token there is no such door."""
+    if door is None:
+        remedy = "with one `podium up` is a Discord bot; see bot/frontends/discord/README.md"
+        return (
+            Requirement(
+                _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
+            ),
+        )
+    from bot.frontends.discord.checkup import ANEW, AwayError, check_up  # noqa: PLC0415 - half a second of imports
+
+    try:
+        return tuple(_checked(await check_up(door)))
+    except SetupError as error:
+        return (Requirement(_DISCORD, found=False, detail=str(error), remedy=ANEW),)
+    except AwayError as error:
+        remedy = "`podium up` tries again by itself; see DISCORD_API_BASE and the network"
+        return (
+            Requirement(_DISCORD, found=False, detail=str(error), remedy=remedy, optional=True),
+        )
+
+
+def _checked(checkup: "Checkup") -> Iterator[Requirement]:
+    names = ", ".join(guild.name for guild in checkup.guilds)
+    if not checkup.guilds:
+        detail, remedy = f"{checkup.bot} is in no guild", f"invite it: {checkup.invite}"
+        yield Requirement(_DISCORD, found=False, detail=detail, remedy=remedy, optional=True)
+        return
+    yield Requirement(_DISCORD, found=True, detail=f"{checkup.bot}, in {names}")
+    for guild in checkup.guilds:
+        if guild.lacks:
+            yield _lacking(guild, checkup.invite)
+
+
+def _lacking(guild: "GuildGrant", invite: str) -> Requirement:
+    detail = f"the bot lacks {', '.join(guild.lacks)}"
+    remedy = f"grant them to its role, or invite it once more: {invite}"
+    name = f"{_DISCORD} guild {guild.name}"
+    return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
+
+
+def _torch(*, optional: bool) -> Requirement:
+    """Needed where submissions are judged on this machine."""
+    if importlib.util.find_spec("torch") is None:
+        detail = "not installed"
+        return Requirement("torch", found=False, detail=detail, remedy=_INSTALL, optional=optional)
+    return Requirement("torch", found=True, detail=importlib.metadata.version("torch"))
+
+
+async def _postgres(settings: Settings) -> Requirement:
+    if settings.database_url is not None:
+        return await _answering(settings.database_url.get_secret_value())
+    try:
+        programs = packaged()
+    except SetupError as error:
+        remedy = f"{_INSTALL}, or set DATABASE_URL"
+        return Requirement("Postgres", found=False, detail=str(error), remedy=remedy)
+    return Requirement("Postgres", found=True, detail=f"embedded, from {programs}")
+
+
+async def _answering(dsn: str) -> Requirement:
+    try:
+        await reach(dsn, _REACH_S)
+    except SetupError as error:
+        detail, _, remedy = str(error).rpartition("; ")
+        return Requirement("Postgres", found=False, detail=detail, remedy=remedy)
+    return Requirement("Postgres", found=True, detail=f"DATABASE_URL, at {where(dsn)}")
+
+
+def _data_folder(data_dir: Path) -> Requirement:
+    try:
+        words = "served by a running `podium up`" if is_served(data_dir) else "free"
+    except SetupError as error:
+        remedy = "choose another folder with --data or PODIUM_DATA_DIR"
+        return Requirement("data folder", found=False, detail=str(error), remedy=remedy)
+    return Requirement("data folder", found=True, detail=f"{data_dir.resolve()}, {words}")
+
+
+def _gpu(offer: Capabilities) -> Requirement:
+    gpus = ", ".join(f"{count} x {gpu}" for gpu, count in offer.gpus.items() if gpu != CPU)
+    if gpus:
+        return Requirement("GPU", found=True, detail=gpus)
+    remedy = "tasks run on the CPU; on a machine with an NVIDIA GPU install its driver"
+    return Requirement("GPU", found=False, detail="none found", remedy=remedy, optional=True)
+
+
+def _sandbox(offer: Capabilities, *, strict: bool) -> Requirement:
+    isolation = offer.isolation
+    present = f"{isolation.outer}; {', '.join(isolation.layers) or 'no layer'}"
+    if not isolation.missing:
+        return Requirement("sandbox", found=True, detail=present)
+    missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
+    remedy = _ALLOW if isolation.lacking else _CAP
+    optional = not (strict and isolation.lacking)
+    detail = f"{present}; missing {missing}"
+    return Requirement("sandbox", found=False, detail=detail, remedy=remedy, optional=optional)

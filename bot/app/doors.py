@@ -1,0 +1,190 @@
+"""Opens the doors that the settings name, and knows what each of them has to be told.
+
+A door is imported where it is opened: its libraries take half a second to load, for which nobody at
+the command line should wait.
+"""
+
+import asyncio
+import importlib.metadata
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.app.context import OpenDoor, OpenPodium
+from bot.app.runners import harness_version
+from bot.domain.errors import SetupError, UserError
+from bot.ports.lines import Line
+from bot.settings import Settings
+from bot.store import locks
+from runners.contract.runner import Capabilities, Runner
+
+if TYPE_CHECKING:
+    from bot.frontends.discord.door import DoorSettings
+    from bot.ports import Identities
+
+_PACKAGE = "kernel-podium"
+_PATIENCE_S = 5.0
+"""What a line to a service elsewhere usually needs to stand, many times over."""
+_LOOK_S = 0.1
+
+
+@asynccontextmanager
+async def open_doors(
+    settings: Settings, podium: OpenPodium, runners: Sequence[Runner]
+) -> AsyncIterator[tuple[OpenDoor, ...]]:
+    """Every door that the settings name, open until left."""
+    async with AsyncExitStack() as stack:
+        opened: list[OpenDoor] = []
+        discord, line = discord_settings(settings), Line("discord")
+        if settings.http_port is not None:
+            lines = () if discord is None else (line,)
+            web = _web(settings, podium, runners, lines)
+            opened.append(await stack.enter_async_context(web))
+        if discord is not None:
+            name = await stack.enter_async_context(_discord(discord, podium, runners, line))
+            opened.append(OpenDoor(name, line))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_connected(opened), _PATIENCE_S)
+        yield tuple(opened)
+
+
+@asynccontextmanager
+async def ready(
+    data_dir: Path, runners: Sequence[Runner], doors: Sequence[OpenDoor]
+) -> AsyncIterator[tuple[tuple[str, Capabilities], ...]]:
+    """What each runner offers; from then on others can see that this process is ready."""
+    offers = tuple([(runner.name, await runner.capabilities()) for runner in runners])
+    async with asyncio.TaskGroup() as group:
+        showing = group.create_task(_show_ready(data_dir, doors), name="ready")
+        try:
+            yield offers
+        finally:
+            showing.cancel()
+
+
+async def _show_ready(data_dir: Path, doors: Sequence[OpenDoor]) -> None:
+    await _connected(doors)
+    async with locks.ready(data_dir):
+        await asyncio.Event().wait()
+
+
+async def _connected(doors: Sequence[OpenDoor]) -> None:
+    """Wait until the line of each of them stands."""
+    lines = [door.line for door in doors if door.line is not None]
+    while not all(line.stands for line in lines):  # noqa: ASYNC110 - lines have no event
+        await asyncio.sleep(_LOOK_S)
+
+
+@asynccontextmanager
+async def _web(
+    settings: Settings, podium: OpenPodium, runners: Sequence[Runner], lines: tuple[Line, ...]
+) -> AsyncIterator[OpenDoor]:
+    """The pages' door; only where nobody but this machine reaches it, it makes links to sign in."""
+    from bot.frontends.web.checks import checking  # noqa: PLC0415 - see the top
+    from bot.frontends.web.door import Door, DoorSettings  # noqa: PLC0415 - see the top
+    from bot.frontends.web.serving import is_local, serving  # noqa: PLC0415 - see the top
+    from bot.frontends.web.slices import maintaining  # noqa: PLC0415 - see the top
+
+    lease = timedelta(seconds=podium.lease_s)
+    door = Door(
+        podium.store,
+        podium.clock,
+        lease,
+        harness_version(),
+        version(),
+        settings.http_requests_per_minute,
+        judges=bool(runners),
+        lines=lines,
+        runners=runners,
+        identities=_identities(settings),
+        public_url=settings.public_url,
+        device_metrics=settings.device_metrics,
+    )
+    address = DoorSettings(
+        settings.http_host,
+        settings.http_port or 0,
+        settings.http_certificate,
+        settings.http_key,
+        tuple(map(str, settings.http_proxies)),
+    )
+    async with checking(door), maintaining(door.store), serving(door, address) as url:
+
+        def link_for(name: str) -> str:
+            return f"{url}/sign-in/link?key={door.links.key_for(name, door.clock.now())}"
+
+        link = link_for if is_local(door, address) else None
+        yield OpenDoor(f"web at {url}", link_for=link)
+
+
+def _identities(settings: Settings) -> "Identities | None":
+    """Discord, where the settings name an application of it."""
+    secret = settings.discord_client_secret
+    if settings.discord_client_id is None or secret is None:
+        return None
+    from bot.remote import discord_identities as discord  # noqa: PLC0415 - see the top
+
+    return discord.DiscordIdentities(
+        settings.discord_client_id,
+        secret.get_secret_value(),
+        settings.discord_api_base or discord.API,
+        settings.discord_authorize_url or discord.PAGE,
+    )
+
+
+@asynccontextmanager
+async def _discord(
+    settings: "DoorSettings", podium: OpenPodium, runners: Sequence[Runner], line: Line
+) -> AsyncIterator[str]:
+    from bot.frontends.discord.door import DOOR, Door  # noqa: PLC0415 - see the top
+    from bot.frontends.discord.serving import serve  # noqa: PLC0415 - see the top
+
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        lease = timedelta(seconds=podium.lease_s)
+        door = Door(podium.store, podium.clock, runners, lease, line)
+        group.create_task(serve(door, settings, stop), name=DOOR)
+        try:
+            yield DOOR
+        finally:
+            stop.set()
+
+
+def discord_settings(settings: Settings) -> "DoorSettings | None":
+    """How the bot reaches Discord; None without a token."""
+    token = settings.discord_token
+    if token is None:
+        return None
+    from bot.frontends.discord.door import DoorSettings  # noqa: PLC0415 - see the top
+
+    return DoorSettings(
+        token.get_secret_value(),
+        settings.discord_api_base,
+        settings.discord_gateway_url,
+        settings.discord_trusted_guilds,
+    )
+
+
+async def discord_invite(settings: Settings, application: int | None) -> str:
+    """The link that lets the bot of an application into a guild; the token's without one."""
+    from bot.frontends.discord.checkup import AwayError, application_of  # noqa: PLC0415 - see the top
+    from bot.frontends.discord.permissions import invite_link  # noqa: PLC0415 - see the top
+
+    if application is not None:
+        return invite_link(application)
+    door = discord_settings(settings)
+    if door is None:
+        raise UserError("no-token", "set DISCORD_TOKEN, or name the application with --application")
+    try:
+        return invite_link(await application_of(door))
+    except AwayError as error:
+        raise SetupError(f"{error}; name the application with --application") from error
+
+
+def version() -> str:
+    """Of Podium, as pip knows it; empty in a checkout."""
+    try:
+        return importlib.metadata.version(_PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,250 @@
+"""Podium on this machine: opens its database, runners, worker and doors, as the settings say."""
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from bot.app import doctor, doors, worker
+from bot.app.context import Hurry, OpenDoor, OpenPodium, RemoteServer, Requirement
+from bot.app.logs import log_to, to_stderr
+from bot.app.runners import deploy_to_modal, open_runners
+from bot.app.servers import ServerDirectory
+from bot.domain.archive import read_zip
+from bot.domain.backup import BackupContents
+from bot.domain.errors import SetupError, UserError
+from bot.domain.task_bundle import TaskBundle
+from bot.settings import Settings
+from bot.store import folders
+from bot.store.backup import dump, load, seekable
+from bot.store.clock import SystemClock
+from bot.store.embedded import open_database
+from bot.store.failures import where
+from bot.store.locks import is_served, serving
+from bot.store.migrate import check, migrate
+from bot.store.postgres import open_store
+from runners.contract.runner import Capabilities, Runner
+
+_MAX_ZIP = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Podium on this machine, as its settings describe it."""
+
+    settings: Settings
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder of the embedded database and the log."""
+        return self.settings.data_dir
+
+    def at(self, data_dir: Path | None) -> "Installation":
+        """The same installation on another data folder; None keeps this one."""
+        return replace(self, settings=self.settings.at(data_dir))
+
+    def on_port(self, port: int | None) -> "Installation":
+        """The same installation with its HTTP door on this port; None keeps the settings's."""
+        return replace(self, settings=self.settings.on_port(port))
+
+    def embedded_at(self, data_dir: Path) -> "Installation":
+        """The same installation on a folder's embedded database, whatever DATABASE_URL says."""
+        update = {"data_dir": data_dir, "database_url": None}
+        return replace(self, settings=self.settings.model_copy(update=update))
+
+    def is_served(self) -> bool:
+        """Whether a `podium up` works through the queue of this data folder now."""
+        return is_served(self.data_dir)
+
+    @asynccontextmanager
+    async def open(
+        self, *, exclusive: bool = False, log_to_stderr: bool = False
+    ) -> AsyncIterator[OpenPodium]:
+        """The database, migrated, and the store on it.
+
+        `exclusive` is for the one process that serves a data folder; SetupError when it is taken.
+        With `log_to_stderr` every event is written there too.
+        """
+        clock = SystemClock()
+        async with AsyncExitStack() as stack:
+            served = self.is_served()
+            if exclusive:
+                await stack.enter_async_context(serving(self.data_dir))
+            settings, copy = self.settings, to_stderr if log_to_stderr else None
+            log_to(self.data_dir / "podium.log", copy, settings.secrets, settings.log_level)
+            dsn, ready = await stack.enter_async_context(self._database(exclusive=exclusive))
+            # Who joins a running Podium must not change the tables under it.
+            if not ready:
+                await (migrate(dsn) if exclusive else check(dsn))
+            store = await stack.enter_async_context(open_store(dsn, clock))
+            shared = settings.database_url is not None
+            yield OpenPodium(store, clock, self._place(dsn), served, shared, settings.lease_s)
+
+    @asynccontextmanager
+    async def _database(
+        self, *, exclusive: bool, prepare: Callable[[str], Awaitable[object]] = migrate
+    ) -> AsyncIterator[tuple[str, bool]]:
+        """The database's URL, and whether `prepare` was run on it."""
+        url = self.settings.database_url
+        if url is not None:
+            yield url.get_secret_value(), False
+            return
+        async with open_database(
+            self.data_dir,
+            exclusive=exclusive,
+            prepare=prepare,
+            waiting=None if exclusive else _say_that_others_remain,
+        ) as database:
+            yield database.dsn, database.owner
+
+    def _place(self, dsn: str) -> str:
+        if self.settings.database_url is None:
+            return f"embedded Postgres in {self.data_dir.resolve() / 'postgres'}"
+        return where(dsn)
+
+    def runners(self) -> AbstractAsyncContextManager[Sequence[Runner]]:
+        """The runners that the settings name; they are closed at the end."""
+        return open_runners(self.settings)
+
+    def working(
+        self, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
+    ) -> AbstractAsyncContextManager[None]:
+        """Works through the queue until left, then drains; `hurry` gives jobs fewer rounds.
+
+        SetupError when another process judges for this data folder, RunnerError when a runner
+        cannot say what it offers.
+        """
+        return worker.working(self.data_dir, podium, runners, hurry)
+
+    def doors(
+        self, podium: OpenPodium, runners: Sequence[Runner]
+    ) -> AbstractAsyncContextManager[tuple[OpenDoor, ...]]:
+        """The doors that the settings name, open until left."""
+        return doors.open_doors(self.settings, podium, runners)
+
+    def ready(
+        self, runners: Sequence[Runner], opened: Sequence[OpenDoor] = ()
+    ) -> AbstractAsyncContextManager[tuple[tuple[str, Capabilities], ...]]:
+        """What each runner offers, once all have said it; RunnerError when one cannot.
+
+        Until it is left, others see that this process is ready, once every door is connected.
+        """
+        return doors.ready(self.data_dir, runners, opened)
+
+    @property
+    def servers(self) -> ServerDirectory:
+        """The servers that commands can talk to."""
+        return ServerDirectory(self.settings)
+
+    def judges_elsewhere(self, url: str | None) -> bool:
+        """Whether a worker is to judge for a server: the one of this URL, or of PODIUM_SERVER."""
+        return url is not None or self.settings.worker_server is not None
+
+    def working_for(
+        self, elsewhere: RemoteServer, runners: Sequence[Runner], *, log_to_stderr: bool = False
+    ) -> AbstractAsyncContextManager[str]:
+        """Works through a server's queue until left, then drains; gives the name it has there.
+
+        SetupError when another process judges for this data folder or the server cannot be reached,
+        UserError when it refuses.
+        """
+        copy = to_stderr if log_to_stderr else None
+        return worker.working_for(elsewhere, runners, self.settings, copy)
+
+    def working_in_turn(self, podium: OpenPodium) -> AbstractAsyncContextManager[None]:
+        """Works through the queue until left, once no other command of this data folder does."""
+        return worker.working_in_turn(self.data_dir, podium, self.runners)
+
+    def read_task(self, path: Path, root: Path | None = None) -> TaskBundle:
+        """The files of a task's folder or zip; UserError when it is neither.
+
+        A folder's task may take files from anywhere below `root`, else from the folder around it.
+        """
+        if path.is_dir() or path.suffix != ".zip":
+            return folders.read_folder(path, root)
+        try:
+            with path.open("rb") as file:
+                return read_zip(file.read(_MAX_ZIP), name=path.stem)
+        except OSError as error:
+            raise UserError("no-such-task", f"{path}: cannot be read ({error.strerror})") from error
+        except UserError as error:
+            raise UserError(error.code, f"{path}: {error.message}") from error
+
+    @property
+    def examples(self) -> Path:
+        """The folder of the tasks that come with Podium."""
+        return folders.examples()
+
+    def task_folders(self, top: Path) -> tuple[Path, ...]:
+        """The folders with a task at or below `top`."""
+        return folders.task_folders(top)
+
+    async def migrate(self) -> tuple[int, ...]:
+        """Apply the migrations that are missing from the database; return their numbers."""
+        applied: list[int] = []
+
+        async def prepare(dsn: str) -> None:
+            applied.extend(await migrate(dsn))
+
+        async with self._database(exclusive=False, prepare=prepare) as (dsn, prepared):
+            if not prepared:
+                await prepare(dsn)
+        return tuple(applied)
+
+    async def backup(self, target: Path | IO[bytes]) -> BackupContents:
+        """Write the whole database, as it is and not migrated, into a new file or an open one.
+
+        UserError when there is such a file, or nothing to back up.
+        """
+        async with self._database(exclusive=False, prepare=_leave) as (dsn, _):
+            return await dump(dsn, target, doors.version())
+
+    async def restore(self, source: Path | IO[bytes], *, force: bool) -> BackupContents:
+        """Make the database what it was at the backup; `force` replaces one that is not empty.
+
+        No other process can join an embedded database meanwhile. UserError when the file is no
+        backup or the database is not empty, SetupError when it is in use.
+        """
+        if self.is_served():
+            raise SetupError(f"a `podium up` serves {self.data_dir}; stop it first")
+        restored: list[BackupContents] = []
+
+        async def prepare(dsn: str) -> None:
+            restored.append(await load(dsn, file, force=force))
+
+        with seekable(source, self.data_dir) as file:
+            async with self._database(exclusive=False, prepare=prepare) as (dsn, prepared):
+                if not prepared:
+                    await prepare(dsn)
+        return restored[0]
+
+    async def requirements(self) -> tuple[Requirement, ...]:
+        """What is here and what is missing."""
+        return (
+            *await doctor.examine(self.settings),
+            *await doctor.examine_runners(self.runners(), strict=self.settings.strict_sandbox),
+            *await doctor.examine_server(self.settings, lambda: worker.greeting_of(self.settings)),
+            *doctor.examine_web(self.settings),
+            *await doctor.examine_discord(doors.discord_settings(self.settings)),
+        )
+
+    async def deploy_to_modal(self) -> str:
+        """Deploy the app of the runner `modal`; return its page.
+
+        RunnerError when Modal refuses, SetupError without its client.
+        """
+        return await deploy_to_modal()
+
+    async def discord_invite(self, application: int | None) -> str:
+        """The link that lets the bot of an application into a guild; the token's without one."""
+        return await doors.discord_invite(self.settings, application)
+
+
+async def _leave(_: str) -> None:
+    """The database stays as it is."""
+
+
+def _say_that_others_remain() -> None:
+    sys.stderr.write("done; the database stays open for the other commands that use it\n")

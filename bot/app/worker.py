@@ -1,0 +1,210 @@
+"""A worker: judges what is queued here, or for a Podium elsewhere."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.app.context import Hurry, OpenPodium, RemoteServer
+from bot.app.logs import log_to
+from bot.app.runners import grace_s, harness_version, require_available
+from bot.domain.agent import Greeting
+from bot.domain.errors import SetupError, StoreError
+from bot.remote.address import server
+from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.notify import notify
+from bot.services.recover import recover
+from bot.services.time_references import time_references
+from bot.settings import Settings
+from bot.store.clock import SystemClock
+from bot.store.locks import judging, judging_in_turn
+from runners.contract.runner import Runner
+
+if TYPE_CHECKING:
+    from bot.remote.connection import Connection
+
+POLL_S = 5.0
+"""Between claims without a notice: a notice may be lost on its way."""
+PROGRESS_S = 1.0
+"""Between two progress reports of one stage to a server."""
+
+_Upkeep = Callable[[asyncio.Event], Coroutine[None, None, None]]
+"""Periodic work that ends once its event is set."""
+
+
+@asynccontextmanager
+async def working(
+    data_dir: Path, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
+) -> AsyncIterator[None]:
+    """Judge the queue until left, then drain; no other process may judge for this data folder.
+
+    With `hurry` no reference is timed. SetupError when another process judges for this data folder,
+    RunnerError when a runner cannot say what it offers.
+    """
+    timing = hurry is None
+    async with judging(data_dir), _working(podium, runners, hurry, references=timing):
+        yield
+
+
+@asynccontextmanager
+async def working_in_turn(
+    data_dir: Path,
+    podium: OpenPodium,
+    opening: Callable[[], AbstractAsyncContextManager[Sequence[Runner]]],
+) -> AsyncIterator[None]:
+    """Judge the queue until left, once no other process does for this data folder.
+
+    The runners are opened only then: two judges on one machine would disturb each other's times.
+    """
+    stop = asyncio.Event()
+
+    async def work() -> None:
+        async with judging_in_turn(data_dir, stop) as turn:
+            if turn:
+                async with opening() as runners, _working(podium, runners):
+                    await stop.wait()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(work(), name="turn")
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+@asynccontextmanager
+async def working_for(
+    elsewhere: RemoteServer,
+    runners: Sequence[Runner],
+    settings: Settings,
+    copy: Callable[[str], None] | None = None,
+) -> AsyncIterator[str]:
+    """Judge a server's queue until left, then drain; give the name that the worker has there.
+
+    `copy` is called with each line of the log. SetupError when another process judges for this
+    data folder or the server cannot be reached at first, UserError when it refuses, then or later;
+    RunnerError when a runner cannot say what it offers.
+    """
+    from bot.remote.log import LogUpload  # noqa: PLC0415 - httpx: only remote workers need it
+    from bot.remote.queue import RemoteQueue  # noqa: PLC0415 - the same
+
+    async with judging(settings.data_dir), _greeted(elsewhere, settings) as (connection, greeting):
+        upload = LogUpload(connection)
+        hidden = (*settings.secrets, *([elsewhere.token] if elsewhere.token else ()))
+        log_to(
+            settings.data_dir / "podium.log", _both(upload.put, copy), hidden, settings.log_level
+        )
+        config = _config(greeting, runners)
+        queue = RemoteQueue(connection, config.lease)
+        dispatcher = Dispatcher(queue, runners, SystemClock(), config)
+        drained = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(upload.run(drained, config.beat_s), name="log")
+            try:
+                async with _dispatching(dispatcher, runners):
+                    yield greeting.worker
+            finally:
+                drained.set()
+
+
+async def greeting_of(settings: Settings) -> Greeting:
+    """Return what the server of the settings answers a worker; raises as `working_for` does."""
+    async with _greeted(RemoteServer(None, None), settings) as (_, greeting):
+        return greeting
+
+
+@asynccontextmanager
+async def _working(
+    podium: OpenPodium,
+    runners: Sequence[Runner],
+    hurry: Hurry | None = None,
+    *,
+    references: bool = False,
+) -> AsyncIterator[None]:
+    """Run the dispatcher of this queue, and the upkeep of its database."""
+    sixth_s = podium.lease_s / 6
+    config = DispatchConfig(
+        rounds=None if hurry is None else hurry.rounds,
+        hurried=None if hurry is None else hurry.people,
+        lease=timedelta(seconds=podium.lease_s),
+        beat_s=sixth_s,
+        grace_s=grace_s(runners),
+    )
+    store, clock = podium.store, podium.clock
+    upkeep: dict[str, _Upkeep] = {
+        "reaper": lambda stop: recover(store, stop, every_s=sixth_s),
+        "news": lambda stop: notify(store, clock, stop, every_s=sixth_s),
+    }
+    if references:
+        upkeep["references"] = lambda stop: time_references(store, stop, every_s=sixth_s)
+    dispatcher = Dispatcher(StoreQueue(store, config), runners, clock, config)
+    async with _dispatching(dispatcher, runners, upkeep):
+        yield
+
+
+@asynccontextmanager
+async def _dispatching(
+    dispatcher: Dispatcher, runners: Sequence[Runner], upkeep: dict[str, _Upkeep] | None = None
+) -> AsyncIterator[None]:
+    """Run a dispatcher and the upkeep until left, then drain.
+
+    A runner that cannot serve ends it with its RunnerError.
+    """
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(dispatcher.run(stop), name="dispatcher")
+        for name, task in (upkeep or {}).items():
+            group.create_task(task(stop), name=name)
+        checking = group.create_task(require_available(runners), name="runners")
+        try:
+            yield
+        finally:
+            checking.cancel()
+            stop.set()
+
+
+@asynccontextmanager
+async def _greeted(
+    elsewhere: RemoteServer, settings: Settings
+) -> AsyncIterator[tuple["Connection", Greeting]]:
+    from bot.remote.connection import connected  # noqa: PLC0415 - see above
+
+    token = settings.worker_token
+    there = server(
+        elsewhere.url or settings.worker_server or "",
+        elsewhere.token or ("" if token is None else token.get_secret_value()),
+        insecure=elsewhere.plain_http,
+    )
+    async with connected(there, secrets.token_hex(8), harness_version()) as connection:
+        try:
+            greeting = await connection.ask("hello", None, Greeting)
+        except StoreError as error:
+            raise SetupError(f"{error}; check the address, the network and the server") from error
+        yield connection, greeting
+
+
+def _config(greeting: Greeting, runners: Sequence[Runner]) -> DispatchConfig:
+    return DispatchConfig(
+        worker=greeting.worker,
+        lease=timedelta(seconds=greeting.lease_s),
+        beat_s=greeting.lease_s / 6,
+        poll_s=POLL_S,
+        progress_s=PROGRESS_S,
+        grace_s=grace_s(runners),
+    )
+
+
+def _both(
+    upload: Callable[[str], None], copy: Callable[[str], None] | None
+) -> Callable[[str], None]:
+    if copy is None:
+        return upload
+
+    def put(line: str) -> None:
+        copy(line)
+        upload(line)
+
+    return put

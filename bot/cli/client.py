@@ -1,0 +1,258 @@
+"""What a command requests of Podium for one person, on this machine or at a server elsewhere."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from bot.domain.access import Viewer
+from bot.domain.api.exports import ExportPiece
+from bot.domain.board import Board
+from bot.domain.errors import StoreError
+from bot.domain.ids import SubmissionId
+from bot.domain.submission import SubmissionRequest
+from bot.domain.template import template_of
+from bot.ports import StoredFile, Worker
+from bot.reports.dataset import pieces
+from bot.services import export as exporting
+from bot.services.cancel import cancel
+from bot.services.history import HistoryEntry, history
+from bot.services.lookup import task_of, visible_boards
+from bot.services.moderate import withdraw
+from bot.services.profiles import profile_files
+from bot.services.release import Draft, Released, Releasing
+from bot.services.rerun import RerunRequest, rerun
+from bot.services.standings import BoardStandings, standings
+from bot.services.status import SubmissionStatus, status, watch
+from bot.services.submit import submit
+from bot.services.unserved import unserved
+from runners.contract.task import Mode
+
+if TYPE_CHECKING:
+    from bot.app.context import OpenPodium
+    from bot.app.installation import Installation
+    from bot.app.servers import Say
+
+_LOOKS = 15
+"""So often in the time of a lease `look_s` lets a command check for a judge."""
+
+
+class Client(Protocol):
+    """What a command can request of Podium; the person acts in every request.
+
+    UserError for what the person should change, StoreError while Podium is unavailable.
+    """
+
+    @property
+    def look_s(self) -> float:
+        """Return the seconds between two checks for a worker that could judge."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """Return what a further command needs to come here too, such as ` --server URL`."""
+        ...
+
+    async def whoami(self) -> str:
+        """The person's name."""
+        ...
+
+    async def submit(
+        self, file_name: str, content: bytes, mode: Mode, *, board: str | None, gpus: Sequence[str]
+    ) -> SubmissionId:
+        """Submit a file; without a board or GPU types its header names them."""
+        ...
+
+    async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
+        """Submit the source of an earlier submission again, perhaps in another mode."""
+        ...
+
+    async def cancel(self, number: SubmissionId) -> int:
+        """Stop a submission; return how many of its jobs had not ended."""
+        ...
+
+    async def withdraw(self, number: SubmissionId, reason: str) -> None:
+        """Take a submission off its board for good; its result stays."""
+        ...
+
+    async def status(self, number: SubmissionId) -> SubmissionStatus:
+        """Return the present status of a submission."""
+        ...
+
+    def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
+        """The status now and whenever it has changed, up to the final one."""
+        ...
+
+    async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
+        """The profiler's reports of a submission."""
+        ...
+
+    async def boards(self) -> Sequence[Board]:
+        """The boards that this person may see, by name."""
+        ...
+
+    async def standings(
+        self, board: str, gpu: str | None, version: int | None
+    ) -> Sequence[BoardStandings]:
+        """The leaderboards of a board; without a version, of its present task version."""
+        ...
+
+    async def template(self, board: str, language: str | None) -> bytes:
+        """A board's template of a language, else its first; UserError where there is none."""
+        ...
+
+    async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
+        """The person's own submissions, newest first."""
+        ...
+
+    async def publish(
+        self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
+    ) -> Sequence[Released]:
+        """Put tasks on their boards, each checked first, as this person whomever a draft names.
+
+        UserError when one must not be published; with `unchecked` no task is checked.
+        """
+        ...
+
+    def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
+        """Everything of a board, from the head of the export to its end."""
+        ...
+
+    async def workers(self) -> tuple[Sequence[Worker], datetime]:
+        """The connected workers, and the time there."""
+        ...
+
+    def attending(self, say: "Say") -> AbstractAsyncContextManager[None]:
+        """Until left, judge here if no other process is to judge this queue."""
+        ...
+
+    async def lack(self, number: SubmissionId) -> str | None:
+        """Return why no worker could judge it and what to do; None when one could."""
+        ...
+
+    async def idle(self) -> str | None:
+        """Return what to start before anything is judged; None when a worker is there."""
+        ...
+
+    def keeper(self) -> str:
+        """Return what happens to a submission without its command, such as `stays with URL`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalClient:
+    """What `viewer` may do on the opened data folder of an installation."""
+
+    installation: "Installation"
+    podium: "OpenPodium"
+    viewer: Viewer
+    name: str = ""
+    suffix: str = ""
+
+    @property
+    def look_s(self) -> float:
+        return max(0.2, self.podium.lease_s / _LOOKS)
+
+    async def whoami(self) -> str:
+        return self.name
+
+    async def submit(
+        self, file_name: str, content: bytes, mode: Mode, *, board: str | None, gpus: Sequence[str]
+    ) -> SubmissionId:
+        request = SubmissionRequest(self.viewer, file_name, content, mode, board, tuple(gpus))
+        return (await submit(self.podium.store, self.podium.clock, request)).id
+
+    async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
+        request = RerunRequest(self.viewer, number, mode)
+        return (await rerun(self.podium.store, self.podium.clock, request)).id
+
+    async def cancel(self, number: SubmissionId) -> int:
+        return await cancel(self.podium.store, self.viewer, number)
+
+    async def withdraw(self, number: SubmissionId, reason: str) -> None:
+        await withdraw(self.podium.store, self.viewer, reason, number)
+
+    async def status(self, number: SubmissionId) -> SubmissionStatus:
+        return await status(self.podium.store, number)
+
+    def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
+        return watch(self.podium.store, number)
+
+    async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
+        found = await status(self.podium.store, number)
+        return await profile_files(self.podium.store, found.submission)
+
+    async def boards(self) -> Sequence[Board]:
+        return await visible_boards(self.podium.store, self.viewer)
+
+    async def standings(
+        self, board: str, gpu: str | None, version: int | None
+    ) -> Sequence[BoardStandings]:
+        return await standings(self.podium.store, self.viewer, board, gpu, version=version)
+
+    async def template(self, board: str, language: str | None) -> bytes:
+        found, task = await task_of(self.podium.store, self.viewer, board)
+        return template_of(task, found.name, language).content
+
+    async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
+        return await history(self.podium.store, self.viewer, board, limit=limit)
+
+    async def publish(
+        self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
+    ) -> Sequence[Released]:
+        own = [
+            replace(each, request=replace(each.request, person=self.viewer.person))
+            for each in drafts
+        ]
+        async with self.installation.runners() as runners:
+            releasing = Releasing(self.podium.store, self.podium.clock, runners, say)
+            return await releasing.release(own, unchecked=unchecked)
+
+    async def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
+        store = self.podium.store
+        found = await exporting.export(store, self.viewer, board)
+        async with (
+            aclosing(exporting.evaluations(store, found)) as evaluations,
+            aclosing(exporting.sources(store, found)) as sources,
+            aclosing(pieces(found, evaluations, sources)) as whole,
+        ):
+            async for piece in whole:
+                yield piece
+
+    async def workers(self) -> tuple[Sequence[Worker], datetime]:
+        return await self.podium.store.workers.alive(), self.podium.clock.now()
+
+    @asynccontextmanager
+    async def attending(self, say: "Say") -> AsyncIterator[None]:
+        if self.podium.served or self.podium.shared:
+            yield
+            return
+        say("no `podium up` runs here, so this command judges it itself")
+        async with self.installation.working_in_turn(self.podium):
+            yield
+
+    async def lack(self, number: SubmissionId) -> str | None:
+        if self.podium.served and not self.installation.is_served():
+            return "the `podium up` that was to judge it has ended; start it again"
+        try:
+            gpus = await unserved(self.podium.store, number)
+        except StoreError:
+            return None  # the command that follows it waits for the database, with a limit
+        if not gpus:
+            return None
+        return (
+            f"nobody at work offers {', '.join(gpus)}; run {self._judge} on a machine that has it"
+        )
+
+    async def idle(self) -> str | None:
+        if self.podium.served or await self.podium.store.workers.alive():
+            return None
+        return f"start {self._judge}"
+
+    def keeper(self) -> str:
+        return f"{'stays with' if self.podium.served else 'waits for'} {self._judge}"
+
+    @property
+    def _judge(self) -> str:
+        return "`podium worker`" if self.podium.shared and not self.podium.served else "`podium up`"

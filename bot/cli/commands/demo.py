@@ -1,0 +1,289 @@
+"""`podium demo`: the whole main job on this machine, with real kernels, checked at the end."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.app.context import Hurry, OpenPodium, cap_rounds
+from bot.app.installation import Installation
+from bot.cli.context import (
+    AsJson,
+    CommandLine,
+    DataFolder,
+    command_line,
+    program,
+    viewer_here,
+)
+from bot.cli.demo_script import PEOPLE, PREFIX, Entry, choose, misplaced, story
+from bot.cli.demo_script import surprises as surprises_of
+from bot.cli.draw import draw
+from bot.cli.errors import ExitCode
+from bot.cli.follow import ProgressLines, follow_all
+from bot.cli.json_output import dumps, standings_json
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.person import DEMO, Person
+from bot.domain.requirements import missing_for
+from bot.domain.solutions import Solution, solutions
+from bot.domain.submission import SubmissionRequest
+from bot.domain.task_file import parse_task
+from bot.reports.standings import standings_report
+from bot.services.demo import Removed, demo_owner, remove_demo
+from bot.services.publish import PublishRequest, publish, vet
+from bot.services.standings import BoardStandings, standings
+from bot.services.submit import submit
+from bot.services.syntax import fault_of
+from runners.contract.runner import Capabilities
+from runners.contract.task import Mode, TaskDefinition
+
+Tasks = Annotated[
+    Path | None,
+    typer.Option("--tasks", help="A folder of tasks; else those of Podium", metavar="DIR"),
+]
+Rounds = Annotated[int, typer.Option(min=2, max=15, help="Time at most so many rounds")]
+Whole = Annotated[bool, typer.Option("--all", help="Every task and every kind of kernel")]
+Remove = Annotated[bool, typer.Option("--remove", help="Take the demo's boards away again")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    leaderboards: tuple[BoardStandings, ...]
+    judged: int
+    faults: tuple[str, ...]
+    seconds: float
+    example: Path
+    """The file of a right kernel, beneath its task's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    folder: Path
+    definition: TaskDefinition
+    fit: tuple[Solution, ...]
+
+    @property
+    def board(self) -> str:
+        return f"{PREFIX}{self.definition.name}"
+
+
+def demo(
+    ctx: typer.Context,
+    *,
+    tasks: Tasks = None,
+    rounds: Rounds = 5,
+    whole: Whole = False,
+    remove: Remove = False,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> int:
+    """Publish tasks, judge several people's kernels, print the standings; its boards stay."""
+    line = command_line(ctx)
+    installation = line.installation.embedded_at(data or line.installation.data_dir)
+    if remove:
+        _tell_removed(line, installation, asyncio.run(_remove(installation)))
+        return ExitCode.PASSED
+    tasks = tasks or installation.examples  # any machine can judge those
+    if not installation.task_folders(tasks):
+        raise UserError("no-tasks", f"{tasks}: no task in there; name a folder with --tasks")
+    demonstration = _Demonstration(line, installation, tasks, rounds, whole)
+    outcome = asyncio.run(demonstration.run())
+    if outcome.faults:
+        line.say(f"its log is {installation.data_dir / 'podium.log'}")
+    if as_json:
+        shapes = [standings_json(each) for each in outcome.leaderboards]
+        shape = {"standings": shapes, "judged": outcome.judged, "faults": outcome.faults}
+        line.out.out(dumps(shape), highlight=False)
+    else:
+        _draw(line, outcome)
+        for words in _next(data, outcome.example):
+            line.out.out(words, highlight=False)
+    return ExitCode.VERDICT if outcome.faults else ExitCode.PASSED
+
+
+async def _remove(installation: Installation) -> Removed:
+    async with installation.open() as podium:
+        return await remove_demo(podium.store)
+
+
+@dataclass(frozen=True, slots=True)
+class _Demonstration:
+    line: CommandLine
+    installation: Installation
+    tasks: Path
+    rounds: int
+    whole: bool
+
+    async def run(self) -> _Outcome:
+        """Everything from the tasks' folders to the standings."""
+        self.line.say("starting the database and the runner")
+        async with (
+            self.installation.open(exclusive=True) as podium,
+            self.installation.runners() as runners,
+        ):
+            people = await _people(podium)
+            hurried = frozenset(each.id for each in people.values())
+            hurry = Hurry(cap_rounds(Mode.RANKED, self.rounds), hurried)
+            async with self.installation.working(podium, runners, hurry):
+                offers = [await runner.capabilities() for runner in runners]
+                tasks = await self._tasks(offers)
+                entries = choose([(each.board, each.fit) for each in tasks])
+                if not self.whole:
+                    limits = {each.board: each.definition.ranked_timeout for each in tasks}
+                    entries = story(entries, limits)
+                await self._publish(podium, offers, tasks, {each.board for each in entries})
+                began = time.monotonic()
+                held = await self._hand_in(podium, entries, people)
+                faults = await self._await_all(podium, held)
+                seconds = time.monotonic() - began
+                leaderboards = await self._standings(podium, entries)
+        for leaderboard in leaderboards:
+            faults += misplaced(entries, hurried, leaderboard)
+        example = _example(tasks, entries, leaderboards)
+        return _Outcome(leaderboards, len(entries), faults, seconds, example)
+
+    async def _tasks(self, offers: Sequence[Capabilities]) -> list[_Task]:
+        """Every task, with those of its solutions that can be handed in and judged here."""
+        found = []
+        for folder in self.installation.task_folders(self.tasks):
+            bundle = self.installation.read_task(folder)
+            fit = [
+                each
+                for each in solutions(bundle)
+                if not any(missing_for(offer, each, gpu) for offer in offers for gpu in offer.gpus)
+                and await fault_of(each.source) is None  # refused at the door, and never judged
+            ]
+            found.append(_Task(folder, parse_task(bundle), tuple(fit)))
+        return found
+
+    async def _publish(
+        self,
+        podium: OpenPodium,
+        offers: Sequence[Capabilities],
+        tasks: Sequence[_Task],
+        boards: set[str],
+    ) -> None:
+        """Put these tasks on boards of all GPU types here, in place of an earlier demo's."""
+        gpus = tuple(sorted({gpu for offer in offers for gpu in offer.gpus}))
+        owner = await demo_owner(podium.store)
+        requests = [
+            PublishRequest(owner.id, each.definition, name=each.board, gpus=gpus)
+            for each in tasks
+            if each.board in boards
+        ]
+        for request in requests:
+            await _require_free(podium, request)
+        await remove_demo(podium.store)
+        for request in requests:
+            await publish(podium.store, podium.clock, request)
+        self.line.say(f"published {len(requests)} tasks for {', '.join(gpus)}")
+
+    async def _hand_in(
+        self, podium: OpenPodium, entries: Sequence[Entry], people: Mapping[str, Person]
+    ) -> dict[SubmissionId, Entry]:
+        held = {}
+        for entry in entries:
+            board = await podium.store.boards.find(entry.board)
+            request = SubmissionRequest(
+                viewer=viewer_here(people[entry.person].id),
+                file_name=entry.file_name,
+                content=entry.source.encode(),
+                mode=Mode.RANKED,
+                board=entry.board,
+                gpus=() if board is None else board.gpus,
+            )
+            held[(await submit(podium.store, podium.clock, request)).id] = entry
+        self.line.say(f"{len(held)} kernels of {len({e.person for e in entries})} people queued")
+        return held
+
+    async def _await_all(
+        self, podium: OpenPodium, held: dict[SubmissionId, Entry]
+    ) -> tuple[str, ...]:
+        names = {
+            number: f"{entry.board} {entry.person} {entry.file_name}"
+            for number, entry in held.items()
+        }
+        with ProgressLines(self.line.err) as lines:
+            ended = await follow_all(podium.store, names, lines)
+        return tuple(
+            fault for number in held for fault in surprises_of(held[number], ended[number])
+        )
+
+    async def _standings(
+        self, podium: OpenPodium, entries: Sequence[Entry]
+    ) -> tuple[BoardStandings, ...]:
+        names = dict.fromkeys(entry.board for entry in entries)
+        found = [await standings(podium.store, viewer_here(), name) for name in names]
+        return tuple(chain.from_iterable(found))
+
+
+async def _people(podium: OpenPodium) -> dict[str, Person]:
+    """The demo's people, who are nobody of this machine, be the names the same."""
+    ensure = podium.store.people.ensure
+    return {name: await ensure(f"{DEMO}:{name.lower()}", name) for name in PEOPLE}
+
+
+async def _require_free(podium: OpenPodium, request: PublishRequest) -> None:
+    try:
+        await vet(podium.store, podium.clock, request)
+    except UserError as error:
+        if error.code != "not-yours":
+            raise
+        words = (
+            f"leaderboard {request.board_name!r} is somebody's own, and the demo leaves it alone; "
+            "give the demo another folder, as with --data demo-data"
+        )
+        raise UserError(error.code, words) from error
+
+
+def _example(
+    tasks: Sequence[_Task], entries: Sequence[Entry], leaderboards: Sequence[BoardStandings]
+) -> Path:
+    """The file of a right kernel, on the board with the most of them."""
+    most = max(leaderboards, key=lambda each: len(each.entries)).board.name
+    folder = next(each.folder for each in tasks if each.board == most)
+    name = next(entry.solution.name for entry in entries if entry.board == most)
+    return folder / name
+
+
+def _draw(line: CommandLine, outcome: _Outcome) -> None:
+    for leaderboard in outcome.leaderboards:
+        draw(standings_report(leaderboard), line.out)
+        line.out.out("", highlight=False)
+    for fault in outcome.faults:
+        line.say(f"WRONG: {fault}")
+    verdict = f"{len(outcome.faults)} things went wrong" if outcome.faults else "as each must be"
+    line.out.out(
+        f"{outcome.judged} kernels judged in {outcome.seconds:.0f} s, {verdict}", highlight=False
+    )
+
+
+def _next(data: Path | None, example: Path) -> list[str]:
+    """What to type now, as it works in this folder."""
+    podium = program()
+    option = "" if data is None else f" --data {data}"
+    up = f"{podium} up{option}"
+    if Path("Makefile").is_file():
+        up = f"make up ARGS='{option.strip()}'" if option else "make up"
+    steps = {
+        up: "shows these boards in your browser, where you sign in and submit",
+        f"{podium} judge {example.parents[2]} {example}": (
+            "tests one kernel here and now; put a file of your own in its place"
+        ),
+        f"{podium} demo --remove{option}": "takes the demo away again",
+    }
+    return ["", "Next:", *(f"  {step}\n      {words}" for step, words in steps.items())]
+
+
+def _tell_removed(line: CommandLine, installation: Installation, removed: Removed) -> None:
+    if not removed.boards and not removed.kept:
+        line.out.out(f"there is no demo in {installation.data_dir}", highlight=False)
+    if removed.boards:
+        line.out.out(f"removed {', '.join(removed.boards)}", highlight=False)
+    for name in removed.kept:
+        line.out.out(f"{name} stays: others have submitted to it", highlight=False)

@@ -1,0 +1,48 @@
+"""`podium history`: what a person has submitted."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from bot.cli.context import (
+    Actor,
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    asking,
+    command_line,
+)
+from bot.cli.draw import draw
+from bot.cli.json_output import dumps, history_json
+from bot.reports.history import history_report
+from bot.services.history import HistoryEntry
+
+
+def history(
+    ctx: typer.Context,
+    *,
+    leaderboard: Annotated[str | None, typer.Option(help="Only this board")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="At most so many")] = 50,
+    actor: Actor = None,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your submissions, newest first."""
+    line = command_line(ctx)
+    name, entries = asyncio.run(_history(line, Where(data, server, actor), leaderboard, limit))
+    if as_json:
+        line.out.out(dumps([history_json(entry) for entry in entries]), highlight=False)
+    else:
+        draw(history_report(name, entries), line.out)
+
+
+async def _history(
+    line: CommandLine, where: Where, board: str | None, limit: int
+) -> tuple[str, Sequence[HistoryEntry]]:
+    async with asking(line, where, enters=False) as client:
+        return await client.whoami(), await client.history(board, limit)

@@ -1,0 +1,118 @@
+"""`podium judge`: one evaluation here and now, without a database or a server."""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.app.context import cap_rounds
+from bot.cli.context import AsJson, CommandLine, command_line, read_submission
+from bot.cli.draw import draw
+from bot.cli.errors import ExitCode
+from bot.cli.files import Root, saved_line
+from bot.cli.files import save as save_files
+from bot.cli.follow import ProgressLines, evaluate
+from bot.cli.json_output import dumps, evaluation_json
+from bot.domain import acceptance
+from bot.domain.errors import UserError, unknown_name
+from bot.domain.heading import parse_heading
+from bot.domain.requirements import missing
+from bot.domain.task_file import parse_task
+from bot.reports.blocks import Text
+from bot.reports.evaluation import evaluation_report
+from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
+from runners.contract.gpus import gpu_type
+from runners.contract.runner import Capabilities, Runner
+from runners.contract.task import Device, Grader, Mode, TaskDefinition
+from runners.contract.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    task: TaskDefinition
+    source: str
+    mode: Mode
+    gpu: str | None
+    rounds: int | None
+
+
+def judge(
+    ctx: typer.Context,
+    task: Annotated[Path, typer.Argument(help="A task's folder or zip")],
+    submission: Annotated[Path, typer.Argument(help="The file to judge")],
+    *,
+    mode: Annotated[Mode, typer.Option(help="What to do with it")] = Mode.TEST,
+    grader: Annotated[Grader | None, typer.Option(help="Who grades; else the task says")] = None,
+    gpu: Annotated[str | None, typer.Option(help="GPU type, such as H100 or CPU")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Time at most so many rounds")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Keep the reports of mode profile in this folder")
+    ] = None,
+    root: Root = None,
+    as_json: AsJson = False,
+) -> int:
+    """Judge one file against one task: exit code 0 passed, 1 not, 2 usage, 3 our fault."""
+    line = command_line(ctx)
+    definition = parse_task(line.installation.read_task(task, root))
+    if grader is not None:
+        definition = definition.model_copy(update={"grader": grader})
+    source = acceptance.source_text(read_submission(submission))
+    parse_heading(source)  # refused here as it would be by a leaderboard
+    acceptance.check_language(submission.name, definition.name, definition)
+    order = _Order(definition, source, mode, gpu, rounds)
+    evaluation = asyncio.run(_judge(line, order))
+    if as_json:
+        line.out.out(dumps(evaluation_json(definition, evaluation)), highlight=False)
+        if evaluation.message:
+            line.say(evaluation.message)
+    else:
+        draw(evaluation_report(evaluation), line.out)
+    if save is not None:
+        line.say(saved_line(save_files([(each.name, each) for each in evaluation.files], save)))
+    return ExitCode.PASSED if evaluation.verdict is Verdict.PASSED else ExitCode.VERDICT
+
+
+async def _judge(line: CommandLine, order: _Order) -> Evaluation:
+    async with line.installation.runners() as runners:
+        with ProgressLines(line.err) as lines:
+            return await _evaluate(runners, order, lines)
+
+
+async def _evaluate(runners: Sequence[Runner], order: _Order, lines: ProgressLines) -> Evaluation:
+    lines.tell(order.task.name, Text("starting the judge"))
+    offers = [(runner, await runner.capabilities()) for runner in runners]
+    usual = _usual_gpu([offer for _, offer in offers], order.task)
+    gpu = gpu_type(order.gpu or usual)
+    able = [runner for runner, offer in offers if not missing(offer, order.task, gpu)]
+    if not able:
+        raise _nowhere([offer for _, offer in offers], order.task, gpu)
+    policy = None if order.rounds is None else cap_rounds(order.mode, order.rounds)
+    request = EvaluationRequest(
+        request_id=secrets.token_hex(8),
+        task=order.task,
+        source=order.source,
+        mode=order.mode,
+        gpu=gpu,
+        rounds=policy,
+    )
+    return await evaluate(able[0], request, lines)
+
+
+def _usual_gpu(offers: list[Capabilities], task: TaskDefinition) -> str:
+    """The first GPU type there is, the CPU for tasks that ask for it or where there is none."""
+    gpus = [gpu for offer in offers for gpu in offer.gpus if gpu != CPU]
+    return CPU if task.device is Device.CPU or not gpus else gpus[0]
+
+
+def _nowhere(offers: list[Capabilities], task: TaskDefinition, gpu: str) -> UserError:
+    gpus = {name for offer in offers for name in offer.gpus}
+    if gpu not in gpus:
+        return unknown_name("gpu", gpu, gpus)
+    lacks = min((missing(offer, task, gpu) for offer in offers), key=len)
+    return UserError(
+        "cannot-judge-here", f"{task.name} needs {', '.join(lacks)}; not to be had here"
+    )

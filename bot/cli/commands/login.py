@@ -1,0 +1,83 @@
+"""`podium login` and `podium logout`: which server the commands of this user go to."""
+
+import asyncio
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from bot.app.servers import LOCAL
+from bot.cli.context import AsJson, command_line
+from bot.cli.json_output import dumps
+from bot.reports.lines import one_line
+
+_LONGEST_LINE = 4096
+"""Characters that are read of a token which a pipe brings."""
+
+
+def login(
+    ctx: typer.Context,
+    url: Annotated[str, typer.Argument(help="The server's address", metavar="URL")],
+    *,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="Your token; better in PODIUM_CLI_TOKEN or typed when asked for, since `ps` shows "
+            "this one",
+            metavar="T",
+        ),
+    ] = None,
+    plain_http: Annotated[
+        bool,
+        typer.Option(
+            "--plain-http", help="Allow http:// to another machine, where all can read the token"
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Sign in to a server: from then on submit, show and the like go there."""
+    line = command_line(ctx)
+    ask = partial(_asked, f"your token at {url}")
+    signed = asyncio.run(line.installation.servers.login(url, token, ask, plain_http=plain_http))
+    if as_json:
+        line.out.out(dumps({"server": signed.url, "person": signed.name}), highlight=False)
+        return
+    line.out.out(one_line(f"signed in to {signed.url} as {signed.name}"), highlight=False)
+    line.say(_from_now_on(signed.url, line.installation.servers.chosen(None)))
+
+
+def logout(
+    ctx: typer.Context,
+    url: Annotated[
+        str | None, typer.Argument(help="Else the one that commands go to", metavar="URL")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Forget the token of a server; it stays good until it is revoked there."""
+    line = command_line(ctx)
+    signed = line.installation.servers.logout(url)
+    if as_json:
+        line.out.out(dumps({"server": signed.url, "person": signed.name}), highlight=False)
+        return
+    line.out.out(f"signed out of {signed.url}", highlight=False)
+    line.say("the token itself stays good until you revoke it where you made it")
+
+
+def _from_now_on(url: str, chosen: str | None) -> str:
+    """Where commands go after the login; the environment may have another opinion."""
+    if chosen == url:
+        return f"commands go there now; --server {LOCAL} asks this machine's own Podium"
+    where = chosen or "this machine's own Podium"
+    return (
+        f"commands go on to {where}, as PODIUM_CLI_SERVER, PODIUM_DATA_DIR or DATABASE_URL says; "
+        f"unset it, or give --server {url}"
+    )
+
+
+def _asked(words: str) -> str:
+    """A token from a person, who does not see it again, or from a pipe."""
+    if sys.stdin.isatty():
+        return str(typer.prompt(words, hide_input=True, err=True))
+    return sys.stdin.readline(_LONGEST_LINE)

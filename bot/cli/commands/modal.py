@@ -1,0 +1,17 @@
+"""`podium modal`: what it takes to judge on Modal's GPUs."""
+
+import asyncio
+
+import typer
+
+from bot.cli.context import AsJson, command_line
+from bot.cli.json_output import dumps
+
+GROUP = "Judge on Modal's GPUs."
+
+
+def deploy(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+    """Build the image and deploy the harness; again after every update of Podium."""
+    line = command_line(ctx)
+    page = asyncio.run(line.installation.deploy_to_modal())
+    line.out.out(dumps({"page": page}) if as_json else f"deployed: {page}", highlight=False)

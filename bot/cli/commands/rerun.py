@@ -1,0 +1,46 @@
+"""`podium rerun`: hands an earlier submission in once more."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from bot.cli.context import (
+    Actor,
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    asking,
+    command_line,
+)
+from bot.cli.follow import print_result, wait_for_result
+from bot.domain.ids import SubmissionId
+from bot.services.status import SubmissionStatus
+from runners.contract.task import Mode
+
+
+def rerun(
+    ctx: typer.Context,
+    submission: Annotated[int, typer.Argument(min=1, help="The submission's number")],
+    *,
+    mode: Annotated[Mode | None, typer.Option(help="Else the mode that it had")] = None,
+    wait: Annotated[bool, typer.Option(help="Stay until it is judged")] = True,
+    actor: Actor = None,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Hand a submission of yours in again, perhaps in another mode."""
+    line = command_line(ctx)
+    earlier, where = SubmissionId(submission), Where(data, server, actor)
+    ended = asyncio.run(_rerun(line, where, earlier, mode, wait=wait))
+    return print_result(line, ended, wait=wait, as_json=as_json)
+
+
+async def _rerun(
+    line: CommandLine, where: Where, earlier: SubmissionId, mode: Mode | None, *, wait: bool
+) -> SubmissionStatus:
+    async with asking(line, where, enters=False) as client:
+        return await wait_for_result(line, client, await client.rerun(earlier, mode), wait=wait)

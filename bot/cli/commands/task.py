@@ -1,0 +1,269 @@
+"""`podium task`: check, publish, pack, scaffold and import tasks."""
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.context import (
+    Actor,
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    asking,
+    command_line,
+)
+from bot.cli.draw import draw
+from bot.cli.errors import ExitCode
+from bot.cli.files import Listed, Root, read_places, read_problems
+from bot.cli.json_output import dumps, released_json, task_report_json
+from bot.domain.access import NOBODY
+from bot.domain.archive import read_zip, write_zip
+from bot.domain.deadline import parse_deadline, show_deadline
+from bot.domain.errors import UserError
+from bot.domain.kernelbench import PRECISIONS, problem_tasks
+from bot.domain.scaffold import scaffold
+from bot.domain.task_file import parse_task
+from bot.domain.task_report import TaskReport
+from bot.reports.task_check import task_report
+from bot.services.check_task import check_on
+from bot.services.publish import PublishRequest
+from bot.services.release import Draft, Released
+from runners.contract.evaluation import CPU
+
+GROUP = "Check, publish, pack, scaffold and import tasks."
+
+Places = Annotated[
+    list[Path],
+    typer.Argument(help="Folders or zips of tasks, folders of them, or a competition's YAML"),
+]
+Gpus = Annotated[list[str] | None, typer.Option("--gpu", help="GPU type; may be repeated")]
+_USUAL_FOLDER = Path("tasks")
+_KERNELBENCH = "kernelbench"
+
+
+def check(
+    ctx: typer.Context,
+    places: Places,
+    *,
+    gpu: Annotated[str | None, typer.Option(help="Else the first type that is here")] = None,
+    root: Root = None,
+    as_json: AsJson = False,
+) -> int:
+    """Lint tasks and run their own solutions: exit code 1 unless all of them are sound."""
+    line = command_line(ctx)
+    reports = asyncio.run(_check(line, read_places(line, places, root), gpu))
+    if as_json:
+        line.out.out(dumps([task_report_json(each) for each in reports]), highlight=False)
+    else:
+        for report in reports:
+            draw(task_report(report), line.out)
+    return ExitCode.PASSED if all(report.ok for report in reports) else ExitCode.VERDICT
+
+
+async def _check(
+    line: CommandLine, listed: Sequence[Listed], gpu: str | None
+) -> tuple[TaskReport, ...]:
+    async with line.installation.runners() as runners:
+        offers = [await runner.capabilities() for runner in runners]
+        usual = next((name for offer in offers for name in offer.gpus), CPU)
+        reports: list[TaskReport] = []
+        for each in listed:
+            gpus = (gpu,) if gpu else each.gpus or (usual,)
+            line.say(f"checking {each.place} on {', '.join(gpus)}")
+            board = None if each.problem is None else each.problem.name
+            reports += await check_on(runners, each.bundle, each.task, gpus, board=board)
+    return tuple(reports)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What the command line says about the boards, over what a competition says."""
+
+    name: str | None
+    gpus: tuple[str, ...]
+    deadline: datetime | None
+    endless: bool
+    unchecked: bool
+
+    def draft(self, listed: Listed) -> Draft:
+        """What is to become of one task. A competition says of each board when it ends, if ever."""
+        problem = listed.problem
+        deadline, endless = self.deadline, self.endless
+        if problem is not None and deadline is None and not endless:
+            deadline, endless = problem.deadline, problem.deadline is None
+        request = PublishRequest(
+            NOBODY,
+            listed.task,
+            self.name or (problem.name if problem else None),
+            self.gpus or listed.gpus,
+            deadline,
+            endless,
+        )
+        return Draft(listed.bundle, request)
+
+
+def publish(
+    ctx: typer.Context,
+    places: Places,
+    *,
+    gpu: Gpus = None,
+    deadline: Annotated[
+        str | None, typer.Option(help="YYYY-MM-DD[ HH:MM][ zone], UTC without a zone")
+    ] = None,
+    endless: Annotated[
+        bool, typer.Option("--no-deadline", help="Take the board's deadline away")
+    ] = False,
+    name: Annotated[str | None, typer.Option(help="The board's name, else the task's")] = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Open the board without a run of its solutions")
+    ] = False,
+    root: Root = None,
+    actor: Actor = None,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run each new task's own solutions, then open its board, or give it the new version."""
+    line = command_line(ctx)
+    until = None if deadline is None else parse_deadline(deadline)
+    listed = read_places(line, places, root)
+    if name is not None and len(listed) > 1:
+        raise UserError("usage", "--name is for one task, not for several")
+    wish = _Wish(name, tuple(gpu or ()), until, endless, unchecked)
+    released = asyncio.run(_publish(line, Where(data, server, actor), listed, wish))
+    if as_json:
+        line.out.out(dumps([released_json(each) for each in released]), highlight=False)
+        return
+    for each in released:
+        _tell(line, each)
+
+
+async def _publish(
+    line: CommandLine, where: Where, listed: Sequence[Listed], wish: _Wish
+) -> Sequence[Released]:
+    drafts = [wish.draft(each) for each in listed]
+    async with asking(line, where) as client:
+        return await client.publish(drafts, line.say, unchecked=wish.unchecked)
+
+
+def _tell(line: CommandLine, released: Released) -> None:
+    board, published = released.published.board, released.published
+    until = "no deadline" if board.deadline is None else f"until {show_deadline(board.deadline)}"
+    version = f"task version {published.version}"
+    if published.note:
+        version += f" ({published.note})"
+    words = f"{board.name} on {', '.join(board.gpus)}: {published.change}, {version}, {until}"
+    line.out.out(words, highlight=False)
+    for report in released.reports:
+        if not report.dry_run:
+            line.say(f"{board.name}: not run on {report.gpu}: {report.obstacle}")
+
+
+def pack(
+    ctx: typer.Context,
+    place: Annotated[Path, typer.Argument(metavar="DIR", help="The task's folder")],
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="ZIP", help="Else NAME.zip here; replaced")
+    ] = None,
+    root: Root = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make one zip of a task, with what it takes from beside its folder."""
+    line = command_line(ctx)
+    bundle = line.installation.read_task(place, root)
+    file = Path(f"{bundle.name}.zip") if out is None else out
+    packed = write_zip(bundle)
+    again = read_zip(packed, name=file.stem)
+    parse_task(again)  # as whoever takes it will read it
+    try:
+        file.write_bytes(packed)
+    except OSError as error:
+        raise UserError("cannot-write", f"{file}: cannot be written ({error.strerror})") from error
+    if as_json:
+        line.out.out(dumps({"zip": str(file), "files": sorted(again.files)}), highlight=False)
+        return
+    words = f"{file}: {len(again.files)} files, {len(packed):,} bytes; next: "
+    line.out.out(f"{words}podium task publish {file}, or any form that takes a task zip")
+
+
+def new(
+    ctx: typer.Context,
+    directory: Annotated[
+        str,
+        typer.Argument(metavar="DIR", help="The task's folder; a bare name is made under tasks/"),
+    ],
+    *,
+    into: Annotated[Path | None, typer.Option(help="The folder in which DIR is made")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Scaffold a task that already works, to be changed step by step."""
+    line = command_line(ctx)
+    usual = Path() if "/" in directory else _USUAL_FOLDER
+    folder = (usual if into is None else into) / directory
+    files = scaffold(folder.name)
+    _write(folder, files)
+    if as_json:
+        line.out.out(dumps({"folder": str(folder), "files": sorted(files)}), highlight=False)
+    else:
+        line.out.out(f"{folder}: {len(files)} files; next: podium task check {folder}")
+
+
+def import_(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="kernelbench", help="Whose problems they are")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A checkout, or one of its level folders")
+    ],
+    *,
+    into: Annotated[Path, typer.Option(help="The folder of the set, which is made")] = _USUAL_FOLDER
+    / "kernelbench",
+    level: Annotated[list[int] | None, typer.Option(help="Only this one; may be repeated")] = None,
+    precision: Annotated[str, typer.Option(help=", ".join(PRECISIONS))] = PRECISIONS[0],
+    as_json: AsJson = False,
+) -> None:
+    """Make a task of each problem of somebody else's set, ready for `podium task publish`."""
+    line = command_line(ctx)
+    if source != _KERNELBENCH:
+        raise UserError("usage", f"{source!r} is not known; problems of {_KERNELBENCH} are")
+    if precision not in PRECISIONS:
+        raise UserError("usage", f"--precision {precision!r}; there are {', '.join(PRECISIONS)}")
+    files = problem_tasks(read_problems(directory, level or ()), precision)
+    names = sorted({path.partition("/")[0] for path in files})
+    _write(into, files)
+    if as_json:
+        line.out.out(dumps({"folder": str(into), "tasks": names}), highlight=False)
+    else:
+        line.out.out(f"{into}: {len(names)} tasks; next: podium task publish {into}")
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """Make the folder with all the files, or leave nothing."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise UserError("task-exists", f"{folder} is there already; choose another name") from None
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    try:
+        for path, text in files.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> UserError:
+    return UserError(
+        "cannot-write", f"{folder}: cannot be made ({error.strerror}); choose another with --into"
+    )

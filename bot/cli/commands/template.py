@@ -1,0 +1,66 @@
+"""`podium template`: a file to begin with."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.context import (
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    command_line,
+    looking,
+)
+from bot.cli.json_output import dumps
+from bot.domain.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    board: str
+    lang: str | None
+    file: Path
+
+
+def template(
+    ctx: typer.Context,
+    board: Annotated[str, typer.Argument(help="A board's name")],
+    file: Annotated[Path, typer.Argument(help="Where to write it; a new file")],
+    *,
+    lang: Annotated[str | None, typer.Option(help="One of the task's templates")] = None,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a board's template into a file: a submission to begin with, its heading in place."""
+    line = command_line(ctx)
+    suffix = asyncio.run(_template(line, Where(data, server), _Wish(board, lang, file)))
+    if as_json:
+        line.out.out(dumps({"board": board, "file": str(file)}), highlight=False)
+    else:
+        line.out.out(f"{file}: next: podium submit {file}{suffix}", highlight=False)
+
+
+async def _template(line: CommandLine, where: Where, wish: _Wish) -> str:
+    """Write the file; gives what a further command needs to go where this one went."""
+    async with looking(line, where) as client:
+        _write(wish.file, await client.template(wish.board, wish.lang))
+        return client.suffix
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Make the file; UserError where it is there already, for it may be somebody's work."""
+    try:
+        with file.open("xb") as made:
+            made.write(content)
+    except FileExistsError:
+        raise UserError("file-exists", f"{file} is there already; choose another name") from None
+    except OSError as error:
+        raise UserError(
+            "cannot-write", f"{file}: cannot be written ({error.strerror}); choose another name"
+        ) from error

@@ -1,0 +1,177 @@
+"""`podium token`: lets people use the HTTP door and machines judge from elsewhere; ends that."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.context import (
+    Actor,
+    AsJson,
+    CommandLine,
+    DataFolder,
+    acting,
+    command_line,
+)
+from bot.cli.draw import draw
+from bot.cli.json_output import dumps
+from bot.domain.errors import UserError
+from bot.domain.ids import TokenId
+from bot.domain.token import Token, TokenScope
+from bot.reports.tokens import personal_tokens_report, worker_tokens_report
+from bot.services.grant import grant, granted, withdraw_grant
+from bot.services.worker_tokens import MOST_DAYS, issue, revoke, worker_tokens
+
+GROUP = "Tokens of people and of machines that judge from elsewhere."
+
+PersonName = Annotated[
+    str | None,
+    typer.Option(help="A person: a name at this machine, or such as discord:17", metavar="NAME"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """For whom a token is to be, and what it may: a worker's when `scope` is WORKER."""
+
+    name: str
+    scope: TokenScope
+    lifetime: timedelta
+
+
+def create(
+    ctx: typer.Context,
+    *,
+    worker: Annotated[
+        str | None, typer.Option(help="The machine's name, such as gpu-box-1", metavar="NAME")
+    ] = None,
+    person: PersonName = None,
+    admin: Annotated[bool, typer.Option("--admin", help="Makes the person an admin")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="It only reads")] = False,
+    days: Annotated[
+        int, typer.Option(min=1, max=MOST_DAYS, help="After how many days it ends")
+    ] = 90,
+    data: DataFolder = None,
+    actor: Actor = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token for a person, or one with which a machine may judge; it is shown this once."""
+    scope = _scope(worker, person, admin=admin, read_only=read_only)
+    wanted = _Wanted(worker or person or "", scope, timedelta(days=days))
+    asyncio.run(_create(command_line(ctx), data, actor, wanted, as_json=as_json))
+
+
+def _scope(worker: str | None, person: str | None, *, admin: bool, read_only: bool) -> TokenScope:
+    if (worker is None) == (person is None):
+        raise UserError("usage", "say whose it is: --person NAME, or --worker NAME for a machine")
+    if admin and read_only:
+        raise UserError("usage", "a token has --admin or --read-only, not both")
+    if worker is not None and (admin or read_only):
+        raise UserError("usage", "--admin and --read-only are for a --person")
+    if worker is not None:
+        return TokenScope.WORKER
+    if admin:
+        return TokenScope.ADMIN
+    return TokenScope.READ if read_only else TokenScope.PERSON
+
+
+def list_(
+    ctx: typer.Context,
+    *,
+    person: PersonName = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """The machines that have a token, and until when; with --person that person's tokens."""
+    asyncio.run(_list(command_line(ctx), data, person, as_json=as_json))
+
+
+def revoke_(
+    ctx: typer.Context,
+    worker: Annotated[
+        str | None, typer.Argument(help="The machine's name", metavar="[NAME]")
+    ] = None,
+    *,
+    person: PersonName = None,
+    token: Annotated[
+        int | None, typer.Option(help="Only this one of the person's", metavar="NUMBER")
+    ] = None,
+    data: DataFolder = None,
+    actor: Actor = None,
+) -> None:
+    """End a machine's token; with --person all of that person's, with what --admin gave."""
+    if (worker is None) == (person is None) or (token is not None and person is None):
+        raise UserError("usage", "say whose: the machine's NAME, or --person NAME [--token NUMBER]")
+    number = None if token is None else TokenId(token)
+    line = command_line(ctx)
+    if person is not None:
+        asyncio.run(_withdraw(line, data, actor, person, token=number))
+    elif worker is not None:
+        asyncio.run(_revoke(line, data, actor, worker))
+
+
+async def _create(
+    line: CommandLine, data: Path | None, actor: str | None, wanted: _Wanted, *, as_json: bool
+) -> None:
+    name, scope, lifetime = wanted.name, wanted.scope, wanted.lifetime
+    async with acting(line, data, actor) as (podium, by):
+        store, clock = podium.store, podium.clock
+        if scope is TokenScope.WORKER:
+            made = await issue(store, clock, by.id, name, lifetime=lifetime)
+        else:
+            made = await grant(store, clock, by.id, name, scope=scope, lifetime=lifetime)
+    if as_json:
+        line.out.out(dumps({**_shape(made.token), "token": made.secret}), highlight=False)
+        return
+    line.out.out(made.secret, highlight=False)
+    use = (
+        "on the machine: PODIUM_WORKER_TOKEN=... podium worker --server URL"
+        if made.token.of_worker
+        else "sign in with it at the pages, or send it as Authorization: Bearer TOKEN"
+    )
+    line.say(f"shown this once; {use}, until {_until(made.token)}")
+
+
+async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_json: bool) -> None:
+    async with line.installation.at(data).open() as podium:
+        now = podium.clock.now()
+        if person is None:
+            found = await worker_tokens(podium.store)
+            report = worker_tokens_report(found, now)
+        else:
+            found = await granted(podium.store, person)
+            report = personal_tokens_report(found, now)
+    if as_json:
+        line.out.out(dumps([_shape(each) for each in found]), highlight=False)
+    else:
+        draw(report, line.out)
+
+
+async def _revoke(line: CommandLine, data: Path | None, actor: str | None, worker: str) -> None:
+    async with acting(line, data, actor) as (podium, person):
+        await revoke(podium.store, person.id, worker)
+    line.out.out(f"the token of worker {worker} is ended", highlight=False)
+
+
+async def _withdraw(
+    line: CommandLine, data: Path | None, actor: str | None, name: str, *, token: TokenId | None
+) -> None:
+    async with acting(line, data, actor) as (podium, by):
+        ended = await withdraw_grant(podium.store, by.id, name, token)
+    line.out.out(f"{ended} {'token' if ended == 1 else 'tokens'} of {name} ended", highlight=False)
+
+
+def _shape(token: Token) -> dict[str, object]:
+    whose = {"worker": token.label} if token.of_worker else {"id": token.id, "scope": token.may}
+    return {
+        **whose,
+        "created_at": token.created_at.isoformat(),
+        "expires_at": None if token.expires_at is None else token.expires_at.isoformat(),
+    }
+
+
+def _until(token: Token) -> str:
+    return "it is revoked" if token.expires_at is None else f"{token.expires_at:%Y-%m-%d}"

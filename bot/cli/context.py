@@ -1,0 +1,214 @@
+"""What every command is given: the installation, where to write, and the shared options.
+
+Functions import what only a running command needs, because `--help` should not wait for it.
+"""
+
+import getpass
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from bot.domain.access import NOBODY, Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import PersonId
+from bot.reports.lines import clean
+
+if TYPE_CHECKING:
+    from bot.app.context import OpenPodium
+    from bot.app.installation import Installation
+    from bot.cli.client import Client
+    from bot.domain.person import Person
+
+_READ_AT_MOST = 32 << 20
+"""Enough to say how much too large a file is, and too little to fill the memory."""
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data", help="Data folder; else PODIUM_DATA_DIR, else .podium", metavar="DIR"),
+]
+_LONGEST_NAME = 64
+
+STREAM = Path("-")
+"""In the place of a file: stdin or stdout."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone, on stdout")]
+LogToStderr = Annotated[
+    bool,
+    typer.Option("--log-to-stderr", help="Write each event there too, where containers are asked"),
+]
+Actor = Annotated[
+    str | None,
+    typer.Option("--as", help="Act as this person of this machine", metavar="NAME"),
+]
+ServerUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        help="Ask the Podium at this address, or `local` for this machine's own; else "
+        "PODIUM_CLI_SERVER, else the one of `podium login`",
+        metavar="URL",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which Podium a command is for, as its options say, and as whom."""
+
+    data: Path | None = None
+    server: str | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """The installation, a console for results, and one for progress and errors."""
+
+    installation: "Installation"
+    out: Console
+    err: Console
+
+    def say(self, words: str) -> None:
+        """One line for people, apart from the results."""
+        self.err.out(clean(words), highlight=False)
+
+
+def command_line(ctx: typer.Context) -> CommandLine:
+    """Return the command line of a running command; the environment says what is not given."""
+    installation = _installation() if ctx.obj is None else ctx.obj
+    return CommandLine(
+        installation, Console(highlight=False), Console(stderr=True, highlight=False)
+    )
+
+
+def _installation() -> "Installation":
+    from bot.app.installation import Installation  # noqa: PLC0415 - see the top
+    from bot.app.logs import log_to_stderr  # noqa: PLC0415 - see the top
+    from bot.settings import read_settings  # noqa: PLC0415 - see the top
+
+    log_to_stderr()
+    return Installation(read_settings())
+
+
+@asynccontextmanager
+async def acting(
+    line: CommandLine, data: Path | None, actor: str | None, *, enters: bool = True
+) -> AsyncIterator[tuple["OpenPodium", "Person"]]:
+    """Podium, opened, and who acts on it.
+
+    With `enters` a new name gets an account; without it a name given by `--as` must have one, so
+    that a slip of the pen is said and makes nobody.
+    """
+    name = actor_name(actor)
+    async with line.installation.at(data).open() as podium:
+        people, identity = podium.store.people, f"local:{name}"
+        if actor is not None and not enters and await people.find(identity) is None:
+            raise UserError(
+                "unknown-person",
+                f"nobody named {name!r} has submitted or published here; check the name of --as",
+            )
+        yield podium, await people.ensure(identity, name)
+
+
+@asynccontextmanager
+async def asking(
+    line: CommandLine, where: Where, *, enters: bool = True
+) -> AsyncIterator["Client"]:
+    """The Podium that a command is for, as the person who acts there."""
+    from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
+
+    url = _server(line, where)
+    if url is not None:
+        async with line.installation.servers.client_of(
+            url, line.say, named=where.server is not None
+        ) as client:
+            yield client
+        return
+    async with acting(line, where.data, where.actor, enters=enters) as (podium, person):
+        here = line.installation.at(where.data)
+        yield LocalClient(here, podium, viewer_here(person.id), person.name)
+
+
+@asynccontextmanager
+async def looking(line: CommandLine, where: Where) -> AsyncIterator["Client"]:
+    """The Podium that a command is for, for somebody who only looks and needs no account."""
+    from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
+
+    url = _server(line, where)
+    if url is not None:
+        async with line.installation.servers.client_of(
+            url, line.say, named=where.server is not None
+        ) as client:
+            yield client
+        return
+    here = line.installation.at(where.data)
+    async with here.open() as podium:
+        yield LocalClient(here, podium, viewer_here())
+
+
+def _server(line: CommandLine, where: Where) -> str | None:
+    """The server's address; None for this machine. UserError when the options contradict it."""
+    from bot.app.servers import LOCAL  # noqa: PLC0415 - see the top
+
+    if where.data is not None:
+        if where.server not in {None, LOCAL}:
+            raise UserError("usage", "--data is for this machine; leave it or --server out")
+        return None
+    url = line.installation.servers.chosen(where.server)
+    if url is not None and where.actor is not None:
+        raise UserError(
+            "usage",
+            f"--as is for this machine: at {url} you are whose token it is; "
+            f"leave it out, or give --server {LOCAL}",
+        )
+    return url
+
+
+def program() -> str:
+    """How this program was started, as it can be again in the same folder."""
+    name = Path(sys.argv[0])
+    if name.name != "podium":
+        return f"{Path(sys.executable).name} -m bot"
+    return "podium" if shutil.which("podium") == str(name.absolute()) else str(name)
+
+
+def viewer_here(person: PersonId = NOBODY) -> Viewer:
+    """Who sits at this machine can read its database: no board is hidden here."""
+    return Viewer(person, sees_all=True)
+
+
+def actor_name(actor: str | None) -> str:
+    """The name under which a person of this machine acts."""
+    name = _user_name() if actor is None else actor.strip()
+    if not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
+        raise UserError("bad-name", f"a name has 1 to {_LONGEST_NAME} printable characters")
+    return name
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UserError(
+            "bad-name", "this user has no name on this machine; say who you are with --as NAME"
+        ) from error
+
+
+def read_submission(path: Path) -> bytes:
+    """A submission's bytes, however many are allowed; UserError when they cannot be read."""
+    if path == STREAM:
+        return sys.stdin.buffer.read(_READ_AT_MOST)
+    try:
+        with path.open("rb") as file:
+            return file.read(_READ_AT_MOST)
+    except FileNotFoundError:
+        raise UserError("no-such-file", f"{path}: there is no such file; check its path") from None
+    except OSError as error:
+        raise UserError("no-such-file", f"{path}: cannot be read ({error.strerror})") from error

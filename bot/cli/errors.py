@@ -1,0 +1,117 @@
+"""The command line's one handler: every family of errors to its words and its exit code."""
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import typer
+from rich.console import Console
+
+from bot.domain.errors import SetupError, StoreError, UserError
+from bot.reports.lines import clean
+from runners.contract.runner import RunnerError
+
+
+class ExitCode(IntEnum):
+    """What a finished command tells its caller."""
+
+    PASSED = 0
+    """It went well; where there is a verdict, it is `passed`."""
+    VERDICT = 1
+    """The verdict, or the check that was asked for, is a fail."""
+    USAGE = 2
+    """The person's doing: the message says what to change."""
+    OURS = 3
+    """Our fault, or the machine's."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
+    UNREAD = 141
+    """Whoever read the output has left, as `head` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is said and returned when a command did not reach its end."""
+
+    exit_code: ExitCode
+    code: str
+    message: str
+
+
+def report_error(error: BaseException, arguments: Sequence[str]) -> int:
+    """Say what ended a command, with `--json` on stdout as well; return the exit code."""
+    failure = failure_of(error)
+    if failure.message:
+        err = Console(stderr=True, highlight=False)
+        err.out(clean(f"podium: {failure.message}"), highlight=False)
+    if "--json" in arguments:
+        shape = {"error": {"code": failure.code, "message": failure.message}}
+        Console(highlight=False).out(json.dumps(shape), highlight=False)
+    return failure.exit_code
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The words and the exit code for an error; one of no family becomes an incident."""
+    leaf = _first_leaf(error)
+    match leaf:
+        case UserError():
+            return Failure(ExitCode.USAGE, leaf.code, leaf.message)
+        case typer.TyperException():
+            return Failure(ExitCode.USAGE, "usage", _usage(leaf))
+        case KeyboardInterrupt() | typer.Abort() | SystemExit():
+            return _broken_off(leaf)
+        case StoreError() | RunnerError():
+            return _ours(leaf)
+        case _:
+            return _incident(error)
+
+
+def _broken_off(error: BaseException) -> Failure:
+    """What a person did: Ctrl-C, or `| head`, of which rich makes an exit."""
+    if isinstance(error, SystemExit):
+        return Failure(ExitCode.UNREAD, "unread", "")
+    return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")
+
+
+def _usage(error: typer.TyperException) -> str:
+    """The parser's words, without the type of the error which it found."""
+    words = error.format_message().replace("Value error, ", "").rstrip(".")
+    command = getattr(getattr(error, "ctx", None), "command_path", "podium")
+    return f"{words}; see `{command} --help`" if words else ""
+
+
+def _ours(error: StoreError | RunnerError) -> Failure:
+    if isinstance(error, SetupError):
+        return Failure(ExitCode.OURS, "setup", str(error))
+    if isinstance(error, StoreError):
+        return Failure(ExitCode.OURS, "store", f"the database failed: {error}; try again")
+    words = f"the runner failed, not the submission: {error}; try again, or ask `podium doctor`"
+    return Failure(ExitCode.OURS, "runner", words)
+
+
+def _first_leaf(error: BaseException) -> BaseException:
+    """Of a group of errors that belong together, the first; groups come from task groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _incident(error: BaseException) -> Failure:
+    import structlog  # noqa: PLC0415 - a command that succeeds need not wait for it
+
+    from bot.app.logs import log_to_stderr  # noqa: PLC0415 - the same
+
+    incident = secrets.token_hex(4)
+    if not structlog.is_configured():  # it ended before it opened anything
+        log_to_stderr()
+    structlog.get_logger(__name__).error(
+        "unexpected error", action="incident", incident=incident, exc_info=error
+    )
+    return Failure(
+        ExitCode.OURS,
+        "incident",
+        f"this is a bug in Podium, incident {incident}; report it with its traceback, which is "
+        "in podium.log of the data folder, or above when none was opened",
+    )

@@ -1,0 +1,143 @@
+"""Files on a command line: tasks, KernelBench problems, and the files of an evaluation."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.context import CommandLine
+from bot.domain.competition import Problem, parse_competition
+from bot.domain.document import MAX_BYTES
+from bot.domain.errors import UserError
+from bot.domain.kernelbench import is_problem
+from bot.domain.task_bundle import TASK_FILE, TaskBundle
+from bot.domain.task_file import parse_task, read_task
+from runners.contract.files import EvaluationFile
+from runners.contract.task import TaskDefinition
+
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="Tasks take files from beneath it; else from beneath their competition's YAML, or "
+        "from the folder around their own",
+    ),
+]
+_SETS = frozenset({".yaml", ".yml"})
+
+_DEPTHS = ("", "*/", "*/*/")
+"""A level's own folder, the folder of the levels, and the checkout that holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One task, read and well-formed; `problem` is what its competition says about it."""
+
+    place: Path
+    bundle: TaskBundle
+    task: TaskDefinition
+    problem: Problem | None = None
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The GPU types that its competition names."""
+        return () if self.problem is None else self.problem.gpus
+
+
+def read_places(
+    line: CommandLine, places: Sequence[Path], root: Path | None = None
+) -> tuple[Listed, ...]:
+    """Every task that the places name: all of them are read before anything is done with one.
+
+    A task takes files from beneath `root`; else from beneath the folder of its competition's
+    YAML, or where none lists it, from the folder around its own.
+    """
+    return tuple(listed for place in places for listed in _read(line, place, root))
+
+
+def _read(line: CommandLine, place: Path, root: Path | None) -> Iterator[Listed]:
+    if place.name == TASK_FILE:
+        place = place.parent
+    if place.suffix in _SETS and place.is_file():
+        yield from _read_set(line, place, root or place.parent)
+        return
+    for folder in line.installation.task_folders(place) or (place,):
+        bundle = line.installation.read_task(folder, root)
+        yield Listed(folder, bundle, parse_task(bundle))
+
+
+def _read_set(line: CommandLine, file: Path, root: Path) -> Iterator[Listed]:
+    """The tasks of a competition; what its files have and we do not know is said, and passed."""
+    competition = parse_competition(_content(file), str(file))
+    _say(line, competition.warnings)
+    for problem in competition.problems:
+        folder = file.parent / problem.directory
+        bundle = line.installation.read_task(folder, root)
+        parsed = read_task(bundle, strict=False)
+        _say(line, parsed.warnings)
+        yield Listed(folder, bundle, parsed.task, problem)
+
+
+def _say(line: CommandLine, warnings: Sequence[str]) -> None:
+    for warning in warnings:
+        line.say(f"warning: {warning}")
+
+
+def _content(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UserError("no-such-file", f"{file}: cannot be read ({error.strerror})") from error
+
+
+def read_problems(place: Path, levels: Collection[int]) -> dict[str, str]:
+    """The sources by `levelN/file.py`; all levels where none is named, UserError for no problem."""
+    place = place.resolve()
+    files = {file for depth in _DEPTHS for file in place.glob(f"{depth}*.py")}
+    wanted = {f"level{level}" for level in levels}
+    found = sorted(
+        file
+        for file in files
+        if is_problem(file.as_posix()) and (not wanted or file.parent.name in wanted)
+    )
+    if not found:
+        raise UserError(
+            "no-problems",
+            f"{place}: there is no problem such as level1/1_Name.py; give a checkout of "
+            "KernelBench, or one of its level folders",
+        )
+    return {f"{file.parent.name}/{file.name}": _text(file) for file in found}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError("bad-problem", f"{file}: this is not UTF-8 text") from error
+    except OSError as error:
+        raise UserError("bad-problem", f"{file}: cannot be read ({error.strerror})") from error
+
+
+def save(files: Iterable[tuple[str, EvaluationFile]], folder: Path) -> tuple[Path, ...]:
+    """Write each file under its name into the folder, made when new; UserError when it cannot be.
+
+    A file of that name is replaced.
+    """
+    saved = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, file in files:
+            (folder / name).write_bytes(file.content())
+            saved.append(folder / name)
+    except (OSError, ValueError) as error:
+        raise UserError("cannot-save", f"the files cannot be saved in {folder}: {error}") from error
+    return tuple(saved)
+
+
+def saved_line(saved: tuple[Path, ...]) -> str:
+    """What was written, in a line."""
+    return f"saved {', '.join(map(str, saved))}" if saved else "there are no files to save"
