@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.doors import open_doors
-from bot.frontends.cli.installation import OpenPodium
+from bot.app.context import OpenPodium
+from bot.app.doors import open_doors
 from bot.frontends.web import slices
 from bot.ports import Store
 from bot.settings import Settings
