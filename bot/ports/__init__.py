@@ -83,13 +83,13 @@ class Store(Protocol):
     def transaction(self) -> AbstractAsyncContextManager["Store"]:
         """The same roles on one connection: everything in the block is committed, or nothing.
 
-        Nothing is stored when the block raises, is cancelled, or loses its connection. A StoreError
-        of the block's end may also come after everything was stored: the answer was lost. Notices
+        Nothing is stored when the block raises, is cancelled, or loses its connection. Where the
+        end of the block raises, everything may be stored all the same: the answer was lost. Notices
         are sent with the commit. A transaction within one is a part of it, undone alone when only
         that block raises. In the block nothing but its own store is awaited, one call at a time,
-        and no error of it is caught; the store is not used after the block. Locks are taken in one
-        order: boards, submissions, jobs. Of two transactions that wait for each other one ends with
-        a StoreError.
+        and no error of it is caught; the store is not used after the block. Roles are called in one
+        order, since each locks rows: boards, submissions, jobs. Of two transactions that wait for
+        each other one ends with a StoreError.
         """
 
     @property
