@@ -1,5 +1,6 @@
 """What services need from outside, by role; `bot.store` offers each in Postgres and in memory."""
 
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from bot.ports.displays import Displays
@@ -78,6 +79,18 @@ __all__ = [
 
 class Store(Protocol):
     """Every role of the store at once."""
+
+    def transaction(self) -> AbstractAsyncContextManager["Store"]:
+        """The same roles on one connection: everything in the block is committed, or nothing.
+
+        Nothing is stored when the block raises, is cancelled, or loses its connection. Where the
+        end of the block raises, everything may be stored all the same: the answer was lost. Notices
+        are sent with the commit. A transaction within one is a part of it, undone alone when only
+        that block raises. In the block nothing but its own store is awaited, one call at a time,
+        and no error of it is caught; the store is not used after the block. Roles are called in one
+        order, since each locks rows: boards, submissions, jobs. Of two transactions that wait for
+        each other one ends with a StoreError.
+        """
 
     @property
     def people(self) -> People: ...

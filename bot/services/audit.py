@@ -1,5 +1,7 @@
-"""Gives the record of decisions in pages, with the names of those who decided."""
+"""Stores a change together with its audit entry; gives the entries in pages, with names."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.domain.ids import AuditId, PersonId
@@ -25,6 +27,16 @@ class AuditPage:
     decisions: tuple[Decision, ...]
     more: bool
     """Whether there are older ones."""
+
+
+@asynccontextmanager
+async def audited(
+    store: Store, actor: PersonId | None, action: str, subject: str, *, reason: str = ""
+) -> AsyncIterator[Store]:
+    """A transaction that ends with its audit entry; nothing is stored when the block raises."""
+    async with store.transaction() as tx:
+        yield tx
+        await tx.audit.record(actor, action, subject, reason)
 
 
 async def audit_page(store: Store, number: int, size: int) -> AuditPage:

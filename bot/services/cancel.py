@@ -12,7 +12,8 @@ async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> i
     UserError for somebody else's submission and for one that does not exist.
     """
     await own_submission(store, viewer, submission_id)
-    stopped = await store.jobs.request_cancel(submission_id)
-    if stopped:
-        await store.audit.record(viewer.person, "cancel", f"submission {submission_id}", "")
+    async with store.transaction() as tx:
+        stopped = await tx.jobs.request_cancel(submission_id)
+        if stopped:
+            await tx.audit.record(viewer.person, "cancel", f"submission {submission_id}", "")
     return stopped

@@ -8,6 +8,7 @@ from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError, board_moved
 from bot.ports import Store
+from bot.services.audit import audited
 from bot.services.lookup import own_board
 
 _PER_ENTRY = 1024
@@ -56,8 +57,9 @@ async def delete_board(store: Store, viewer: Viewer, deletion: Deletion, kept: K
     board = await own_board(store, viewer, deletion.name)
     if (board.id, board.task_version) != (kept.board.id, kept.board.task_version):
         raise board_moved(board.name)
-    await store.boards.delete(board.id, kept.submissions)
-    await store.audit.record(viewer.person, "delete-board", f"board {board.name}", deletion.reason)
+    subject = f"board {board.name}"
+    async with audited(store, viewer.person, "delete-board", subject, reason=deletion.reason) as tx:
+        await tx.boards.delete(board.id, kept.submissions)
 
 
 class _Parts:

@@ -7,6 +7,7 @@ from bot.domain.board import Board
 from bot.domain.ids import PersonId
 from bot.domain.person import DEMO, Person
 from bot.ports import Store
+from bot.services.audit import audited
 
 _OWNER = f"{DEMO}:podium"
 _NOW = timedelta(seconds=-1)
@@ -46,8 +47,9 @@ async def _removed(store: Store, board: Board, owner: Person) -> bool:
     submitted = await store.submissions.to(board.id)
     made_up = await _made_up(store, {each.person for each in submitted})
     if all(each.person in made_up for each in submitted):
-        await store.boards.delete(board.id, len(submitted))
-        await store.audit.record(owner.id, "delete-board", f"board {board.name}", "the demo's own")
+        subject, reason = f"board {board.name}", "the demo's own"
+        async with audited(store, owner.id, "delete-board", subject, reason=reason) as tx:
+            await tx.boards.delete(board.id, len(submitted))
         return True
     for each in submitted:
         if each.person in made_up:

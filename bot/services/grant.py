@@ -8,6 +8,7 @@ from bot.domain.person import Person
 from bot.domain.rights import MACHINE, Rights
 from bot.domain.token import Token, TokenScope
 from bot.ports import Clock, Store
+from bot.services.audit import audited
 from bot.services.link import NewToken, link, unlink
 
 LOCAL = "local"
@@ -30,12 +31,11 @@ async def grant(
     `discord:17`; UserError for an identity that nobody has.
     """
     person = await _person(store, name)
-    if scope is TokenScope.ADMIN:
-        await store.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
     until = clock.now() + lifetime
-    made = await link(store, person.id, "made at the machine", scope=scope, expires_at=until)
-    await store.audit.record(actor, f"{made.token.may}-token", f"person {person.identity}", "")
-    return made
+    async with audited(store, actor, f"{scope.word}-token", f"person {person.identity}") as tx:
+        if scope is TokenScope.ADMIN:
+            await tx.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
+        return await link(tx, person.id, "made at the machine", scope=scope, expires_at=until)
 
 
 async def granted(store: Store, name: str) -> tuple[Token, ...]:
@@ -51,17 +51,20 @@ async def withdraw_grant(
     With all of them every browser is signed out.
     """
     person = await _known(store, name)
-    if token is not None:
-        await unlink(store, person.id, token)
-        ended = 1
-    else:
-        ended = sum(
-            [await store.tokens.revoke(person.id, each.id) for each in await granted(store, name)]
-        )
-        for each in await store.tokens.sessions_of(person.id):
-            await store.tokens.revoke(person.id, each.id)
-        await store.rights.forget(person.id, MACHINE)
-    await store.audit.record(actor, "revoke-token", f"person {person.identity}", "")
+    async with audited(store, actor, "revoke-token", f"person {person.identity}") as tx:
+        if token is None:
+            return await _withdraw_all(tx, person.id)
+        await unlink(tx, person.id, token)
+        return 1
+
+
+async def _withdraw_all(store: Store, person: PersonId) -> int:
+    """End every token and session of a person, and the rights given at this machine."""
+    own = await store.tokens.of(person)
+    ended = sum([await store.tokens.revoke(person, each.id) for each in own])
+    for each in await store.tokens.sessions_of(person):
+        await store.tokens.revoke(person, each.id)
+    await store.rights.forget(person, MACHINE)
     return ended
 
 

@@ -1,11 +1,13 @@
-"""Lets people and roles see a private board, and ends that; each deed leaves an audit row."""
+"""Lets people and roles see a private board, and ends that; each change has its audit entry."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.ports import Store
+from bot.services.audit import audited
 from bot.services.lookup import own_board
 
 
@@ -20,9 +22,8 @@ class Invitation:
 async def invite(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
     """Add guests; of a public board they count once it is private."""
     board = await _board(store, viewer, invitation)
-    after = await store.boards.invite(board.id, invitation.guests)
-    await _record(store, viewer, "invite", invitation)
-    return after
+    async with _audited(store, viewer, "invite", invitation) as tx:
+        return await tx.boards.invite(board.id, invitation.guests)
 
 
 async def uninvite(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
@@ -30,9 +31,8 @@ async def uninvite(store: Store, viewer: Viewer, invitation: Invitation) -> Boar
     board = await _board(store, viewer, invitation)
     if invitation.guests.isdisjoint(board.access.guests):
         raise UserError("not-invited", "none of these was invited")
-    after = await store.boards.uninvite(board.id, invitation.guests)
-    await _record(store, viewer, "uninvite", invitation)
-    return after
+    async with _audited(store, viewer, "uninvite", invitation) as tx:
+        return await tx.boards.uninvite(board.id, invitation.guests)
 
 
 async def _board(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
@@ -42,6 +42,8 @@ async def _board(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
     return board
 
 
-async def _record(store: Store, viewer: Viewer, action: str, invitation: Invitation) -> None:
+def _audited(
+    store: Store, viewer: Viewer, action: str, invitation: Invitation
+) -> AbstractAsyncContextManager[Store]:
     whom = ", ".join(sorted(invitation.guests))
-    await store.audit.record(viewer.person, action, f"board {invitation.board}", whom)
+    return audited(store, viewer.person, action, f"board {invitation.board}", reason=whom)

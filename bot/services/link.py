@@ -37,21 +37,13 @@ async def link(
     """A new token; UserError when the person has enough of them, or is no admin to have such."""
     if scope is TokenScope.ADMIN and not (await store.rights.of(person)).is_admin:
         raise UserError("not-allowed", "only an admin has tokens of scope admin; ask one")
-    await _require_room(store, person, 1)
     secret = PREFIX + secrets.token_urlsafe(32)
     name = " ".join(label.split())[:_LONGEST_LABEL] or "token"
-    kept = await store.tokens.add(person, digest_of(secret), name, scope, expires_at=expires_at)
-    try:
-        await _require_room(store, person, 0)  # others may have been made at the same time
-    except UserError:
-        await store.tokens.revoke(person, kept.id)
-        raise
+    async with store.transaction() as tx:
+        kept = await tx.tokens.add(person, digest_of(secret), name, scope, expires_at=expires_at)
+        if len(await tx.tokens.of(person)) > MOST_TOKENS:
+            raise UserError("too-many-tokens", f"you have {MOST_TOKENS} tokens; revoke one first")
     return NewToken(kept, secret)
-
-
-async def _require_room(store: Store, person: PersonId, more: int) -> None:
-    if len(await store.tokens.of(person)) + more > MOST_TOKENS:
-        raise UserError("too-many-tokens", f"you have {MOST_TOKENS} tokens; revoke one first")
 
 
 async def link_from(

@@ -1,4 +1,4 @@
-"""What admins and owners do about people and submissions; each deed leaves an audit row."""
+"""What admins and owners do about people and submissions; each change has its audit entry."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, span
 from bot.ports import Store
+from bot.services.audit import audited
 from bot.services.lookup import find_submission, own_submission
 from runners.contract.gpus import spelled
 from runners.contract.task import Mode
@@ -27,10 +28,10 @@ async def ban(store: Store, deed: Deed, identity: str) -> int:
     UserError when nobody has this identity.
     """
     person = await _person(store, identity)
-    await store.moderation.ban(person, deed.reason)
-    await store.audit.record(deed.actor, "ban", f"person {identity}", deed.reason)
-    unfinished = await store.jobs.unfinished_of(person)
-    for submission in unfinished:
+    async with audited(store, deed.actor, "ban", f"person {identity}", reason=deed.reason) as tx:
+        await tx.moderation.ban(person, deed.reason)
+        unfinished = await tx.jobs.unfinished_of(person)
+    for submission in unfinished:  # one by one: thousands of locks would keep workers waiting
         await store.jobs.request_cancel(submission)
     return len(unfinished)
 
@@ -38,9 +39,9 @@ async def ban(store: Store, deed: Deed, identity: str) -> int:
 async def unban(store: Store, deed: Deed, identity: str) -> None:
     """Let a person submit again."""
     person = await _person(store, identity)
-    if not await store.moderation.unban(person):
-        raise UserError("not-banned", "this person is not banned")
-    await store.audit.record(deed.actor, "unban", f"person {identity}", deed.reason)
+    async with audited(store, deed.actor, "unban", f"person {identity}", reason=deed.reason) as tx:
+        if not await tx.moderation.unban(person):
+            raise UserError("not-banned", "this person is not banned")
 
 
 async def disqualify(store: Store, deed: Deed, submission: SubmissionId) -> None:
@@ -59,35 +60,38 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
 
 async def requalify(store: Store, deed: Deed, submission: SubmissionId) -> None:
     """Rank a submission again that was taken off its board."""
-    if not await store.moderation.include(submission):
-        raise UserError("on-board", f"submission {submission} is not off its board")
-    await store.audit.record(deed.actor, "requalify", f"submission {submission}", deed.reason)
+    subject = f"submission {submission}"
+    async with audited(store, deed.actor, "requalify", subject, reason=deed.reason) as tx:
+        if not await tx.moderation.include(submission):
+            raise UserError("on-board", f"submission {submission} is not off its board")
 
 
 async def pause(store: Store, deed: Deed) -> None:
     """Take no more submissions; what is stored is judged on."""
-    await store.moderation.pause(deed.reason)
-    await store.audit.record(deed.actor, "pause", "submissions", deed.reason)
+    async with audited(store, deed.actor, "pause", "submissions", reason=deed.reason) as tx:
+        await tx.moderation.pause(deed.reason)
 
 
 async def resume(store: Store, deed: Deed) -> None:
     """Take submissions again."""
-    if not await store.moderation.resume():
-        raise UserError("not-paused", "submissions are taken already")
-    await store.audit.record(deed.actor, "resume", "submissions", deed.reason)
+    async with audited(store, deed.actor, "resume", "submissions", reason=deed.reason) as tx:
+        if not await tx.moderation.resume():
+            raise UserError("not-paused", "submissions are taken already")
 
 
 async def pause_board(store: Store, deed: Deed, board: Board) -> None:
     """Take no more submissions to one board; what is stored is judged on."""
-    await store.moderation.pause_board(board.id, deed.reason)
-    await store.audit.record(deed.actor, "pause", f"board {board.name}", deed.reason)
+    async with audited(store, deed.actor, "pause", f"board {board.name}", reason=deed.reason) as tx:
+        await tx.moderation.pause_board(board.id, deed.reason)
 
 
 async def resume_board(store: Store, deed: Deed, board: Board) -> None:
     """Take submissions to this board again."""
-    if not await store.moderation.resume_board(board.id):
-        raise UserError("not-paused", f"leaderboard {board.name!r} is not paused")
-    await store.audit.record(deed.actor, "resume", f"board {board.name}", deed.reason)
+    async with audited(
+        store, deed.actor, "resume", f"board {board.name}", reason=deed.reason
+    ) as tx:
+        if not await tx.moderation.resume_board(board.id):
+            raise UserError("not-paused", f"leaderboard {board.name!r} is not paused")
 
 
 async def pause_gpu(store: Store, deed: Deed, gpu: str) -> str:
@@ -99,8 +103,8 @@ async def pause_gpu(store: Store, deed: Deed, gpu: str) -> str:
     found = spelled(gpu, sorted(known))
     if found is None:
         raise unknown_name("gpu", gpu, known)
-    await store.moderation.pause_pool(found, deed.reason)
-    await store.audit.record(deed.actor, "pause", f"gpu {found}", deed.reason)
+    async with audited(store, deed.actor, "pause", f"gpu {found}", reason=deed.reason) as tx:
+        await tx.moderation.pause_pool(found, deed.reason)
     return found
 
 
@@ -108,25 +112,26 @@ async def resume_gpu(store: Store, deed: Deed, gpu: str) -> str:
     """Begin jobs of this GPU type again; gives its name as it is spelled."""
     paused = await store.moderation.pool_pauses()
     found = spelled(gpu, paused)
-    if found is None or not await store.moderation.resume_pool(found):
-        raise UserError("not-paused", f"GPU type {gpu!r} is not paused")
-    await store.audit.record(deed.actor, "resume", f"gpu {found}", deed.reason)
+    async with audited(store, deed.actor, "resume", f"gpu {found}", reason=deed.reason) as tx:
+        if found is None or not await tx.moderation.resume_pool(found):
+            raise UserError("not-paused", f"GPU type {gpu!r} is not paused")
     return found
 
 
 async def set_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
     """Limit everyone's submissions of one board and mode, or of all."""
-    await store.moderation.set_limit(limit)
     covered = await _covered(store, limit.board, limit.mode)
     subject = f"{limit.most} in {span(limit.window)}, {covered}"
-    await store.audit.record(deed.actor, "limit", subject, deed.reason)
+    async with audited(store, deed.actor, "limit", subject, reason=deed.reason) as tx:
+        await tx.moderation.set_limit(limit)
 
 
 async def drop_limit(store: Store, deed: Deed, board: BoardId | None, mode: Mode | None) -> None:
     """End the limit of just this board and mode."""
-    if not await store.moderation.drop_limit(board, mode):
-        raise UserError("no-limit", "there is no such limit")
-    await store.audit.record(deed.actor, "unlimit", await _covered(store, board, mode), deed.reason)
+    covered = await _covered(store, board, mode)
+    async with audited(store, deed.actor, "unlimit", covered, reason=deed.reason) as tx:
+        if not await tx.moderation.drop_limit(board, mode):
+            raise UserError("no-limit", "there is no such limit")
 
 
 async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> str:
@@ -137,8 +142,9 @@ async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> st
 
 async def _exclude(store: Store, deed: Deed, submission: SubmissionId, kind: ExclusionKind) -> None:
     found = await find_submission(store, submission)
-    await store.moderation.exclude(Exclusion(found.id, kind, deed.reason))
-    await store.audit.record(deed.actor, kind.value, f"submission {submission}", deed.reason)
+    subject = f"submission {submission}"
+    async with audited(store, deed.actor, kind.value, subject, reason=deed.reason) as tx:
+        await tx.moderation.exclude(Exclusion(found.id, kind, deed.reason))
 
 
 async def _person(store: Store, identity: str) -> PersonId:

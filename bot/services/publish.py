@@ -87,14 +87,15 @@ class Published:
 async def publish(store: Store, clock: Clock, request: PublishRequest) -> Published:
     """Create or update a board; UserError when it is somebody else's or would be useless."""
     board = await vet(store, clock, request)
-    published = await (_create(store, request) if board is None else _update(store, request, board))
-    if published.change is not Change.UNCHANGED:
-        await store.audit.record(
-            request.person,
-            f"publish-{published.change}",
-            f"board {published.board.name} version {published.version}",
-            request.task.version_note,
-        )
+    async with store.transaction() as tx:
+        published = await (_create(tx, request) if board is None else _update(tx, request, board))
+        if published.change is not Change.UNCHANGED:
+            await tx.audit.record(
+                request.person,
+                f"publish-{published.change}",
+                f"board {published.board.name} version {published.version}",
+                request.task.version_note,
+            )
     return published
 
 

@@ -27,21 +27,21 @@ async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Subm
         raise UserError(
             "no-gpu-left", f"the board runs on none of {', '.join(earlier.gpus)} any more"
         )
-    again = await store.submissions.add(
-        NewSubmission(
-            person=earlier.person,
-            board=board.id,
-            task_version=board.task_version,
-            file_name=earlier.file_name,
-            source=await store.submissions.source(earlier.id),
-            mode=earlier.mode,
-            gpus=gpus,
-            priority=PRIORITIES[Mode.RANKED],
-            judged_again=True,
-        )
+    new = NewSubmission(
+        person=earlier.person,
+        board=board.id,
+        task_version=board.task_version,
+        file_name=earlier.file_name,
+        source=await store.submissions.source(earlier.id),
+        mode=earlier.mode,
+        gpus=gpus,
+        priority=PRIORITIES[Mode.RANKED],
+        judged_again=True,
     )
-    subject = f"submission {submission_id} as {again.id}"
-    await store.audit.record(deed.actor, "rejudge", subject, deed.reason)
+    async with store.transaction() as tx:
+        again = await tx.submissions.add(new)
+        subject = f"submission {submission_id} as {again.id}"
+        await tx.audit.record(deed.actor, "rejudge", subject, deed.reason)
     return again
 
 

@@ -10,6 +10,7 @@ from bot.domain.person import Person
 from bot.domain.rights import MACHINE, Caller, Rights
 from bot.domain.token import PREFIX, Token, TokenScope, digest_of
 from bot.ports import Clock, KnownPerson, Store
+from bot.services.audit import audited
 from bot.services.grant import LOCAL
 from bot.services.link import NewToken, caller_for
 
@@ -61,10 +62,9 @@ async def sign_in_as(store: Store, clock: Clock, known: KnownPerson, label: str)
 async def sign_in_here(store: Store, clock: Clock, name: str, label: str) -> NewToken:
     """A session of who sits at the machine, who is an admin as by `podium token create --admin`."""
     person = await store.people.ensure(f"{LOCAL}:{name}", name)
-    await store.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
-    made = await _begin(store, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
-    await store.audit.record(person.id, "sign-in-link", f"person {person.identity}", "")
-    return made
+    async with audited(store, person.id, "sign-in-link", f"person {person.identity}") as tx:
+        await tx.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
+        return await _begin(tx, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
 
 
 async def _begin(

@@ -8,6 +8,7 @@ from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import PersonId
 from bot.domain.token import PREFIX, Token, TokenScope, digest_of
 from bot.ports import Clock, Store
+from bot.services.audit import audited
 from bot.services.link import NewToken
 
 MOST_DAYS = 3650
@@ -30,10 +31,11 @@ async def issue(
             f"worker {name} has a token; run `podium token revoke {name}` first, which ends it",
         )
     secret = f"{PREFIX}worker_{secrets.token_urlsafe(32)}"
-    token = await store.tokens.add(
-        actor, digest_of(secret), name, TokenScope.WORKER, expires_at=clock.now() + lifetime
-    )
-    await store.audit.record(actor, "worker-token", f"worker {name}", "")
+    until = clock.now() + lifetime
+    async with audited(store, actor, "worker-token", f"worker {name}") as tx:
+        token = await tx.tokens.add(
+            actor, digest_of(secret), name, TokenScope.WORKER, expires_at=until
+        )
     return NewToken(token, secret)
 
 
@@ -44,9 +46,9 @@ async def worker_tokens(store: Store) -> tuple[Token, ...]:
 
 async def revoke(store: Store, actor: PersonId, name: str) -> None:
     """End the token of a worker: from its next word on it is refused, with what it holds."""
-    if not await store.tokens.revoke_worker(name):
-        raise unknown_name("worker", name, [each.label for each in await worker_tokens(store)])
-    await store.audit.record(actor, "revoke-worker-token", f"worker {name}", "")
+    async with audited(store, actor, "revoke-worker-token", f"worker {name}") as tx:
+        if not await tx.tokens.revoke_worker(name):
+            raise unknown_name("worker", name, [each.label for each in await worker_tokens(tx)])
 
 
 async def admitted(store: Store, clock: Clock, secret: str) -> str:

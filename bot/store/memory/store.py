@@ -1,6 +1,13 @@
 """Puts the roles of the in-memory store together over one set of tables."""
 
-from bot.ports import Clock
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from copy import copy
+
+from typing_extensions import override
+
+from bot.ports import Clock, Notice
 from bot.store.memory.audit import MemoryAudit
 from bot.store.memory.boards import MemoryBoards
 from bot.store.memory.displays import MemoryDisplays
@@ -27,7 +34,8 @@ class MemoryStore:
     """Every role of the store, kept until the process ends."""
 
     def __init__(self, clock: Clock) -> None:
-        tables = Tables(clock, Subscriptions())
+        self._tables = tables = Tables(clock, Subscriptions())
+        self._turn: AbstractAsyncContextManager[None] = asyncio.Lock()
         self.people = MemoryPeople(tables)
         self.boards = MemoryBoards(tables)
         self.submissions = MemorySubmissions(tables)
@@ -48,3 +56,52 @@ class MemoryStore:
         self.outbox = MemoryOutbox(tables)
         self.audit = MemoryAudit(tables)
         self.events = tables.subscriptions
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator["MemoryStore"]:
+        """Keeps a copy of every row, puts it back on an error, and sends notices at the end."""
+        async with self._turn:
+            before, sender = [*self.state()], self._tables.subscriptions
+            self._tables.subscriptions = held = _HeldBack()
+            within = copy(self)
+            within._turn = nullcontext()  # noqa: SLF001
+            try:
+                yield within
+            except BaseException:
+                for owner, name, value in before:
+                    setattr(owner, name, value)
+                raise
+            finally:
+                self._tables.subscriptions = sender
+            for notice in held.notices:
+                sender.publish(notice)
+
+    def state(self) -> Iterator[tuple[object, str, object]]:
+        """What the tables and the roles hold: owner, attribute, and a copy of its rows."""
+        roles = [role for name, role in vars(self).items() if name[0] != "_" and name != "events"]
+        for owner in (self._tables, *roles):
+            for name in getattr(owner, "__slots__", None) or vars(owner):
+                value = getattr(owner, name)
+                yield owner, name, _copied(value)
+
+
+class _HeldBack(Subscriptions):
+    """Keeps the notices of a transaction until it ends well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notices: list[Notice] = []
+
+    @override
+    def publish(self, notice: Notice) -> None:
+        self.notices.append(notice)
+
+
+def _copied(value: object) -> object:
+    """A container with copies of its rows; anything else as it is."""
+    if isinstance(value, dict):
+        rows = copy(value)
+        for key, row in value.items():
+            rows[key] = copy(row)
+        return rows
+    return copy(value) if isinstance(value, list | set) else value

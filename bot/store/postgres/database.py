@@ -35,9 +35,11 @@ SERVER_SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Runs named queries, each on a connection of the pool."""
+    """Runs named queries, each on a connection of the pool, or all on the one that is bound."""
 
     pool: "asyncpg.Pool[asyncpg.Record]"
+    bound: "Connection | None" = None
+    """The connection of a transaction of which every query is a part."""
 
     async def rows(self, name: str, *values: object) -> list[asyncpg.Record]:
         """Every row of a named query."""
@@ -51,14 +53,17 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> "AsyncIterator[Connection]":
-        """A connection for one or several queries, each in a transaction of its own."""
+        """A connection for queries: each its own transaction, or all of them in the bound one."""
         with translated():
+            if self.bound is not None:
+                yield self.bound
+                return
             async with self.pool.acquire(timeout=ACQUIRE_S) as connection:
                 yield connection
 
     @asynccontextmanager
     async def transaction(self) -> "AsyncIterator[Connection]":
-        """A connection within one transaction."""
+        """A connection within one transaction; a savepoint where a connection is bound."""
         async with self.connection() as connection, connection.transaction():
             yield connection
 

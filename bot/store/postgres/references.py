@@ -33,19 +33,20 @@ class PostgresReferences:
         (gpu,) = submission.gpus
         async with self._database.connection() as connection:
             try:
-                added = await connection.fetchval(
-                    query("references.order"),
-                    submission.person,
-                    submission.task_version,
-                    gpu,
-                    submission.file_name,
-                    source_hash(submission.source),
-                    source_bytes(submission.source),
-                    submission.mode.value,
-                    submission.priority,
-                    submission.max_attempts,
-                    self._clock.now(),
-                )
+                async with connection.transaction():  # its failure fails no transaction around it
+                    added = await connection.fetchval(
+                        query("references.order"),
+                        submission.person,
+                        submission.task_version,
+                        gpu,
+                        submission.file_name,
+                        source_hash(submission.source),
+                        source_bytes(submission.source),
+                        submission.mode.value,
+                        submission.priority,
+                        submission.max_attempts,
+                        self._clock.now(),
+                    )
             except asyncpg.UniqueViolationError:
                 return False
         return added is not None

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from bot.ports import Clock
 from bot.store.postgres.audit import PostgresAudit
@@ -31,6 +32,8 @@ class PostgresStore:
     """Every role of the store, shared by all processes that use the same database."""
 
     def __init__(self, database: Database, events: Subscriptions, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
         self.people = PostgresPeople(database, clock)
         self.boards = PostgresBoards(database, clock)
         self.submissions = PostgresSubmissions(database, clock)
@@ -51,6 +54,13 @@ class PostgresStore:
         self.outbox = PostgresOutbox(database, clock)
         self.audit = PostgresAudit(database, clock)
         self.events = events
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator["PostgresStore"]:
+        """The same roles on one connection; see `bot.ports.Store`."""
+        async with self._database.transaction() as connection:
+            bound = replace(self._database, bound=connection)
+            yield PostgresStore(bound, self.events, self._clock)
 
 
 @asynccontextmanager

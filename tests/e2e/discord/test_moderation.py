@@ -196,3 +196,18 @@ async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may
     await said(stage.carol, "leaderboard update", **update)
     assert "3.00x faster" in await said(stage.bob, "submission compare", **both)
     stage.server.assert_clean()
+
+
+async def test_a_channel_is_allowed_and_forbidden_and_a_refusal_leaves_no_record(
+    stage: Scene,
+) -> None:
+    gym = stage.guild.create_channel("gym")
+    assert "are taken in" in await said(stage.carol, "admin channel-allow", channel=gym)
+    assert "not taken in" in await said(stage.carol, "admin channel-forbid", channel=gym)
+    again = await said(stage.carol, "admin channel-forbid", channel=gym)
+    assert "gym was not allowed by name" in again
+    file = await (await stage.carol.slash("admin audit", as_file=True)).final()
+    rows = list(csv.DictReader(io.StringIO(file.file("audit.csv").text)))
+    found = [row["action"] for row in rows if row["action"].startswith("channel-")]
+    assert sorted(found) == ["channel-allow", "channel-forbid"]
+    stage.server.assert_clean()

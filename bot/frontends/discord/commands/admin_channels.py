@@ -1,16 +1,20 @@
 """`/admin channel-allow|channel-forbid`: where submissions are taken on this server."""
 
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import discord
 from discord import app_commands
 
 from bot.domain.errors import UserError
+from bot.domain.person import Person
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import Door, door_of
 from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.guilds import house
 from bot.frontends.discord.roles import ADMIN, require
+from bot.ports import Store
+from bot.services.audit import audited
 
 
 async def setup(tree: Tree) -> None:
@@ -27,8 +31,9 @@ async def allow(interaction: discord.Interaction[Any], channel: discord.TextChan
     async with answering(interaction) as answer:
         require(interaction, ADMIN)
         door = door_of(interaction)
-        await door.store.moderation.open_room(house(channel.guild.id), str(channel.id))
-        await _record(door, interaction, "channel-allow", channel)
+        actor = await door.person(interaction.user)
+        async with _audited(door, actor, "channel-allow", channel) as tx:
+            await tx.moderation.open_room(house(channel.guild.id), str(channel.id))
         await answer.say(f"Submissions are taken in {channel.mention}.")
 
 
@@ -39,16 +44,15 @@ async def forbid(interaction: discord.Interaction[Any], channel: discord.TextCha
     async with answering(interaction) as answer:
         require(interaction, ADMIN)
         door = door_of(interaction)
-        was_open = await door.store.moderation.close_room(house(channel.guild.id), str(channel.id))
-        if not was_open:
-            raise UserError("not-allowed", f"#{channel.name} was not allowed by name")
-        await _record(door, interaction, "channel-forbid", channel)
+        actor = await door.person(interaction.user)
+        async with _audited(door, actor, "channel-forbid", channel) as tx:
+            if not await tx.moderation.close_room(house(channel.guild.id), str(channel.id)):
+                raise UserError("not-allowed", f"#{channel.name} was not allowed by name")
         await answer.say(f"Submissions are not taken in {channel.mention} any more.")
 
 
-async def _record(
-    door: Door, interaction: discord.Interaction[Any], action: str, channel: discord.TextChannel
-) -> None:
-    actor = await door.person(interaction.user)
+def _audited(
+    door: Door, actor: Person, action: str, channel: discord.TextChannel
+) -> AbstractAsyncContextManager[Store]:
     subject = f"channel {channel.id} of guild {channel.guild.id}"
-    await door.store.audit.record(actor.id, action, subject, channel.name)
+    return audited(door.store, actor.id, action, subject, reason=channel.name)

@@ -41,9 +41,9 @@ async def notices(
             raise UserError("not-allowed", f"I may not write in #{channel.name}; let me first")
         door = door_of(interaction)
         wishes = {NewsKind.DEADLINE: deadline, NewsKind.RECORD: record}
-        kinds = await ask_for(door.store, viewers.room(channel.id), wishes)
         actor = await door.person(interaction.user)
-        told = kinds_in_words(kinds)
         subject = f"channel {channel.id} of guild {channel.guild.id}"
-        await door.store.audit.record(actor.id, "notices", subject, told)
+        async with door.store.transaction() as tx:
+            told = kinds_in_words(await ask_for(tx, viewers.room(channel.id), wishes))
+            await tx.audit.record(actor.id, "notices", subject, told)
         await answer.say(f"{channel.mention} is told of: {told}.")
