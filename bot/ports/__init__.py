@@ -1,4 +1,4 @@
-"""What services need from outside, by role; `bot.store` offers each in Postgres and in memory."""
+"""What services need from outside, by role; `bot.store` offers each in Postgres."""
 
 from typing import Protocol
 

@@ -338,13 +338,14 @@ async def test_a_lost_attempt_is_replaced_until_there_were_too_many(
         job = await scene.claim_one()
         assert (job.attempt, job.max_attempts) == (lost, min(lost + 2, MOST_ATTEMPTS))
         if told:
-            assert await scene.store.jobs.lose(job.id, job.fence, "runner gone")
+            assert await scene.store.jobs.lose(job.id, job.fence, "runner gone \x00")
             assert not await scene.store.jobs.lose(job.id, job.fence, "runner gone")
         clock.advance(100)
         assert await scene.store.jobs.reap() == (0 if told else 1)
         clock.advance(100)
     ended = await scene.job(submission.id)
     assert (ended.state, ended.attempt) == (JobState.FAILED, MOST_ATTEMPTS)
+    assert not told or ended.error == "runner gone \u2400"
 
 
 async def test_a_final_release_ends_the_job_at_once(scene: Scene) -> None:

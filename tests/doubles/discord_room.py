@@ -19,7 +19,6 @@ from bot.frontends.discord.places import Place as Shown
 from bot.frontends.discord.requests import govern
 from bot.frontends.discord.showing.steps import Show, Steps
 from bot.services.publish import PublishRequest, publish
-from bot.store.memory import MemoryStore
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Limits, Rates
@@ -29,6 +28,7 @@ from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
 from tests.doubles.factories import make_task
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place
 
 OWNER = "this-process"

@@ -10,9 +10,9 @@ from typing import Any
 from bot.domain.errors import StoreError
 from bot.ports import Notice, Store, Topic
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.store.memory import MemoryStore
 from runners.contract.runner import Runner
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from bot.ports import Claim
 from bot.services.evaluation_server.accept import PRIORITY, houses_board
 from bot.services.publish import PublishRequest, publish
 from bot.services.submit import submit
-from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_evaluation, make_submission, make_task
+from tests.doubles.memory_store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)

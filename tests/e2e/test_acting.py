@@ -22,12 +22,12 @@ from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.grant import grant
 from bot.services.publish import PublishRequest, publish
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId
 from tests.doubles.agents import make_door
 from tests.doubles.factories import make_task
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.scaffolded import code_of
 from tests.doubles.task_zips import RIGHT, packed
 

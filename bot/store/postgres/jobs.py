@@ -9,20 +9,23 @@ import structlog
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
-from bot.domain.job import Job, JobEvent, JobState
-from bot.domain.reference import machine_of
-from bot.domain.score import ScoreValue
-from bot.ports import Beat, Claim, Clock
-from bot.store.postgres import rows
-from bot.store.postgres.database import Database
-from bot.store.queries import query
-from bot.store.transitions import (
+from bot.domain.job import (
+    Job,
+    JobEvent,
+    JobState,
     after_cancel,
     after_failure,
     after_loss,
     after_lost_lease,
     after_return,
 )
+from bot.domain.reference import machine_of
+from bot.domain.score import ScoreValue
+from bot.ports import Beat, Claim, Clock
+from bot.store.postgres import rows
+from bot.store.postgres.database import Database
+from bot.store.queries import query
+from bot.store.text import storable
 from runners.contract.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -101,12 +104,12 @@ class PostgresJobs:
     async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
         now = self._clock.now()
         return await self._leave(
-            job, fence, lambda held: after_failure(held, error, now, final=final)
+            job, fence, lambda held: after_failure(held, storable(error), now, final=final)
         )
 
     async def lose(self, job: JobId, fence: int, error: str) -> bool:
         now = self._clock.now()
-        return await self._leave(job, fence, lambda held: after_loss(held, error, now))
+        return await self._leave(job, fence, lambda held: after_loss(held, storable(error), now))
 
     async def give_back(self, job: JobId, fence: int) -> bool:
         now = self._clock.now()

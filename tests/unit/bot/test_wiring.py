@@ -16,11 +16,11 @@ from bot.frontends.cli.installation import OpenDoor, OpenPodium
 from bot.ports.lines import Line
 from bot.settings import Settings
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
 from bot.wiring import Installation
 from runners.backends import fake
 from runners.contract.runner import Capabilities, RunnerError
 from tests.doubles.factories import make_capabilities
+from tests.doubles.memory_store import MemoryStore
 
 
 class BrokenRunner(fake.FakeRunner):

@@ -28,7 +28,7 @@ from bot.frontends.cli.context import (
 )
 from bot.frontends.cli.installation import Installation, OpenPodium
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
+from tests.doubles.memory_store import MemoryStore
 
 
 def test_without_a_name_one_acts_as_the_user_of_the_machine() -> None:

@@ -20,11 +20,11 @@ from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from runners.contract.runner import RunnerError
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_request, make_submission, make_task
+from tests.doubles.memory_store import MemoryStore
 
 WRONG = "# fake: verdict=wrong_answer\n"
 

@@ -3,9 +3,9 @@
 import pytest
 
 from bot.services.publish import PublishRequest, publish
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place
 
 

@@ -11,11 +11,11 @@ from bot.domain.evaluation_server.request import BadRequestError, EvaluateReques
 from bot.domain.ids import PersonId
 from bot.services.evaluation_server.accept import BOARD, NoRunnerError, accept
 from bot.services.lookup import find_board, seen_submission, visible_boards
-from bot.store.memory import MemoryStore
 from runners.contract.task import Mode, TaskFormat
 from tests.doubles.clock import ManualClock
 from tests.doubles.eval_server import kernel, make_request
 from tests.doubles.factories import make_capabilities
+from tests.doubles.memory_store import MemoryStore
 
 ALL = tuple(TaskFormat)
 

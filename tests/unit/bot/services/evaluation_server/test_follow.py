@@ -11,11 +11,11 @@ from bot.domain.submission import Submission
 from bot.services.evaluation_server import follow
 from bot.services.evaluation_server.accept import accept
 from bot.services.evaluation_server.follow import ClosingError, margin_s, served, wait
-from bot.store.memory import MemoryStore
 from runners.contract.verdict import Stage
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import failing, until
 from tests.doubles.eval_server import EvalServer, eval_server, make_request
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import make_place
 
 

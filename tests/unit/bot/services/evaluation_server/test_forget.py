@@ -7,9 +7,9 @@ from bot.services.evaluation_server.accept import accept
 from bot.services.evaluation_server.follow import wait
 from bot.services.evaluation_server.forget import forget, upkeep
 from bot.services.recover import recover
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.eval_server import eval_server, make_request
+from tests.doubles.memory_store import MemoryStore
 
 
 async def test_nothing_is_forgotten_where_nothing_was_asked(memory_store: MemoryStore) -> None:

@@ -6,11 +6,11 @@ from bot.domain.job import JobState
 from bot.services.evaluation_server.accept import accept
 from bot.services.evaluation_server.follow import wait
 from bot.services.evaluation_server.statistics import newest, slots, tallies
-from bot.store.memory import MemoryStore
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import until
 from tests.doubles.eval_server import eval_server, make_request
+from tests.doubles.memory_store import MemoryStore
 
 
 async def test_nothing_is_counted_before_anything_was_asked(memory_store: MemoryStore) -> None:

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from bot.domain.job import JobState
 from bot.ports import Worker
 from bot.ports.queue import EMPTY
-from bot.store.memory.tables import Tables
 from runners.contract.runner import Capabilities
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryWorkers:

@@ -9,9 +9,9 @@ from bot.domain.job import Job, JobState, submission_state
 from bot.domain.moderation import banned
 from bot.domain.once import KEPT, Once, reused
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
-from bot.store.memory.tables import Keyed, Pool, Shown, Tables
 from bot.store.sources import source_hash
 from bot.store.text import storable
+from tests.doubles.memory_store.tables import Keyed, Pool, Shown, Tables
 
 
 class MemorySubmissions:

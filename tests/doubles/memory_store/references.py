@@ -7,9 +7,9 @@ from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.job import Job, JobState
 from bot.domain.reference import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.submission import NewSubmission
-from bot.store.memory.submissions import MemorySubmissions
-from bot.store.memory.tables import Tables, TimedReference
 from bot.store.text import storable
+from tests.doubles.memory_store.submissions import MemorySubmissions
+from tests.doubles.memory_store.tables import Tables, TimedReference
 
 
 class MemoryReferences:

@@ -2,7 +2,7 @@
 
 from bot.domain.ids import AuditId, PersonId
 from bot.ports import AuditRow
-from bot.store.memory.tables import Tables
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryAudit:

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, RateLimit
-from bot.store.memory.tables import Pool, Tables
 from bot.store.text import storable
 from runners.contract.task import Mode
+from tests.doubles.memory_store.tables import Pool, Tables
 
 
 class MemoryModeration:

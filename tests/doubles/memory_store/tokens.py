@@ -6,8 +6,8 @@ from datetime import datetime
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.token import Token, TokenScope
-from bot.store.memory.tables import Tables
 from bot.store.text import storable
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryTokens:

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from bot.domain.display import Display
 from bot.domain.ids import SubmissionId
-from bot.store.memory.tables import Shown, Tables
 from bot.store.text import storable
+from tests.doubles.memory_store.tables import Shown, Tables
 
 
 class MemoryDisplays:

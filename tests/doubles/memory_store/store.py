@@ -1,26 +1,26 @@
 """Puts the roles of the in-memory store together over one set of tables."""
 
 from bot.ports import Clock
-from bot.store.memory.audit import MemoryAudit
-from bot.store.memory.boards import MemoryBoards
-from bot.store.memory.displays import MemoryDisplays
-from bot.store.memory.interactions import MemoryInteractions
-from bot.store.memory.jobs import MemoryJobs
-from bot.store.memory.moderation import MemoryModeration
-from bot.store.memory.news import MemoryListeners, MemoryOutbox
-from bot.store.memory.operations import MemoryOperations
-from bot.store.memory.people import MemoryPeople
-from bot.store.memory.references import MemoryReferences
-from bot.store.memory.releases import MemoryReleases
-from bot.store.memory.requests import MemoryRequests
-from bot.store.memory.results import MemoryResults
-from bot.store.memory.rights import MemoryRights
-from bot.store.memory.statistics import MemoryStatistics
-from bot.store.memory.submissions import MemorySubmissions
-from bot.store.memory.tables import Tables
-from bot.store.memory.tokens import MemoryTokens
-from bot.store.memory.workers import MemoryWorkers
 from bot.store.subscriptions import Subscriptions
+from tests.doubles.memory_store.audit import MemoryAudit
+from tests.doubles.memory_store.boards import MemoryBoards
+from tests.doubles.memory_store.displays import MemoryDisplays
+from tests.doubles.memory_store.interactions import MemoryInteractions
+from tests.doubles.memory_store.jobs import MemoryJobs
+from tests.doubles.memory_store.moderation import MemoryModeration
+from tests.doubles.memory_store.news import MemoryListeners, MemoryOutbox
+from tests.doubles.memory_store.operations import MemoryOperations
+from tests.doubles.memory_store.people import MemoryPeople
+from tests.doubles.memory_store.references import MemoryReferences
+from tests.doubles.memory_store.releases import MemoryReleases
+from tests.doubles.memory_store.requests import MemoryRequests
+from tests.doubles.memory_store.results import MemoryResults
+from tests.doubles.memory_store.rights import MemoryRights
+from tests.doubles.memory_store.statistics import MemoryStatistics
+from tests.doubles.memory_store.submissions import MemorySubmissions
+from tests.doubles.memory_store.tables import Tables
+from tests.doubles.memory_store.tokens import MemoryTokens
+from tests.doubles.memory_store.workers import MemoryWorkers
 
 
 class MemoryStore:

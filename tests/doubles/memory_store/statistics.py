@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 from bot.domain.ids import BoardId, PersonId, is_the_houses
 from bot.domain.person import HOUSE
 from bot.ports import DayCount, Usage
-from bot.store.memory.tables import Tables
 from runners.contract.verdict import Verdict
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryStatistics:

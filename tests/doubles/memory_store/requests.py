@@ -9,9 +9,9 @@ from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES, Job, JobState
 from bot.domain.submission import NewSubmission, Submission
-from bot.store.memory.submissions import MemorySubmissions
-from bot.store.memory.tables import Tables
 from runners.contract.task import TaskDefinition
+from tests.doubles.memory_store.submissions import MemorySubmissions
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryRequests:

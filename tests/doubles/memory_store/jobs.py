@@ -6,21 +6,25 @@ from datetime import datetime, timedelta
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
-from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, place_in_line
-from bot.domain.reference import machine_of
-from bot.domain.score import ScoreValue
-from bot.ports import Beat, Claim, StoredEvaluation
-from bot.store.memory.tables import Pool, Tables
-from bot.store.text import storable
-from bot.store.transitions import (
+from bot.domain.job import (
+    FINAL_STATES,
+    Job,
+    JobEvent,
+    JobState,
     after_cancel,
     after_failure,
     after_loss,
     after_lost_lease,
     after_return,
     after_success,
+    place_in_line,
 )
+from bot.domain.reference import machine_of
+from bot.domain.score import ScoreValue
+from bot.ports import Beat, Claim, StoredEvaluation
+from bot.store.text import storable
 from runners.contract.evaluation import Evaluation
+from tests.doubles.memory_store.tables import Pool, Tables
 
 
 class MemoryJobs:
@@ -86,13 +90,13 @@ class MemoryJobs:
         held = self._tables.held(job, fence)
         if held is not None:
             now = self._tables.clock.now()
-            self._tables.put(after_failure(held, error, now, final=final))
+            self._tables.put(after_failure(held, storable(error), now, final=final))
         return held is not None
 
     async def lose(self, job: JobId, fence: int, error: str) -> bool:
         held = self._tables.held(job, fence)
         if held is not None:
-            self._tables.put(after_loss(held, error, self._tables.clock.now()))
+            self._tables.put(after_loss(held, storable(error), self._tables.clock.now()))
         return held is not None
 
     async def give_back(self, job: JobId, fence: int) -> bool:

@@ -7,8 +7,8 @@ from datetime import timedelta
 from bot.domain.ids import JobId, NewsId
 from bot.domain.news import Letter, News, NewsKind
 from bot.ports import Untold
-from bot.store.memory.tables import Posted, Tables
 from bot.store.text import storable
+from tests.doubles.memory_store.tables import Posted, Tables
 
 
 class MemoryListeners:

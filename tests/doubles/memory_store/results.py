@@ -7,10 +7,10 @@ from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.ranking import Entrant, entrants, in_time, records
 from bot.domain.score import Score, pool_of
 from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
-from bot.store.memory.tables import Tables
 from bot.store.text import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryResults:
@@ -82,7 +82,7 @@ class MemoryResults:
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         return entrants(await self.scores(version, gpu))
 
-    async def moves(self, version: TaskVersionId, gpu: str) -> int:  # noqa: ARG002
+    async def moves(self, version: TaskVersionId, gpu: str) -> int:
         """Counts looks, not changes: nobody may take what was there before for what is there."""
         return self._tables.next_move()
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from bot.domain.ids import PersonId
 from bot.domain.person import Person
-from bot.store.memory.tables import Tables
 from bot.store.text import storable
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryPeople:

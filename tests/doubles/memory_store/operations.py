@@ -6,7 +6,7 @@ from datetime import datetime
 from bot.domain.job import JobState
 from bot.domain.tally import REFERENCE, Tally, counted
 from bot.ports import Schema
-from bot.store.memory.tables import Tables
+from tests.doubles.memory_store.tables import Tables
 
 _SCHEMA = Schema(0, 0)
 """Nothing to migrate: a store in memory is as new as its code."""
