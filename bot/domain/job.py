@@ -137,11 +137,6 @@ def next_turn(present: int, waiting: int) -> int:
     return 1 + max(present, waiting)
 
 
-def place_in_line(job: Job) -> tuple[int, int, JobId]:
-    """What sorts the due jobs of a GPU type into the order in which they are claimed."""
-    return -job.priority, job.turn, job.id
-
-
 def backoff(attempt: int) -> timedelta:
     """How long a job waits after its `attempt`-th failed attempt: 2, 4, 8 s ... at most 60 s."""
     return timedelta(seconds=min(60, 2**attempt))
@@ -199,11 +194,6 @@ def after_return(job: Job, now: datetime) -> Job:
 def after_cancel(job: Job, now: datetime) -> Job:
     """The job that a person stopped."""
     return _ended(job, JobState.CANCELLED, now)
-
-
-def after_success(job: Job, now: datetime) -> Job:
-    """The job whose evaluation was accepted."""
-    return replace(_ended(job, JobState.SUCCEEDED, now), error=None)
 
 
 def _lost(job: Job, error: str, now: datetime) -> Job:

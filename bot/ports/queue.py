@@ -36,7 +36,7 @@ class Jobs(Protocol):
     """The queue: leases, fences, fair turns, and events."""
 
     async def claim(self, claim: Claim) -> tuple[Job, ...]:
-        """Take due jobs by `bot.domain.job.place_in_line`: priority, then turn, then age.
+        """Take due jobs by priority, then turn, then age.
 
         What was claimed is given even when the store fails on the way: nobody else knows of it.
         Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th; who

@@ -386,6 +386,19 @@ async def test_an_accepted_evaluation_is_kept_whole_and_ends_the_job(
     assert stored_submission.state is SubmissionState.FINISHED
 
 
+async def test_a_success_clears_the_error_of_an_earlier_attempt(
+    scene: Scene, clock: ManualClock
+) -> None:
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    await scene.store.jobs.release(job.id, job.fence, "lost", final=False)
+    clock.advance(100)
+    job = await scene.claim_one()
+    await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), SCORE)
+    ended = await scene.job(submission.id)
+    assert (ended.state, ended.error, ended.finished_at) == (JobState.SUCCEEDED, None, clock.now())
+
+
 async def test_only_ranked_runs_that_did_not_pass_are_refusals(scene: Scene) -> None:
     made = []
     for mode, verdict in (

@@ -4,8 +4,10 @@ from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
 
 from bot.domain.ids import BoardId, PersonId, is_the_houses
+from bot.domain.job import JobState
 from bot.domain.person import HOUSE
-from bot.ports import DayCount, Usage
+from bot.domain.tally import REFERENCE, Tally, counted
+from bot.ports import DayCount, Schema, Usage
 from runners.contract.verdict import Verdict
 from tests.doubles.memory_store.tables import Tables
 
@@ -51,3 +53,48 @@ class MemoryStatistics:
             Usage(board, tables.people[person].name, gpu, len(spent), sum(spent))
             for (board, person, gpu), spent in sorted(found.items())
         )
+
+
+_SCHEMA = Schema(0, 0)
+"""Nothing to migrate: a store in memory is as new as its code."""
+
+
+class MemoryOperations:
+    """Counts over a list to which every accepted evaluation was added."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def schema(self) -> Schema:
+        return _SCHEMA
+
+    async def tallies(self) -> tuple[Tally, ...]:
+        judged: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        waited: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        for job, stored in self._tables.tallied:
+            mode = REFERENCE if job.of_the_house else job.mode.value
+            key = job.gpu, mode, stored.evaluation.verdict.value
+            began = job.started_at or job.created_at
+            judged[key].append(stored.evaluation.wall_s)
+            waited[key].append(max(0.0, (began - job.created_at).total_seconds()))
+        return tuple(
+            Tally(
+                *key,
+                evaluations=len(judged[key]),
+                judged_s=sum(judged[key]),
+                waited_s=sum(waited[key]),
+                judged=counted(judged[key]),
+                waited=counted(waited[key]),
+            )
+            for key in sorted(judged)
+        )
+
+    async def lost_leases(self) -> dict[str, int]:
+        return dict(self._tables.lost_leases)
+
+    async def waiting_since(self) -> dict[str, datetime]:
+        now, found = self._tables.clock.now(), dict[str, datetime]()
+        for job in self._tables.jobs.values():
+            if job.state is JobState.QUEUED and job.run_at <= now:
+                found[job.gpu] = min(job.created_at, found.get(job.gpu, job.created_at))
+        return found

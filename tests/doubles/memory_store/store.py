@@ -2,25 +2,21 @@
 
 from bot.ports import Clock
 from bot.store.subscriptions import Subscriptions
-from tests.doubles.memory_store.audit import MemoryAudit
+from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, MemoryTokens
 from tests.doubles.memory_store.boards import MemoryBoards
-from tests.doubles.memory_store.displays import MemoryDisplays
+from tests.doubles.memory_store.delivery import (
+    MemoryDisplays,
+    MemoryListeners,
+    MemoryOutbox,
+    MemoryReleases,
+)
 from tests.doubles.memory_store.interactions import MemoryInteractions
-from tests.doubles.memory_store.jobs import MemoryJobs
-from tests.doubles.memory_store.moderation import MemoryModeration
-from tests.doubles.memory_store.news import MemoryListeners, MemoryOutbox
-from tests.doubles.memory_store.operations import MemoryOperations
-from tests.doubles.memory_store.people import MemoryPeople
-from tests.doubles.memory_store.references import MemoryReferences
-from tests.doubles.memory_store.releases import MemoryReleases
-from tests.doubles.memory_store.requests import MemoryRequests
-from tests.doubles.memory_store.results import MemoryResults
-from tests.doubles.memory_store.rights import MemoryRights
-from tests.doubles.memory_store.statistics import MemoryStatistics
-from tests.doubles.memory_store.submissions import MemorySubmissions
+from tests.doubles.memory_store.moderation import MemoryAudit, MemoryModeration
+from tests.doubles.memory_store.queue import MemoryJobs, MemoryWorkers
+from tests.doubles.memory_store.results import MemoryReferences, MemoryResults
+from tests.doubles.memory_store.statistics import MemoryOperations, MemoryStatistics
+from tests.doubles.memory_store.submissions import MemoryRequests, MemorySubmissions
 from tests.doubles.memory_store.tables import Tables
-from tests.doubles.memory_store.tokens import MemoryTokens
-from tests.doubles.memory_store.workers import MemoryWorkers
 
 
 class MemoryStore:

@@ -19,7 +19,6 @@ from bot.domain.job import (
     after_loss,
     after_lost_lease,
     after_return,
-    after_success,
     attempts_after_loss,
     backoff,
     next_turn,
@@ -142,11 +141,6 @@ def test_a_job_that_kills_what_it_touches_ends_at_last() -> None:
 def test_a_job_handed_back_is_due_at_once_and_keeps_its_attempts() -> None:
     returned = after_return(RUNNING, NOW)
     assert (returned.state, returned.attempt, returned.run_at) == (JobState.QUEUED, 0, NOW)
-
-
-def test_a_success_forgets_the_errors_of_earlier_attempts() -> None:
-    ended = after_success(replace(RUNNING, error="lost"), NOW)
-    assert (ended.state, ended.error, ended.finished_at) == (JobState.SUCCEEDED, None, NOW)
 
 
 @given(attempt=st.integers(1, 5), cancelled=st.booleans(), final=st.booleans())

@@ -1,6 +1,6 @@
-"""The queue in memory: the rules of the Postgres queue without a database."""
+"""The queue in memory, with the rules of the Postgres queue, and its workers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -16,14 +16,14 @@ from bot.domain.job import (
     after_loss,
     after_lost_lease,
     after_return,
-    after_success,
-    place_in_line,
 )
 from bot.domain.reference import machine_of
 from bot.domain.score import ScoreValue
-from bot.ports import Beat, Claim, StoredEvaluation
+from bot.ports import Beat, Claim, StoredEvaluation, Worker
+from bot.ports.queue import EMPTY
 from bot.store.text import storable
 from runners.contract.evaluation import Evaluation
+from runners.contract.runner import Capabilities
 from tests.doubles.memory_store.tables import Pool, Tables
 
 
@@ -38,7 +38,7 @@ class MemoryJobs:
         for gpu in sorted(claim.slots):
             room = min(claim.slots[gpu], self._room(gpu))
             due = [job for job in self._queued(gpu) if job.run_at <= self._tables.clock.now()]
-            line = sorted(due, key=place_in_line)
+            line = sorted(due, key=_place_in_line)
             claimed += [self._lease(job, claim) for job in line[: max(0, room)]]
         return tuple(claimed)
 
@@ -76,7 +76,8 @@ class MemoryJobs:
         elif score is not None:
             self._tables.scores[job] = score
             self._tables.untold.append(job)
-        self._tables.put(after_success(held, now))
+        ended = replace(held, state=JobState.SUCCEEDED, error=None, finished_at=now)
+        self._tables.put(ended)
         return True
 
     def _time_reference(self, job: Job, evaluation: Evaluation, value: ScoreValue) -> None:
@@ -153,8 +154,8 @@ class MemoryJobs:
             raise StoreError(f"there is no job with id {job}")
         if found.state is not JobState.QUEUED:
             return 0
-        place = place_in_line(found)
-        return sum(place_in_line(job) < place for job in self._queued(found.gpu))
+        place = _place_in_line(found)
+        return sum(_place_in_line(job) < place for job in self._queued(found.gpu))
 
     async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
         held = self._tables.held(job, fence)
@@ -223,3 +224,41 @@ class MemoryJobs:
         self._tables.pass_turn(job)
         self._tables.leases[job.id] = now + claim.lease
         return leased
+
+
+class MemoryWorkers:
+    """Workers by name, each of which counts until its lease runs out."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._known: dict[str, tuple[Worker, datetime]] = {}
+
+    async def announce(
+        self,
+        worker: str,
+        gpus: Sequence[str] | None,
+        lease: timedelta,
+        offers: Mapping[str, Capabilities] = EMPTY,
+    ) -> None:
+        offered, now = None if gpus is None else tuple(gpus), self._tables.clock.now()
+        self._known[worker] = Worker(worker, offered, dict(offers), now), now + lease
+
+    async def leave(self, worker: str) -> None:
+        self._known.pop(worker, None)
+
+    async def alive(self) -> tuple[Worker, ...]:
+        now = self._tables.clock.now()
+        return tuple(
+            replace(known, running=self._running(known.name))
+            for _, (known, until) in sorted(self._known.items())
+            if until >= now
+        )
+
+    def _running(self, worker: str) -> int:
+        jobs = self._tables.jobs.values()
+        return sum(job.state is JobState.RUNNING and job.worker == worker for job in jobs)
+
+
+def _place_in_line(job: Job) -> tuple[int, int, JobId]:
+    """The order in which the due jobs of a GPU type are claimed."""
+    return -job.priority, job.turn, job.id
