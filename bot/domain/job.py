@@ -1,11 +1,13 @@
 """A job: one submission on one GPU type, and how it moves through the queue."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_the_houses
 from bot.domain.submission import SubmissionState
+from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
 
@@ -124,6 +126,57 @@ class JobEvent:
     kind: str
     body: dict[str, str | int]
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's request for jobs: free slots by GPU type, and how long the lease holds."""
+
+    worker: str
+    slots: dict[str, int]
+    lease: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The reply to a heartbeat for a job whose lease still holds."""
+
+    job: JobId
+    cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A live worker; `gpus` is None until its runners have answered.
+
+    `offers` has what each of its runners offers, and is empty where that cannot be read: a worker
+    of another version may have written it. `running` counts the jobs that it holds.
+    """
+
+    name: str
+    gpus: tuple[str, ...] | None
+    offers: Mapping[str, Capabilities] = field(default_factory=dict, compare=False)
+    seen_at: datetime | None = field(default=None, compare=False)
+    running: int = field(default=0, compare=False)
+
+
+class Topic(StrEnum):
+    """What a subscriber can wait for."""
+
+    READY = "ready"
+    """Work became claimable; the payload is the GPU type."""
+    CANCEL = "cancel"
+    """A running job should stop; the payload is the job's id."""
+    PROGRESS = "progress"
+    """A submission's job moved; the payload is the submission's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A hint that something changed; the state itself is read from the store."""
+
+    topic: Topic
+    payload: str
 
 
 def next_turn(present: int, waiting: int) -> int:

@@ -6,10 +6,10 @@ from datetime import timedelta
 from bot.domain.ids import TaskVersionId, is_the_houses
 from bot.domain.job import HOUSE_PRIORITY, Job
 from bot.domain.person import HOUSE
+from bot.domain.records import DayCount
 from bot.domain.reference import FAILED, Reference, Untimed
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
-from bot.ports import DayCount
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock

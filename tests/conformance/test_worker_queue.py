@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.domain.errors import StoreError
-from bot.domain.job import Ending, JobState
-from bot.ports import Notice, Topic, WorkerQueue
+from bot.domain.job import Ending, JobState, Notice, Topic
+from bot.ports import WorkerQueue
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from runners.backends import fake
 from runners.contract.evaluation import CPU, Progress

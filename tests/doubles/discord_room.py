@@ -12,13 +12,14 @@ from discord.http import Route
 from yarl import URL
 
 from bot.domain.display import NewDisplay
+from bot.domain.publication import PublishRequest
 from bot.domain.submission import Submission
 from bot.frontends.discord.client import PodiumClient
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.places import Place as Shown
 from bot.frontends.discord.requests import govern
 from bot.frontends.discord.showing.steps import Show, Steps
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Limits, Rates

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
-from bot.domain.job import PRIORITIES
+from bot.domain.job import PRIORITIES, Claim
+from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
-from bot.ports import Claim
 from bot.services.link import link
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from runners.contract.evaluation import (
     CaseKind,
     Compiled,

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 from bot.domain.board import Board
 from bot.domain.ids import JobId, PersonId
-from bot.domain.job import Job
+from bot.domain.job import Claim, Job
+from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
-from bot.ports import Claim
 from bot.services.evaluation_server.accept import PRIORITY, houses_board
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.submit import submit
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.task import Mode

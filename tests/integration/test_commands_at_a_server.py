@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.person import Person
+from bot.domain.publication import PublishRequest
 from bot.domain.rights import MACHINE, Rights
 from bot.domain.scaffold import scaffold
 from bot.frontends.cli.app import run
@@ -21,7 +22,7 @@ from bot.remote import client as remote_client
 from bot.remote import publishing, watching
 from bot.services import proving
 from bot.services.link import link
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from bot.store.event_log import log_to

@@ -10,9 +10,8 @@ import pytest
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId
-from bot.domain.job import Job, JobState
+from bot.domain.job import Claim, Job, JobState
 from bot.domain.score import ScoreValue
-from bot.ports import Claim
 from bot.store.postgres import PostgresStore, open_store
 from bot.store.postgres.jobs import PostgresJobs
 from bot.store.queries import query

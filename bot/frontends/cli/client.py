@@ -9,11 +9,11 @@ from typing import Protocol
 from bot.domain.api.exports import ExportPiece
 from bot.domain.board import Board
 from bot.domain.ids import SubmissionId
-from bot.ports import StoredFile, Worker
-from bot.services.history import HistoryEntry
-from bot.services.release import Draft, Released
-from bot.services.standings import BoardStandings
-from bot.services.status import SubmissionStatus
+from bot.domain.job import Worker
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.publication import Draft, Released
+from bot.domain.records import HistoryEntry, StoredFile
+from bot.domain.status import SubmissionStatus
 from runners.contract.task import Mode
 
 Say = Callable[[str], None]

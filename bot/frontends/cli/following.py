@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from signal import SIGINT, SIGTERM, getsignal, signal
 
 from bot.domain.ids import SubmissionId
+from bot.domain.job import Notice, Topic
+from bot.domain.status import SubmissionStatus
 from bot.frontends.cli.client import Client
 from bot.frontends.cli.progress import ProgressLines
-from bot.ports import Notice, Store, Topic
+from bot.ports import Store
 from bot.reports.blocks import Text, Tone
 from bot.reports.status import job_line
-from bot.services.status import SubmissionStatus, status
+from bot.services.status import status
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Runner
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from bot.domain.errors import SetupError, StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
+from bot.domain.status import SubmissionStatus
 from bot.frontends.cli.client import Client
 from bot.frontends.cli.context import CommandLine
 from bot.frontends.cli.draw import draw
@@ -15,7 +16,6 @@ from bot.frontends.cli.following import follow
 from bot.frontends.cli.progress import ProgressLines
 from bot.frontends.cli.shapes import dumps, status_json
 from bot.reports.status import status_report
-from bot.services.status import SubmissionStatus
 from runners.contract.verdict import Verdict
 
 _ABSENCES = 5

@@ -10,9 +10,9 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.evaluation_server.record import RECORD, recorded
 from bot.domain.evaluation_server.request import Request
 from bot.domain.ids import SubmissionId
-from bot.domain.job import FINAL_STATES, Job, JobState
+from bot.domain.job import FINAL_STATES, Job, JobState, Topic
 from bot.domain.submission import Submission
-from bot.ports import Store, Topic
+from bot.ports import Store
 from runners.contract.evaluation import Evaluation
 from runners.contract.verdict import Stage
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.job import JobState
+from bot.domain.records import RequestCount, RequestRun
 from bot.ports import Store
 from bot.services.evaluation_server.accept import BOARD
 from runners.contract.evaluation import CPU
@@ -32,13 +32,13 @@ class Slots:
         return {gpu: max(0, n - self.taken.get(gpu, 0)) for gpu, n in self.offered.items()}
 
 
-async def tallies(store: Store) -> Mapping[JobState, Tally]:
+async def tallies(store: Store) -> Mapping[JobState, RequestCount]:
     """How many requests are in each state."""
     board = await store.boards.find(BOARD)
     return {} if board is None else await store.requests.tallies(board.id)
 
 
-async def newest(store: Store) -> tuple[Run, ...]:
+async def newest(store: Store) -> tuple[RequestRun, ...]:
     """The newest requests."""
     board = await store.boards.find(BOARD)
     return () if board is None else await store.requests.newest(board.id, NEWEST)

@@ -10,6 +10,8 @@ import structlog
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import (
+    Claim,
+    Heartbeat,
     Job,
     JobEvent,
     JobState,
@@ -21,7 +23,7 @@ from bot.domain.job import (
 )
 from bot.domain.reference import machine_of
 from bot.domain.score import ScoreValue
-from bot.ports import Beat, Claim, Clock
+from bot.ports import Clock
 from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 from bot.store.queries import query
@@ -72,11 +74,11 @@ class PostgresJobs:
 
     async def beat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
-    ) -> tuple[Beat, ...]:
+    ) -> tuple[Heartbeat, ...]:
         jobs, fences = [job for job, _ in held], [fence for _, fence in held]
         until = self._clock.now() + lease
         found = await self._database.rows("jobs.beat", worker, jobs, fences, until)
-        beats = [Beat(JobId(row["id"]), row["cancel_requested"]) for row in found]
+        beats = [Heartbeat(JobId(row["id"]), row["cancel_requested"]) for row in found]
         return tuple(sorted(beats, key=lambda beat: beat.job))
 
     async def accept(

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.person import Person
+from bot.domain.records import RightsGrant
 from bot.domain.rights import Rights
 from bot.domain.token import Token, TokenScope
 from bot.ports import Clock
-from bot.ports.rights import Vouched
 from bot.store.text import storable
 from tests.doubles.memory_store.tables import Tables
 
@@ -59,14 +59,14 @@ class MemoryRights:
                 found |= rights
         return found
 
-    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[Vouched, ...]:
+    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
         before = self.clock.now() - age
         found = sorted(
             (seen_at, person, source)
             for (person, source), (_, seen_at) in self._rows.items()
             if source.startswith(f"{kind}:") and seen_at < before
         )
-        return tuple(Vouched(person, source) for _, person, source in found[:limit])
+        return tuple(RightsGrant(person, source) for _, person, source in found[:limit])
 
 
 class MemoryTokens:

@@ -8,8 +8,9 @@ from itertools import count
 from bot.domain.display import Display
 from bot.domain.ids import JobId, NewsId, PersonId, ReleaseId, SubmissionId
 from bot.domain.news import Letter, News, NewsKind
+from bot.domain.records import UnannouncedScore
 from bot.domain.release import NewRelease, Release, ReleaseNote
-from bot.ports import Clock, Untold
+from bot.ports import Clock
 from bot.store.text import storable
 from tests.doubles.memory_store.tables import Posted, Shown, Tables
 
@@ -104,13 +105,13 @@ class MemoryOutbox:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    async def untold(self, limit: int = 100) -> tuple[Untold, ...]:
+    async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
         return tuple(self._untold(job) for job in self._tables.untold[:limit])
 
-    def _untold(self, job: JobId) -> Untold:
+    def _untold(self, job: JobId) -> UnannouncedScore:
         gpu = self._tables.jobs[job].gpu
         submission = self._tables.submissions[self._tables.jobs[job].submission]
-        return Untold(
+        return UnannouncedScore(
             job,
             submission.id,
             submission.person,

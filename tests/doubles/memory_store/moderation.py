@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, RateLimit
-from bot.ports import AuditRow
+from bot.domain.records import AuditEntry
 from bot.store.text import storable
 from runners.contract.task import Mode
 from tests.doubles.memory_store.tables import Pool, Tables
@@ -118,7 +118,7 @@ class MemoryAudit:
 
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None
-    ) -> tuple[AuditRow, ...]:
+    ) -> tuple[AuditEntry, ...]:
         newest = reversed(self._tables.audit)
         found = [row for row in newest if before is None or row.id < before]
         return tuple(found[skip : skip + limit])

@@ -8,18 +8,21 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import (
     FINAL_STATES,
+    Claim,
+    Heartbeat,
     Job,
     JobEvent,
     JobState,
+    Worker,
     after_cancel,
     after_failure,
     after_loss,
     after_lost_lease,
     after_return,
 )
+from bot.domain.records import StoredEvaluation
 from bot.domain.reference import machine_of
 from bot.domain.score import ScoreValue
-from bot.ports import Beat, Claim, StoredEvaluation, Worker
 from bot.ports.queue import EMPTY
 from bot.store.text import storable
 from runners.contract.evaluation import Evaluation
@@ -50,14 +53,14 @@ class MemoryJobs:
 
     async def beat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
-    ) -> tuple[Beat, ...]:
+    ) -> tuple[Heartbeat, ...]:
         until = self._tables.clock.now() + lease
-        beats: list[Beat] = []
+        beats: list[Heartbeat] = []
         for job_id, fence in sorted(held):
             job = self._tables.held(job_id, fence)
             if job is not None and job.worker == storable(worker):
                 self._tables.leases[job_id] = until
-                beats.append(Beat(job_id, job.cancel_requested))
+                beats.append(Heartbeat(job_id, job.cancel_requested))
         return tuple(beats)
 
     async def accept(

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import Job, JobState
 from bot.domain.ranking import Entrant, entrants, in_time, records
+from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.score import Score, pool_of
 from bot.domain.submission import NewSubmission
-from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
 from bot.store.text import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -37,11 +37,11 @@ class MemoryResults:
             for file in sorted(kept.get(job.id, ()), key=lambda file: file.name)
         )
 
-    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
+    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[JobResult, ...]:
         scores = self._tables.scores
         return tuple(
             [
-                Outcome(submission, each.gpu, each.evaluation.verdict, scores.get(each.job))
+                JobResult(submission, each.gpu, each.evaluation.verdict, scores.get(each.job))
                 for submission in sorted(submissions)
                 for each in await self.evaluations(submission)
             ]
@@ -75,10 +75,10 @@ class MemoryResults:
         found = await self.scores(version, gpu)
         return tuple(sorted((each for each in found if each.person == person), key=in_time))
 
-    async def course(self, version: TaskVersionId, gpu: str, most: int) -> Course:
+    async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         found = sorted(await self.scores(version, gpu), key=in_time)
         shown = {*found[:: max(1, -(-len(found) // most))], *records(found)}
-        return Course(tuple(sorted(shown, key=in_time)), len(found))
+        return ScoreHistory(tuple(sorted(shown, key=in_time)), len(found))
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
         found = [await self.scores(version, gpu) for version, gpu in leaderboards]
@@ -91,8 +91,8 @@ class MemoryResults:
         """Counts looks, not changes: nobody may take what was there before for what is there."""
         return self._tables.next_move()
 
-    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
-        found: list[Refusal] = []
+    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[FailedRun, ...]:
+        found: list[FailedRun] = []
         for job_id, stored in self._tables.evaluations.items():
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
             refused = stored.evaluation.verdict is not Verdict.PASSED
@@ -100,7 +100,7 @@ class MemoryResults:
             own = is_the_houses(submission.id)
             if refused and here and submission.mode is Mode.RANKED and not own:
                 found.append(
-                    Refusal(
+                    FailedRun(
                         submission=submission.id,
                         person=submission.person,
                         person_name=self._tables.people[submission.person].name,

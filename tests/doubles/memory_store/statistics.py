@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 from bot.domain.ids import BoardId, PersonId, is_the_houses
 from bot.domain.job import JobState
 from bot.domain.person import HOUSE
+from bot.domain.records import DayCount, Schema, Usage
 from bot.domain.tally import REFERENCE, Tally, counted
-from bot.ports import DayCount, Schema, Usage
 from runners.contract.verdict import Verdict
 from tests.doubles.memory_store.tables import Tables
 

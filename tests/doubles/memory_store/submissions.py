@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from bot.domain.board import TaskVersion
 from bot.domain.errors import StoreError
-from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import FINAL_STATES, Job, JobState, submission_state
 from bot.domain.moderation import banned
 from bot.domain.once import KEPT, Once, reused
+from bot.domain.records import RequestCount, RequestRun
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
 from bot.store.sources import source_hash
 from bot.store.text import storable
@@ -185,14 +185,16 @@ class MemoryRequests:
         self._tables.versions[version.id] = version
         return stored
 
-    async def tallies(self, board: BoardId) -> dict[JobState, Tally]:
+    async def tallies(self, board: BoardId) -> dict[JobState, RequestCount]:
         now = self._tables.clock.now()
         found: dict[JobState, list[float]] = {}
         for job in self._jobs(board):
             found.setdefault(job.state, []).append((now - job.created_at).total_seconds())
-        return {state: Tally(len(ages), sum(ages) / len(ages)) for state, ages in found.items()}
+        return {
+            state: RequestCount(len(ages), sum(ages) / len(ages)) for state, ages in found.items()
+        }
 
-    async def newest(self, board: BoardId, limit: int) -> tuple[Run, ...]:
+    async def newest(self, board: BoardId, limit: int) -> tuple[RequestRun, ...]:
         jobs = sorted(self._jobs(board), key=lambda job: job.submission, reverse=True)
         return tuple(self._run(job) for job in jobs[:limit])
 
@@ -235,9 +237,9 @@ class MemoryRequests:
         made: dict[SubmissionId, Submission] = self._tables.submissions
         return [job for job in self._tables.jobs.values() if made[job.submission].board == board]
 
-    def _run(self, job: Job) -> Run:
+    def _run(self, job: Job) -> RequestRun:
         stored = self._tables.evaluations.get(job.id)
-        run = Run(job.gpu, job.state, job.created_at, job.started_at, job.finished_at)
+        run = RequestRun(job.gpu, job.state, job.created_at, job.started_at, job.finished_at)
         if stored is None:
             return run
         evaluation = stored.evaluation

@@ -18,14 +18,15 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.job import Job, JobEvent, JobState, next_turn
+from bot.domain.job import Job, JobEvent, JobState, Notice, Topic, next_turn
 from bot.domain.moderation import Exclusion, RateLimit
 from bot.domain.news import News
 from bot.domain.once import Once
 from bot.domain.person import Person
+from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
-from bot.ports import AuditRow, Clock, Notice, StoredEvaluation, Topic
+from bot.ports import Clock
 from bot.store.subscriptions import Subscriptions
 from bot.store.text import storable
 from runners.contract.files import EvaluationFile
@@ -117,7 +118,7 @@ class Tables:
     outbox: dict[NewsId, Posted] = field(default_factory=dict)
     tallied: list[tuple[Job, StoredEvaluation]] = field(default_factory=list)
     lost_leases: Counter[str] = field(default_factory=Counter)
-    audit: list[AuditRow] = field(default_factory=list)
+    audit: list[AuditEntry] = field(default_factory=list)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
     _moves: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -133,7 +134,7 @@ class Tables:
         """Add a row to the record of decisions."""
         texts = storable(action), storable(subject), storable(reason)
         number = AuditId(len(self.audit) + 1)
-        self.audit.append(AuditRow(number, actor, *texts, self.clock.now()))
+        self.audit.append(AuditEntry(number, actor, *texts, self.clock.now()))
 
     def forget_board(self, board: BoardId) -> None:
         """Remove a board with everything that hangs on it."""

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bot.domain.records import HistoryEntry
 from bot.frontends.cli.context import (
     Actor,
     AsJson,
@@ -19,7 +20,6 @@ from bot.frontends.cli.context import (
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.shapes import dumps, history_json
 from bot.reports.history import history_report
-from bot.services.history import HistoryEntry
 
 
 def register(app: typer.Typer) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bot.domain.ids import SubmissionId
+from bot.domain.status import SubmissionStatus
 from bot.frontends.cli.context import (
     Actor,
     AsJson,
@@ -17,7 +18,6 @@ from bot.frontends.cli.context import (
     command_line,
 )
 from bot.frontends.cli.waiting import judged, tell
-from bot.services.status import SubmissionStatus
 from runners.contract.task import Mode
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import typer
 
+from bot.domain.job import Worker
 from bot.frontends.cli.context import (
     AsJson,
     CommandLine,
@@ -15,7 +16,6 @@ from bot.frontends.cli.context import (
 )
 from bot.frontends.cli.draw import draw
 from bot.frontends.cli.shapes import dumps
-from bot.ports import Worker
 from bot.reports.workers import workers_report
 
 

@@ -11,6 +11,7 @@ import typer
 from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.records import StoredFile
 from bot.frontends.cli.client import Client
 from bot.frontends.cli.context import (
     AsJson,
@@ -25,7 +26,6 @@ from bot.frontends.cli.draw import draw
 from bot.frontends.cli.saving import save as save_files
 from bot.frontends.cli.saving import told
 from bot.frontends.cli.shapes import Json, dumps, standings_json, status_json
-from bot.ports import StoredFile
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.standings import standings_report
 from bot.reports.status import status_report

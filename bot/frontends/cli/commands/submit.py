@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bot.domain.status import SubmissionStatus
 from bot.frontends.cli.context import (
     STREAM,
     Actor,
@@ -20,7 +21,6 @@ from bot.frontends.cli.context import (
     read_submission,
 )
 from bot.frontends.cli.waiting import judged, tell
-from bot.services.status import SubmissionStatus
 from runners.contract.task import Mode
 
 

@@ -14,6 +14,7 @@ from bot.domain.access import NOBODY
 from bot.domain.deadline import parse_deadline, show_deadline
 from bot.domain.errors import UserError
 from bot.domain.kernelbench import PRECISIONS, problem_tasks
+from bot.domain.publication import Draft, PublishRequest, Released
 from bot.domain.scaffold import scaffold
 from bot.domain.task_report import TaskReport
 from bot.frontends.cli.context import (
@@ -34,8 +35,6 @@ from bot.frontends.cli.shapes import dumps, released_json, task_report_json
 from bot.frontends.cli.task_places import Listed, Root, read_places
 from bot.reports.task_check import task_report
 from bot.services.check_task import check_on
-from bot.services.publish import PublishRequest
-from bot.services.release import Draft, Released
 from runners.contract.evaluation import CPU
 
 Places = Annotated[

@@ -4,8 +4,9 @@ from bot.domain.access import NOBODY, Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.person import HOUSE
+from bot.domain.publication import PublishRequest
 from bot.services.person import portrait
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.time_references import order_references
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import StoreError
-from bot.ports import Schema
+from bot.domain.records import Schema
 from bot.ports.lines import Line
 from bot.services.readiness import Part, State, readiness
 from runners.contract.runner import OutOfService

@@ -12,14 +12,16 @@ from bot.domain.board import TaskVersion
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.publication import PublishRequest
 from bot.domain.reference import Reference
 from bot.services.apart import Apart
 from bot.services.history import history
 from bot.services.lookup import seen_submission
 from bot.services.moderate import Deed
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.rejudge import rejudge
-from bot.services.standings import BoardStandings, standings
+from bot.services.standings import standings
 from bot.services.time_references import AGAIN_AFTER, order_references, time_references
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest, RoundPolicy

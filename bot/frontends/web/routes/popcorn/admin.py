@@ -12,15 +12,15 @@ from fastapi import APIRouter, Request, Response
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
+from bot.domain.records import InstallationStats, Usage
 from bot.frontends.web.door import door_of
 from bot.frontends.web.routes.popcorn.answering import Route, answered, not_offered
 from bot.frontends.web.routes.popcorn.queues import Json
 from bot.frontends.web.routes.popcorn.submissions import Number, details
 from bot.frontends.web.viewers import MayAdminister
-from bot.ports import Usage
 from bot.services.moderate import Deed, disqualify, pause, resume
 from bot.services.reading import read_submission
-from bot.services.stats import Stats, stats
+from bot.services.stats import stats
 
 router = APIRouter(prefix="/admin", route_class=Route)
 
@@ -100,7 +100,7 @@ async def other(admin: MayAdminister, deed: str) -> Response:  # noqa: ARG001 - 
     return not_offered(next(named, "Podium does not offer this here; see its README"))
 
 
-def _stats(found: Stats, day: date | None) -> Json:
+def _stats(found: InstallationStats, day: date | None) -> Json:
     days = [each for each in found.days if day in {None, each.day}]
     waiting = sum(states.get(JobState.QUEUED, 0) for states in found.backlog.values())
     counted: Json = {

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from bot.domain.records import StoredFile
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission
 from bot.frontends.web.routes.popcorn.diagnostics import compilation, diagnostics
 from bot.frontends.web.routes.popcorn.drawing import markdown, shortened
@@ -18,10 +20,9 @@ from bot.frontends.web.routes.popcorn.profiling import metadata_of
 from bot.frontends.web.routes.popcorn.results import check
 from bot.frontends.web.routes.popcorn.runs import moment
 from bot.frontends.web.routes.popcorn.standing import standing_of
-from bot.ports import Store, StoredFile
+from bot.ports import Store
 from bot.reports.status import status_report
 from bot.services.profiles import profile_files
-from bot.services.status import JobStatus, SubmissionStatus
 from runners.contract.evaluation import CaseKind, Environment, Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

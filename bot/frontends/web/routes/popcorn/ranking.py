@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from bot.domain.ids import PersonId
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.rights import Caller
 from bot.domain.score import Standing
 from bot.domain.submission import Submission
@@ -13,7 +14,7 @@ from bot.frontends.web.routes.popcorn.answering import Route, answered
 from bot.frontends.web.routes.popcorn.callers import AnyReader
 from bot.frontends.web.routes.popcorn.queues import Json
 from bot.frontends.web.routes.popcorn.runs import moment
-from bot.services.standings import BoardStandings, standings
+from bot.services.standings import standings
 
 router = APIRouter(route_class=Route)
 

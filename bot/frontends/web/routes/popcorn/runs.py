@@ -5,11 +5,11 @@ from decimal import Decimal
 
 from bot.domain.job import Job
 from bot.domain.score import ScoreValue
+from bot.domain.status import JobStatus
 from bot.frontends.web.routes.popcorn.diagnostics import compilation, diagnostics
 from bot.frontends.web.routes.popcorn.drawing import shortened
 from bot.frontends.web.routes.popcorn.modes import WORDS
 from bot.frontends.web.routes.popcorn.phases import Phase, phases
-from bot.services.status import JobStatus
 from runners.contract.evaluation import Evaluation
 from runners.contract.task import Mode
 

@@ -6,11 +6,11 @@ comes along; every other word it shows as it is, until the submission is done.
 
 from bot.domain.job import JobState
 from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.frontends.web.routes.popcorn.drawing import plain
 from bot.reports.blocks import Report
 from bot.reports.evaluation import evaluation_report
 from bot.reports.status import job_line
-from bot.services.status import JobStatus, SubmissionStatus
 from runners.contract.verdict import Verdict
 
 SUCCEEDED, FAILED, TIMED_OUT, HACKED = "succeeded", "failed", "timed_out", "hacked"

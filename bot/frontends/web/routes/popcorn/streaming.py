@@ -10,12 +10,13 @@ import structlog
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.rights import Caller
+from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
 from bot.frontends.web.door import Door
 from bot.frontends.web.routes.popcorn.ending import last_event
 from bot.frontends.web.routes.popcorn.standing import progress_of
 from bot.services.cancel import cancel
-from bot.services.status import SubmissionStatus, watch
+from bot.services.status import watch
 
 _log = structlog.get_logger(__name__)
 

@@ -6,8 +6,10 @@ from fastapi import APIRouter, Path, Request, Response
 
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.rights import Caller
 from bot.domain.score import ScoreValue
+from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionState
 from bot.frontends.web.door import Door, door_of
 from bot.frontends.web.routes.popcorn.answering import Route, answered
@@ -15,13 +17,13 @@ from bot.frontends.web.routes.popcorn.callers import FromPerson, FromSubmitter
 from bot.frontends.web.routes.popcorn.queues import Json, queue_where_known
 from bot.frontends.web.routes.popcorn.runs import moment, runs_of, seconds
 from bot.frontends.web.routes.popcorn.standing import standing_of
-from bot.ports import Outcome, Store
+from bot.ports import Store
 from bot.services.cancel import cancel
-from bot.services.history import HistoryEntry, history
+from bot.services.history import history
 from bot.services.lookup import own_submission
 from bot.services.moderate import withdraw
 from bot.services.source import source
-from bot.services.status import SubmissionStatus, status
+from bot.services.status import status
 
 router = APIRouter(route_class=Route)
 
@@ -119,5 +121,5 @@ def _summary(entry: HistoryEntry) -> Json:
     }
 
 
-def _line(outcome: Outcome) -> Json:
+def _line(outcome: JobResult) -> Json:
     return {"gpu_type": outcome.gpu, "score": seconds(outcome.score)}

@@ -11,13 +11,15 @@ from rich.console import Console
 
 from bot.domain.access import NOBODY, Viewer
 from bot.domain.ids import SubmissionId
+from bot.domain.job import Notice, Topic
+from bot.domain.publication import PublishRequest
 from bot.frontends.cli.following import _moved, evaluate, follow, follow_all, stop_signals
 from bot.frontends.cli.installation import Installation, OpenPodium
 from bot.frontends.cli.local_client import LocalClient
 from bot.frontends.cli.progress import ProgressLines
-from bot.ports import Notice, Store, Topic
+from bot.ports import Store
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
 from runners.backends import fake

@@ -14,12 +14,12 @@ from typing_extensions import override
 from bot.domain.errors import SetupError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
+from bot.domain.status import SubmissionStatus
 from bot.frontends.cli.client import Client, Say
 from bot.frontends.cli.context import CommandLine
 from bot.frontends.cli.failures import ExitCode
 from bot.frontends.cli.installation import Installation
 from bot.frontends.cli.waiting import exit_code, judged, tell
-from bot.services.status import SubmissionStatus
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_evaluation
 from tests.doubles.waited import SEVEN, make_status

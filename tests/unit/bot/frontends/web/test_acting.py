@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from bot.domain.errors import UserError
+from bot.domain.records import KnownPerson
 from bot.domain.token import TokenScope
 from bot.frontends.web.door import Door
-from bot.ports import KnownPerson
 from bot.remote.discord_identities import DiscordIdentities
 from bot.services.grant import grant
 from bot.services.link import unlink
