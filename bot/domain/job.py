@@ -65,11 +65,6 @@ class Job:
     finished_at: datetime | None
 
     @property
-    def of_the_house(self) -> bool:
-        """Whether it times a task's reference."""
-        return is_the_houses(self.submission)
-
-    @property
     def leased(self) -> "LeasedJob":
         """What its worker needs to know of it."""
         return LeasedJob(
@@ -177,17 +172,6 @@ class Notice:
 
     topic: Topic
     payload: str
-
-
-def next_turn(present: int, waiting: int) -> int:
-    """The turn of a new job, which it keeps; turns are counted per GPU type and priority.
-
-    `present` is the highest turn that was claimed so far, `waiting` the highest of this person's
-    own queued jobs; 0 where there is none. So a newcomer joins at the present turn and not behind
-    the backlogs, nobody saves up turns by staying away, a cancelled job costs nobody a turn, and
-    nobody starves: a job whose turn is the next one is never overtaken any more.
-    """
-    return 1 + max(present, waiting)
 
 
 def backoff(attempt: int) -> timedelta:

@@ -22,7 +22,7 @@ class Jobs(Protocol):
 
         What was claimed is given even when the store fails on the way: nobody else knows of it.
         Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th; who
-        comes later joins at the present turn (`bot.domain.job.next_turn`). Never more than `slots`
+        comes later joins at the present turn (`next_turn` in the database). Never more than `slots`
         of a GPU type, nor more than its pool's limit in all.
         """
 

@@ -13,6 +13,8 @@ from bot.ports import Clock
 from bot.store.text import storable
 from tests.doubles.memory_store.tables import Tables
 
+_OF_BROWSERS = frozenset({TokenScope.SESSION, TokenScope.ADMIN_SESSION})
+
 
 class MemoryPeople:
     """Accounts, by id and by identity."""
@@ -103,7 +105,9 @@ class MemoryTokens:
         return tuple(sorted((each for each in own if each.is_live(now)), key=_number))
 
     async def sessions_of(self, person: PersonId) -> tuple[Token, ...]:
-        own = (each for each in self._live() if each.person == person and each.of_browser)
+        own = (
+            each for each in self._live() if each.person == person and each.scope in _OF_BROWSERS
+        )
         return tuple(sorted(own, key=_number, reverse=True))
 
     async def of_workers(self) -> tuple[Token, ...]:

@@ -121,7 +121,7 @@ class MemoryResults:
             for stored in self._tables.evaluations.values()
             if stored.gpu == gpu
             and self._version_of(stored) == version
-            and not self._tables.jobs[stored.job].of_the_house
+            and not is_the_houses(self._tables.jobs[stored.job].submission)
         ]
         newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
@@ -130,7 +130,7 @@ class MemoryResults:
         found = [
             stored
             for stored in self._tables.evaluations.values()
-            if stored.gpu == gpu and not self._tables.jobs[stored.job].of_the_house
+            if stored.gpu == gpu and not is_the_houses(self._tables.jobs[stored.job].submission)
         ]
         newest = sorted(found, key=lambda stored: stored.job, reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])

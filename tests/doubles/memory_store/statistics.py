@@ -1,13 +1,15 @@
 """Counts over everything in memory."""
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
 from bot.domain.ids import BoardId, PersonId, is_the_houses
 from bot.domain.job import JobState
 from bot.domain.person import HOUSE
 from bot.domain.records import DayCount, Schema, Usage
-from bot.domain.tally import REFERENCE, Tally, counted
+from bot.domain.tally import BUCKETS_S, REFERENCE, Tally
 from runners.contract.verdict import Verdict
 from tests.doubles.memory_store.tables import Tables
 
@@ -38,7 +40,7 @@ class MemoryStatistics:
     async def verdicts(self, since: datetime) -> dict[Verdict, int]:
         jobs = self._tables.jobs
         everything = self._tables.evaluations.values()
-        stored = [each for each in everything if not jobs[each.job].of_the_house]
+        stored = [each for each in everything if not is_the_houses(jobs[each.job].submission)]
         return dict(Counter(each.evaluation.verdict for each in stored if each.at >= since))
 
     async def usage(self, since: datetime) -> tuple[Usage, ...]:
@@ -72,7 +74,7 @@ class MemoryOperations:
         judged: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         waited: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         for job, stored in self._tables.tallied:
-            mode = REFERENCE if job.of_the_house else job.mode.value
+            mode = REFERENCE if is_the_houses(job.submission) else job.mode.value
             key = job.gpu, mode, stored.evaluation.verdict.value
             began = job.started_at or job.created_at
             judged[key].append(stored.evaluation.wall_s)
@@ -98,3 +100,16 @@ class MemoryOperations:
             if job.state is JobState.QUEUED and job.run_at <= now:
                 found[job.gpu] = min(job.created_at, found.get(job.gpu, job.created_at))
         return found
+
+
+def bucket_of(seconds: float) -> int:
+    """The index of the bucket that a duration falls into."""
+    return bisect_right(BUCKETS_S, seconds)
+
+
+def counted(seconds: Iterable[float]) -> tuple[int, ...]:
+    """How many of these durations each bucket has."""
+    counts = [0] * (len(BUCKETS_S) + 1)
+    for each in seconds:
+        counts[bucket_of(each)] += 1
+    return tuple(counts)

@@ -18,7 +18,7 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.job import Job, JobEvent, JobState, Notice, Topic, next_turn
+from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
 from bot.domain.moderation import Exclusion, RateLimit
 from bot.domain.news import News
 from bot.domain.once import Once
@@ -197,7 +197,7 @@ class Tables:
             if (job.person, job.gpu, job.priority) == (person, gpu, priority)
             and job.state is JobState.QUEUED
         ]
-        return next_turn(self.present_turns.get((gpu, priority), 0), max(waiting, default=0))
+        return turn_for_new_job(self.present_turns.get((gpu, priority), 0), max(waiting, default=0))
 
     def pass_turn(self, job: Job) -> None:
         """Note that the turn of a job has come."""
@@ -244,3 +244,12 @@ class Tables:
 def _drop(rows: dict[Any, Any], keys: Iterable[object]) -> None:
     for key in keys:
         rows.pop(key, None)
+
+
+def turn_for_new_job(present: int, waiting: int) -> int:
+    """The turn of a new job; turns are counted per GPU type and priority.
+
+    `present` is the highest turn that was claimed so far, `waiting` the highest turn of this
+    person's own queued jobs; 0 if there is none. The database has the same rule as `next_turn`.
+    """
+    return 1 + max(present, waiting)

@@ -21,7 +21,6 @@ from bot.domain.job import (
     after_return,
     attempts_after_loss,
     backoff,
-    next_turn,
     submission_state,
 )
 from bot.domain.submission import SubmissionState
@@ -39,24 +38,6 @@ def test_a_loss_is_made_up_for_until_there_were_too_many(given_attempts: int, lo
     for _ in range(losses):
         attempts = attempts_after_loss(attempts)
     assert attempts == max(given_attempts, min(given_attempts + losses, MOST_ATTEMPTS))
-
-
-@given(st.lists(st.integers(0, 4), max_size=40))
-def test_before_the_first_claim_a_persons_kth_job_has_turn_k(people: list[int]) -> None:
-    turns: dict[int, list[int]] = {}
-    for person in people:
-        mine = turns.setdefault(person, [])
-        mine.append(next_turn(0, max(mine, default=0)))
-    assert all(mine == list(range(1, len(mine) + 1)) for mine in turns.values())
-
-
-@given(present=st.integers(0, 10**6), waiting=st.integers(0, 10**6))
-def test_a_new_job_comes_after_the_present_turn_and_its_persons_others(
-    present: int, waiting: int
-) -> None:
-    turn = next_turn(present, waiting)
-    assert turn > max(present, waiting)
-    assert turn - 1 in {present, waiting}
 
 
 def test_a_quick_test_goes_before_a_ranked_run() -> None:

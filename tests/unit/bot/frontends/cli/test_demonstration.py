@@ -2,13 +2,12 @@
 
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.ranking import rank
 from bot.domain.records import FailedRun
 from bot.domain.solutions import Solution
 from bot.frontends.cli.demonstration import Entry, choose, misplaced, story
 from runners.contract.evaluation import CPU
 from runners.contract.verdict import Verdict
-from tests.doubles.factories import NOON, make_board, make_score
+from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
 def _solution(name: str, expect: Verdict = Verdict.PASSED, *needs: str) -> Solution:

@@ -7,7 +7,6 @@ import pytest
 
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.ranking import rank
 from bot.domain.records import FailedRun
 from bot.domain.score import ScoreValue
 from bot.frontends.cli.shapes import case_json, dumps, evaluation_json, standings_json
@@ -21,6 +20,7 @@ from tests.doubles.factories import (
     make_evaluation,
     make_score,
     make_task,
+    rank,
 )
 
 EVALUATION_KEYS = [
