@@ -16,11 +16,11 @@ import pytest_asyncio
 import structlog
 
 from bot.store.embedded import open_database
-from bot.store.memory import MemoryStore
 from bot.store.migrate import migrate
 from bot.store.postgres import PostgresStore, open_store
 from tests.doubles import folders, footprints, launcher
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 TEMPLATE = "podium_template"
 WAITING = {"e2e", "integration", "journeys"}

@@ -11,20 +11,24 @@ from bot.domain.api.exports import ExportPiece
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
+from bot.domain.job import Worker
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.publication import Draft, Released
+from bot.domain.records import HistoryEntry, StoredFile
+from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.domain.template import template_of
-from bot.ports import StoredFile, Worker
 from bot.reports.dataset import pieces
 from bot.services import export as exporting
 from bot.services.cancel import cancel
-from bot.services.history import HistoryEntry, history
+from bot.services.history import history
 from bot.services.lookup import task_of, visible_boards
 from bot.services.moderate import withdraw
 from bot.services.profiles import profile_files
-from bot.services.release import Draft, Released, Releasing
+from bot.services.release import Releasing
 from bot.services.rerun import RerunRequest, rerun
-from bot.services.standings import BoardStandings, standings
-from bot.services.status import SubmissionStatus, status, watch
+from bot.services.standings import standings
+from bot.services.status import status, watch
 from bot.services.submit import submit
 from bot.services.unserved import unserved
 from runners.contract.task import Mode

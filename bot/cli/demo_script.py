@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.ids import PersonId
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.solutions import Solution
-from bot.services.standings import BoardStandings
-from bot.services.status import SubmissionStatus
+from bot.domain.status import SubmissionStatus
 from runners.contract.verdict import Verdict
 
 PEOPLE = (

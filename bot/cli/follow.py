@@ -19,12 +19,13 @@ from bot.cli.errors import ExitCode
 from bot.cli.json_output import dumps, status_json
 from bot.domain.errors import SetupError, StoreError
 from bot.domain.ids import SubmissionId
-from bot.domain.job import JobState
-from bot.ports import Notice, Store, Topic
+from bot.domain.job import JobState, Notice, Topic
+from bot.domain.status import SubmissionStatus
+from bot.ports import Store
 from bot.reports.blocks import Text, Tone
 from bot.reports.lines import one_line
 from bot.reports.status import job_line, status_report
-from bot.services.status import SubmissionStatus, status
+from bot.services.status import status
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Runner
 from runners.contract.verdict import Verdict

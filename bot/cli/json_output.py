@@ -3,15 +3,14 @@
 import json
 
 from bot.domain.backup import BackupContents
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.publication import Released
+from bot.domain.records import FailedRun, HistoryEntry
 from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
 from bot.domain.scoring import score
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.task_report import TaskReport
-from bot.ports import Refusal
-from bot.services.history import HistoryEntry
-from bot.services.release import Released
-from bot.services.standings import BoardStandings
-from bot.services.status import JobStatus, SubmissionStatus
 from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import TaskDefinition
 
@@ -95,7 +94,7 @@ def _entry_json(entry: Standing, reference: ScoreValue | None) -> Json:
     }
 
 
-def _absent_json(refusal: Refusal) -> Json:
+def _absent_json(refusal: FailedRun) -> Json:
     return {
         "person": refusal.person_name,
         "verdict": refusal.verdict,

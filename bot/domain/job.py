@@ -1,11 +1,13 @@
 """A job: one submission on one GPU type, and how it moves through the queue."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_the_houses
 from bot.domain.submission import SubmissionState
+from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
 
@@ -61,11 +63,6 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-
-    @property
-    def of_the_house(self) -> bool:
-        """Whether it times a task's reference."""
-        return is_the_houses(self.submission)
 
     @property
     def leased(self) -> "LeasedJob":
@@ -126,20 +123,55 @@ class JobEvent:
     at: datetime
 
 
-def next_turn(present: int, waiting: int) -> int:
-    """The turn of a new job, which it keeps; turns are counted per GPU type and priority.
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's request for jobs: free slots by GPU type, and how long the lease holds."""
 
-    `present` is the highest turn that was claimed so far, `waiting` the highest of this person's
-    own queued jobs; 0 where there is none. So a newcomer joins at the present turn and not behind
-    the backlogs, nobody saves up turns by staying away, a cancelled job costs nobody a turn, and
-    nobody starves: a job whose turn is the next one is never overtaken any more.
+    worker: str
+    slots: dict[str, int]
+    lease: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The reply to a heartbeat for a job whose lease still holds."""
+
+    job: JobId
+    cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A live worker; `gpus` is None until its runners have answered.
+
+    `offers` has what each of its runners offers, and is empty where that cannot be read: a worker
+    of another version may have written it. `running` counts the jobs that it holds.
     """
-    return 1 + max(present, waiting)
+
+    name: str
+    gpus: tuple[str, ...] | None
+    offers: Mapping[str, Capabilities] = field(default_factory=dict, compare=False)
+    seen_at: datetime | None = field(default=None, compare=False)
+    running: int = field(default=0, compare=False)
 
 
-def place_in_line(job: Job) -> tuple[int, int, JobId]:
-    """What sorts the due jobs of a GPU type into the order in which they are claimed."""
-    return -job.priority, job.turn, job.id
+class Topic(StrEnum):
+    """What a subscriber can wait for."""
+
+    READY = "ready"
+    """Work became claimable; the payload is the GPU type."""
+    CANCEL = "cancel"
+    """A running job should stop; the payload is the job's id."""
+    PROGRESS = "progress"
+    """A submission's job moved; the payload is the submission's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A hint that something changed; the state itself is read from the store."""
+
+    topic: Topic
+    payload: str
 
 
 def backoff(attempt: int) -> timedelta:
@@ -166,3 +198,54 @@ def submission_state(states: tuple[JobState, ...]) -> SubmissionState:
     if JobState.CANCELLED in states:
         return SubmissionState.CANCELLED
     return SubmissionState.FINISHED
+
+
+def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
+    """The running job after an attempt that failed for our own fault.
+
+    Its call has failed with it, so the next attempt starts a new one.
+    """
+    return replace(_given_up(job, error, now, final=final), call=None)
+
+
+def after_loss(job: Job, error: str, now: datetime) -> Job:
+    """The running job whose attempt was lost with its runner, while its worker lives to say so."""
+    return replace(_lost(job, error, now), call=None)
+
+
+def after_lost_lease(job: Job, now: datetime) -> Job:
+    """The running job whose worker vanished; its call may still run, so it is kept."""
+    error = f"the worker vanished during attempt {job.attempt}"
+    return _lost(job, error, now)
+
+
+def after_return(job: Job, now: datetime) -> Job:
+    """The running job which its worker hands back untouched."""
+    if job.cancel_requested:
+        return _ended(job, JobState.CANCELLED, now)
+    return replace(
+        job, state=JobState.QUEUED, attempt=job.attempt - 1, worker=None, run_at=now, error=None
+    )
+
+
+def after_cancel(job: Job, now: datetime) -> Job:
+    """The job that a person stopped."""
+    return _ended(job, JobState.CANCELLED, now)
+
+
+def _lost(job: Job, error: str, now: datetime) -> Job:
+    replaced = replace(job, max_attempts=attempts_after_loss(job.max_attempts))
+    return _given_up(replaced, error, now)
+
+
+def _given_up(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
+    failed = replace(job, error=error)
+    if job.cancel_requested:
+        return _ended(failed, JobState.CANCELLED, now)
+    if final or job.attempt >= job.max_attempts:
+        return _ended(failed, JobState.FAILED, now)
+    return replace(failed, state=JobState.QUEUED, worker=None, run_at=now + backoff(job.attempt))
+
+
+def _ended(job: Job, state: JobState, now: datetime) -> Job:
+    return replace(job, state=state, finished_at=now)

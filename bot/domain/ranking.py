@@ -20,11 +20,6 @@ class Entrant:
     attempts: int
 
 
-def rank(scores: Iterable[Score]) -> tuple[Standing, ...]:
-    """The standings of one task version on one GPU type; ValueError for a mixture."""
-    return rank_entrants(entrants(scores))
-
-
 def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
     """Each person's fastest score; of equal ones the earlier submission."""
     everything = sorted(scores, key=in_order)

@@ -1,7 +1,5 @@
 """What became of the evaluations of one kind, counted since the first one."""
 
-from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 BUCKETS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
@@ -28,16 +26,3 @@ class Tally:
     waited_s: float
     judged: tuple[int, ...]
     waited: tuple[int, ...]
-
-
-def bucket_of(seconds: float) -> int:
-    """The index of the bucket that a duration falls into."""
-    return bisect_right(BUCKETS_S, seconds)
-
-
-def counted(seconds: Iterable[float]) -> tuple[int, ...]:
-    """How many of these durations each bucket has."""
-    counts = [0] * (len(BUCKETS_S) + 1)
-    for each in seconds:
-        counts[bucket_of(each)] += 1
-    return tuple(counts)

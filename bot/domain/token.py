@@ -35,7 +35,6 @@ class TokenScope(StrEnum):
 
 
 _PERSONAL = frozenset({TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN})
-_OF_BROWSERS = frozenset({TokenScope.SESSION, TokenScope.ADMIN_SESSION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +63,6 @@ class Token:
     def is_personal(self) -> bool:
         """Whether it is one to call with for its person; a browser's cookie is none."""
         return self.scope in _PERSONAL
-
-    @property
-    def of_browser(self) -> bool:
-        """Whether it is the session of a browser."""
-        return self.scope in _OF_BROWSERS
 
     @property
     def of_worker(self) -> bool:

@@ -1,77 +1,48 @@
-"""What services need from outside, by role; `bot.store` offers each in Postgres and in memory."""
+"""What services need from outside, by role; `bot.store` offers each in Postgres."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from bot.ports.displays import Displays
-from bot.ports.events import Clock, Events, Notice, Topic
-from bot.ports.identities import Identities, KnownPerson
+from bot.ports.events import Clock, Events
+from bot.ports.identities import Identities
 from bot.ports.interactions import Interactions
 from bot.ports.moderation import Moderation
-from bot.ports.news import Listeners, Outbox, Untold
-from bot.ports.operations import Operations, Schema
-from bot.ports.queue import Beat, Claim, Jobs, Worker, Workers
-from bot.ports.records import (
-    Audit,
-    AuditRow,
-    Boards,
-    Course,
-    Outcome,
-    People,
-    Refusal,
-    Results,
-    StoredEvaluation,
-    StoredFile,
-    Submissions,
-)
+from bot.ports.news import Listeners, Outbox
+from bot.ports.operations import Operations
+from bot.ports.queue import Jobs, Workers
+from bot.ports.records import Audit, Boards, People, Results, Submissions
 from bot.ports.references import References
 from bot.ports.releases import Releases
 from bot.ports.requests import Requests
-from bot.ports.rights import PeoplesRights, Vouched
-from bot.ports.statistics import DayCount, Statistics, Usage
+from bot.ports.rights import PeoplesRights
+from bot.ports.statistics import Statistics
 from bot.ports.tokens import Tokens
 from bot.ports.worker_queue import WorkerQueue
 
 __all__ = [
     "Audit",
-    "AuditRow",
-    "Beat",
     "Boards",
-    "Claim",
     "Clock",
-    "Course",
-    "DayCount",
     "Displays",
     "Events",
     "Identities",
     "Interactions",
     "Jobs",
-    "KnownPerson",
     "Listeners",
     "Moderation",
-    "Notice",
     "Operations",
     "Outbox",
-    "Outcome",
     "People",
     "PeoplesRights",
     "References",
-    "Refusal",
     "Releases",
     "Requests",
     "Results",
-    "Schema",
     "Statistics",
     "Store",
-    "StoredEvaluation",
-    "StoredFile",
     "Submissions",
     "Tokens",
-    "Topic",
-    "Untold",
-    "Usage",
-    "Vouched",
-    "Worker",
     "WorkerQueue",
     "Workers",
 ]

@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol
+
+from bot.domain.job import Notice, Topic
 
 
 class Clock(Protocol):
@@ -13,25 +13,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The present, aware and in UTC."""
-
-
-class Topic(StrEnum):
-    """What a subscriber can wait for."""
-
-    READY = "ready"
-    """Work became claimable; the payload is the GPU type."""
-    CANCEL = "cancel"
-    """A running job should stop; the payload is the job's id."""
-    PROGRESS = "progress"
-    """A submission's job moved; the payload is the submission's id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A hint that something changed: never the truth itself, which is read from the store."""
-
-    topic: Topic
-    payload: str
 
 
 class Events(Protocol):

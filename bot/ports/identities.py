@@ -1,15 +1,8 @@
 """Who vouches for who somebody is, when they sign in at a page."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
-
-@dataclass(frozen=True, slots=True)
-class KnownPerson:
-    """Somebody as a place knows them; `identity` is an account's, such as `discord:17`."""
-
-    identity: str
-    name: str
+from bot.domain.records import KnownPerson
 
 
 class Identities(Protocol):

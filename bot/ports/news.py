@@ -1,24 +1,12 @@
 """Who wants to be told of what, what is to be told, and which process delivers it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.ids import JobId, NewsId
 from bot.domain.news import Letter, News, NewsKind
-
-
-@dataclass(frozen=True, slots=True)
-class Untold:
-    """A stored score of which nobody was told yet."""
-
-    job: JobId
-    submission: SubmissionId
-    person: PersonId
-    board: BoardId
-    task_version: TaskVersionId
-    gpu: str
+from bot.domain.records import UnannouncedScore
 
 
 class Listeners(Protocol):
@@ -37,7 +25,7 @@ class Listeners(Protocol):
 class Outbox(Protocol):
     """News that waits to be delivered, each held by one process under a lease."""
 
-    async def untold(self, limit: int = 100) -> tuple[Untold, ...]:
+    async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
         """Scores that are not settled, in the order in which they were accepted.
 
         A score is put here by the statement which accepts it, so a kill loses none.

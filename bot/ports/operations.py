@@ -1,19 +1,11 @@
 """How the store is, and what it has seen, for whoever keeps an installation running."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from bot.domain.records import Schema
 from bot.domain.tally import Tally
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The number of the newest migration that the database has, and that the code knows."""
-
-    present: int
-    known: int
 
 
 class Operations(Protocol):

@@ -1,13 +1,12 @@
 """The queue: claims, leases and fences, and the workers that live."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Protocol
 
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
-from bot.domain.job import Job, JobEvent
+from bot.domain.job import Claim, Heartbeat, Job, JobEvent, Worker
 from bot.domain.score import ScoreValue
 from runners.contract.evaluation import Evaluation
 from runners.contract.runner import Capabilities
@@ -15,32 +14,15 @@ from runners.contract.runner import Capabilities
 EMPTY: Mapping[str, Capabilities] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
-    """The answer to a heartbeat for a job whose lease is still held."""
-
-    job: JobId
-    cancel_requested: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Who asks for work: which GPU types, how much of each, and for how long the lease holds."""
-
-    worker: str
-    slots: dict[str, int]
-    lease: timedelta
-
-
 class Jobs(Protocol):
     """The queue: leases, fences, fair turns, and events."""
 
     async def claim(self, claim: Claim) -> tuple[Job, ...]:
-        """Take due jobs by `bot.domain.job.place_in_line`: priority, then turn, then age.
+        """Take due jobs by priority, then turn, then age.
 
         What was claimed is given even when the store fails on the way: nobody else knows of it.
         Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th; who
-        comes later joins at the present turn (`bot.domain.job.next_turn`). Never more than `slots`
+        comes later joins at the present turn (`next_turn` in the database). Never more than `slots`
         of a GPU type, nor more than its pool's limit in all.
         """
 
@@ -49,7 +31,7 @@ class Jobs(Protocol):
 
     async def beat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
-    ) -> tuple[Beat, ...]:
+    ) -> tuple[Heartbeat, ...]:
         """Prolong the leases of `(job, fence)` pairs; a job absent from the answer is lost."""
 
     async def accept(
@@ -113,21 +95,6 @@ class Jobs(Protocol):
 
     async def backlog(self) -> dict[str, dict[str, int]]:
         """The number of jobs by GPU type and state, of the states that are not final."""
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """Who works through the queue now; `gpus` is None until its runners have answered.
-
-    `offers` has what each of its runners offers, and is empty where that cannot be read: a worker
-    of another version may have written it. `running` counts the jobs that it holds.
-    """
-
-    name: str
-    gpus: tuple[str, ...] | None
-    offers: Mapping[str, Capabilities] = field(default_factory=dict, compare=False)
-    seen_at: datetime | None = field(default=None, compare=False)
-    running: int = field(default=0, compare=False)
 
 
 class Workers(Protocol):

@@ -1,22 +1,26 @@
 """What is kept for good: accounts, boards, submissions, results and decisions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
-from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.once import Once
 from bot.domain.person import Person
 from bot.domain.ranking import Entrant
-from bot.domain.score import Score, ScoreValue
+from bot.domain.records import (
+    AuditEntry,
+    FailedRun,
+    JobResult,
+    ScoreHistory,
+    StoredEvaluation,
+    StoredFile,
+)
+from bot.domain.score import Score
 from bot.domain.submission import NewSubmission, Submission
-from runners.contract.evaluation import Evaluation
-from runners.contract.files import EvaluationFile
 from runners.contract.task import TaskDefinition
-from runners.contract.verdict import Verdict
 
 
 class People(Protocol):
@@ -123,56 +127,6 @@ class Submissions(Protocol):
         """A person's submissions to boards that lists have, newest first, below `before`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a submission ended on one GPU type; only a passed ranked one has a score."""
-
-    submission: SubmissionId
-    gpu: str
-    verdict: Verdict
-    score: ScoreValue | None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEvaluation:
-    """An accepted evaluation with its job."""
-
-    job: JobId
-    gpu: str
-    evaluation: Evaluation
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file of an accepted evaluation, and the GPU type that it tells of."""
-
-    gpu: str
-    file: EvaluationFile
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """How a leaderboard came about: of `total` scores enough to draw it, oldest first."""
-
-    scores: tuple[Score, ...]
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A ranked evaluation that did not pass, so that a board can say who is absent and why."""
-
-    submission: SubmissionId
-    person: PersonId
-    person_name: str
-    gpu: str
-    verdict: str
-    stage: str | None
-    message: str
-    submitted_at: datetime
-
-
 class Results(Protocol):
     """Accepted evaluations and scores."""
 
@@ -182,7 +136,7 @@ class Results(Protocol):
     async def files(self, submission: SubmissionId) -> tuple[StoredFile, ...]:
         """The files of the accepted evaluations, by GPU and name: megabytes of them."""
 
-    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
+    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[JobResult, ...]:
         """How each of many submissions ended, by submission and GPU, without the evaluations."""
 
     async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
@@ -193,7 +147,7 @@ class Results(Protocol):
     ) -> tuple[Score, ...]:
         """Those of one person, oldest first."""
 
-    async def course(self, version: TaskVersionId, gpu: str, most: int) -> Course:
+    async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         """Every record, and about so many of all the scores, whichever; all where there are fewer.
 
         What a record is `bot.domain.ranking.records` says. Reading it takes as long on a big board.
@@ -211,7 +165,7 @@ class Results(Protocol):
     async def moves(self, version: TaskVersionId, gpu: str) -> int:
         """Grows with whatever changes `entrants`, `refusals`, or the reference's time."""
 
-    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
+    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[FailedRun, ...]:
         """Of each person the newest ranked evaluation that did not pass, newest first."""
 
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
@@ -219,18 +173,6 @@ class Results(Protocol):
 
     async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
         """The same of the GPU type, whatever the task; only lately judged jobs are looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """Who did what to what, when and why; later rows have greater numbers."""
-
-    id: AuditId
-    actor: PersonId | None
-    action: str
-    subject: str
-    reason: str
-    at: datetime
 
 
 class Audit(Protocol):
@@ -242,5 +184,5 @@ class Audit(Protocol):
 
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None
-    ) -> tuple[AuditRow, ...]:
+    ) -> tuple[AuditEntry, ...]:
         """The newest rows first, of those with numbers below `before`, without the skipped ones."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Protocol
 
-from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.job import JobState
+from bot.domain.records import RequestCount, RequestRun
 from bot.domain.submission import NewSubmission, Submission
 from runners.contract.task import TaskDefinition
 
@@ -21,10 +21,10 @@ class Requests(Protocol):
         submission names is of no account. UserError as of `Submissions.add`.
         """
 
-    async def tallies(self, board: BoardId) -> Mapping[JobState, Tally]:
+    async def tallies(self, board: BoardId) -> Mapping[JobState, RequestCount]:
         """How many requests are in each state; states without any are absent."""
 
-    async def newest(self, board: BoardId, limit: int) -> tuple[Run, ...]:
+    async def newest(self, board: BoardId, limit: int) -> tuple[RequestRun, ...]:
         """The newest requests, newest first."""
 
     async def overdue(self, board: BoardId, age: timedelta) -> tuple[SubmissionId, ...]:

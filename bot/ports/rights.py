@@ -1,19 +1,11 @@
 """What each person may, by the source that vouches for it."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
 from bot.domain.ids import PersonId
+from bot.domain.records import RightsGrant
 from bot.domain.rights import Rights
-
-
-@dataclass(frozen=True, slots=True)
-class Vouched:
-    """That a source vouches for a person."""
-
-    person: PersonId
-    source: str
 
 
 class PeoplesRights(Protocol):
@@ -28,5 +20,5 @@ class PeoplesRights(Protocol):
     async def of(self, person: PersonId) -> Rights:
         """What all sources vouch for together."""
 
-    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[Vouched, ...]:
+    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
         """What sources `kind:...` have not said for so long, the longest ago first."""

@@ -1,33 +1,12 @@
 """Counts over everything that is kept, for whoever runs an installation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Protocol
 
 from bot.domain.ids import BoardId
+from bot.domain.records import DayCount, Usage
 from runners.contract.verdict import Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class DayCount:
-    """A day in UTC: how much was submitted, and by how many people."""
-
-    day: date
-    submissions: int
-    people: int
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What one person's evaluations for one board needed of one GPU type; the house is a person."""
-
-    board: str
-    person: str
-    gpu: str
-    evaluations: int
-    seconds: float
-    """For which they had a GPU, or so many GPUs as many times."""
 
 
 class Statistics(Protocol):

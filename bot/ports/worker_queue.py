@@ -4,9 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from bot.domain.job import Ending, LeasedJob
-from bot.ports.events import Notice
-from bot.ports.queue import Beat
+from bot.domain.job import Ending, Heartbeat, LeasedJob, Notice
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
 
@@ -40,7 +38,7 @@ class WorkerQueue(Protocol):
         LookupError when something of the job is not there.
         """
 
-    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Beat, ...]:
+    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         """Prolong leases; a job absent from the answer is lost."""
 
     async def attach(self, job: LeasedJob, call: str) -> bool:

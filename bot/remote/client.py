@@ -18,7 +18,11 @@ from bot.domain.api.wire import MOST_ON_A_PAGE
 from bot.domain.board import Board
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
-from bot.ports import StoredFile, Worker
+from bot.domain.job import Worker
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.publication import Draft, Released
+from bot.domain.records import HistoryEntry, StoredFile
+from bot.domain.status import SubmissionStatus
 from bot.remote import readings
 from bot.remote.address import Server
 from bot.remote.connection import ANSWER_S
@@ -28,10 +32,6 @@ from bot.remote.person import Requests, asking
 from bot.remote.publishing import published
 from bot.remote.repeating import made_once
 from bot.remote.watching import watch
-from bot.services.history import HistoryEntry
-from bot.services.release import Draft, Released
-from bot.services.standings import BoardStandings
-from bot.services.status import SubmissionStatus
 from runners.contract.files import FILES_MAX
 from runners.contract.task import Mode
 

@@ -9,7 +9,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.domain.errors import StoreError, UserError
-from bot.ports import KnownPerson
+from bot.domain.records import KnownPerson
 
 API = "https://discord.com/api/v10"
 PAGE = "https://discord.com/oauth2/authorize"

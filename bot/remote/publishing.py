@@ -9,12 +9,11 @@ from bot.domain.api.boards import BoardAnswer
 from bot.domain.api.publishing import CheckAnswer, CheckProblem, CheckState, PublishedAnswer
 from bot.domain.archive import write_zip
 from bot.domain.errors import SetupError, StoreError, UserError
+from bot.domain.publication import Draft, PublishChange, Published, PublishRequest, Released
 from bot.domain.task_report import TaskReport
 from bot.remote.outage import BUSY, PATIENCE_S, Outage, Say
 from bot.remote.person import Requests, UnsureError
 from bot.remote.readings import board_of
-from bot.services.publish import Change, Published, PublishRequest
-from bot.services.release import Draft, Released
 from runners.contract.runner import RunnerError
 
 LOOK_S = 0.5
@@ -120,5 +119,5 @@ def _released(check: CheckAnswer, answer: PublishedAnswer) -> Released:
     if answer.board is None:
         raise ValueError("a published board that is none")
     reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)
-    board, change = board_of(answer.board), Change(answer.change)
+    board, change = board_of(answer.board), PublishChange(answer.change)
     return Released(Published(board, answer.task_version, change, answer.version_note), reports)

@@ -18,9 +18,8 @@ from bot.domain.agent import (
     Slots,
 )
 from bot.domain.ids import JobId
-from bot.domain.job import Ending, LeasedJob
+from bot.domain.job import Ending, Heartbeat, LeasedJob, Notice, Topic
 from bot.domain.requirements import in_service
-from bot.ports import Beat, Notice, Topic
 from bot.remote.connection import ANSWER_S, LONG_S, Connection, LeaseGoneError, parsed
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
@@ -95,10 +94,10 @@ class RemoteQueue:
         except LeaseGoneError:
             return None
 
-    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Beat, ...]:
+    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         jobs = tuple(HeldJob(id=job.id, fence=job.fence) for job in held)
         beats = await self._connection.ask("beat", Held(jobs=jobs), Beats, within_s=self._sign_s)
-        return tuple(Beat(JobId(each.id), each.cancel_requested) for each in beats.jobs)
+        return tuple(Heartbeat(JobId(each.id), each.cancel_requested) for each in beats.jobs)
 
     async def attach(self, job: LeasedJob, call: str) -> bool:
         return await _held(self._connection.send(_at(job, "attach"), Call(call=call)))

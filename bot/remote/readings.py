@@ -16,14 +16,13 @@ from bot.domain.api.submissions import (
 from bot.domain.api.wire import Time
 from bot.domain.board import Board
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.job import PRIORITIES, Job
+from bot.domain.job import PRIORITIES, Job, Worker
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.moderation import Exclusion
+from bot.domain.records import FailedRun, HistoryEntry, JobResult, StoredFile
 from bot.domain.score import Score, ScoreValue, Standing
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import Submission
-from bot.ports import Outcome, Refusal, StoredFile, Worker
-from bot.services.history import HistoryEntry
-from bot.services.standings import BoardStandings
-from bot.services.status import JobStatus, QueuePlace, SubmissionStatus
 from runners.contract.evaluation import Timing
 from runners.contract.files import EvaluationFile
 from runners.contract.task import GPU_NAME
@@ -81,8 +80,8 @@ def _standing(board: Board, version: TaskVersionId, gpu: str, answer: Entry) -> 
     return Standing(answer.rank, score, answer.attempts)
 
 
-def _refusal(gpu: str, answer: Absent) -> Refusal:
-    return Refusal(
+def _refusal(gpu: str, answer: Absent) -> FailedRun:
+    return FailedRun(
         submission=SubmissionId(answer.submission),
         person=PersonId(answer.person_id),
         person_name=answer.person,
@@ -133,8 +132,8 @@ def _job_status(submission: Submission, answer: JobAnswer) -> JobStatus:
     )
 
 
-def _place(answer: Place) -> QueuePlace:
-    return QueuePlace(answer.position, answer.estimate_s, answer.paused, answer.running)
+def _place(answer: Place) -> QueuePosition:
+    return QueuePosition(answer.position, answer.estimate_s, answer.paused, answer.running)
 
 
 def _job(submission: Submission, answer: JobAnswer) -> Job:
@@ -178,7 +177,7 @@ def entry_of(answer: PastSubmission) -> HistoryEntry:
         created_at=answer.created_at,
     )
     results = tuple(
-        Outcome(number, each.gpu, each.verdict, None if each.time is None else _value(each.time))
+        JobResult(number, each.gpu, each.verdict, None if each.time is None else _value(each.time))
         for each in answer.results
     )
     return HistoryEntry(submission, answer.board, answer.task_version, results)

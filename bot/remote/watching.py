@@ -6,10 +6,10 @@ from contextlib import aclosing, asynccontextmanager, suppress
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.status import SubmissionStatus
 from bot.remote.event_stream import events
 from bot.remote.outage import BUSY, PATIENCE_S, Outage, Say
 from bot.remote.person import Requests
-from bot.services.status import SubmissionStatus
 
 HEAR_S = 60.0
 """Without a word from the server, not even that it has nothing to say, the line is broken."""

@@ -3,36 +3,13 @@
 import csv
 import io
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Protocol
 
+from bot.domain.records import NamedAuditEntry
 from bot.reports.blocks import Report, Text
 from bot.reports.spreadsheet import as_file, inert
 
 
-class Row(Protocol):
-    """What was done, as the store keeps it."""
-
-    @property
-    def action(self) -> str: ...
-    @property
-    def subject(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def at(self) -> datetime: ...
-
-
-class Decision(Protocol):
-    """A row with who decided, as the service gives it."""
-
-    @property
-    def row(self) -> Row: ...
-    @property
-    def actor_name(self) -> str | None: ...
-
-
-def audit_report(decisions: Sequence[Decision]) -> Report:
+def audit_report(decisions: Sequence[NamedAuditEntry]) -> Report:
     """A line for each decision; times in UTC."""
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")

@@ -1,50 +1,21 @@
 """The report of two submissions side by side."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
 from bot.domain.durations import show_time
 from bot.domain.ranking import indistinguishable
-from bot.domain.score import ScoreValue
-from bot.domain.submission import Submission
+from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS
 from bot.reports.lines import clean
-from runners.contract.verdict import Verdict
 
 _WIDEST = 90
 """Letters of the first column."""
 
 
-class Side(Protocol):
-    """One of the two, as the service gives it."""
-
-    @property
-    def submission(self) -> Submission: ...
-    @property
-    def verdicts(self) -> Mapping[str, Verdict]: ...
-    @property
-    def scores(self) -> Mapping[str, ScoreValue]: ...
-
-
-class Comparison(Protocol):
-    """Both, as the service gives them."""
-
-    @property
-    def first(self) -> Side: ...
-    @property
-    def second(self) -> Side: ...
-    @property
-    def difference(self) -> str: ...
-    @property
-    def beside(self) -> Sequence[tuple[str, str, str]]: ...
-    @property
-    def too_long(self) -> bool: ...
-
-
-def comparison_report(comparison: Comparison) -> Report:
+def comparison_report(comparison: SubmissionComparison) -> Report:
     """A row for each GPU type, then the difference of the sources."""
     blocks = [*times(comparison)]
     words = likeness(comparison)
@@ -56,7 +27,7 @@ def comparison_report(comparison: Comparison) -> Report:
     return Report(" and ".join(names(comparison)), tuple(blocks))
 
 
-def times(comparison: Comparison) -> Iterator[Block]:
+def times(comparison: SubmissionComparison) -> Iterator[Block]:
     """How both ended on each GPU type, and which is faster where that can be said."""
     first, second = comparison.first, comparison.second
     sides = names(comparison)
@@ -76,7 +47,7 @@ def times(comparison: Comparison) -> Iterator[Block]:
         yield Text(words, Tone.QUIET)
 
 
-def likeness(comparison: Comparison) -> Text | None:
+def likeness(comparison: SubmissionComparison) -> Text | None:
     """Why no difference of the sources is shown; None where there is one."""
     if comparison.too_long:
         return Text("the sources are too long to be compared line by line", Tone.QUIET)
@@ -87,7 +58,7 @@ def likeness(comparison: Comparison) -> Text | None:
     return Text("the sources are the same", Tone.QUIET)
 
 
-def names(comparison: Comparison) -> tuple[str, str]:
+def names(comparison: SubmissionComparison) -> tuple[str, str]:
     """What both are called."""
     return f"#{comparison.first.submission.id}", f"#{comparison.second.submission.id}"
 
@@ -104,7 +75,7 @@ def _beside(rows: Sequence[tuple[str, str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ended(side: Side, gpu: str) -> str:
+def _ended(side: ComparedSubmission, gpu: str) -> str:
     """The ranked time, else the verdict; nothing where it was not judged."""
     value = side.scores.get(gpu)
     if value is not None:
@@ -113,7 +84,7 @@ def _ended(side: Side, gpu: str) -> str:
     return "" if verdict is None else VERDICT_WORDS[verdict]
 
 
-def _relation(first_side: Side, second_side: Side, gpu: str) -> str:
+def _relation(first_side: ComparedSubmission, second_side: ComparedSubmission, gpu: str) -> str:
     first, second = first_side.scores.get(gpu), second_side.scores.get(gpu)
     if first is None or second is None:
         return ""

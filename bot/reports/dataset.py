@@ -7,8 +7,8 @@ from enum import StrEnum
 from itertools import islice
 
 from bot.domain.api.exports import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
-from bot.ports import StoredEvaluation
-from bot.reports.export import Export, ExportedSubmission, Row, result_rows, submission_row
+from bot.domain.records import BoardExport, ExportedSubmission, StoredEvaluation
+from bot.reports.export import Row, result_rows, submission_row
 from runners.contract.evaluation import Measurement
 
 
@@ -110,12 +110,12 @@ _AT_ONCE = 500
 """Lines of a table in one piece."""
 
 
-def submission_rows(found: Export) -> Iterator[Row]:
+def submission_rows(found: BoardExport) -> Iterator[Row]:
     """The lines of `submissions`."""
     return map(submission_row, found.submissions)
 
 
-def all_result_rows(found: Export) -> Iterator[Row]:
+def all_result_rows(found: BoardExport) -> Iterator[Row]:
     """The lines of `results`."""
     return (row for each in found.submissions for row in result_rows(each))
 
@@ -160,7 +160,7 @@ def _measured(timed: Measurement | None) -> Row:
 
 
 async def pieces(
-    found: Export,
+    found: BoardExport,
     evaluations: AsyncIterator[tuple[ExportedSubmission, Sequence[StoredEvaluation]]],
     sources: AsyncIterator[tuple[str, str]],
 ) -> AsyncGenerator[ExportPiece, None]:

@@ -3,14 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
 
-from bot.domain.board import Board
-from bot.domain.person import Person
-from bot.domain.score import ScoreValue
-from bot.domain.submission import Submission
-from bot.ports import Outcome
+from bot.domain.records import BoardExport, ExportedSubmission
 from bot.reports.blocks import Report, Text
 from bot.reports.spreadsheet import as_file, inert
 
@@ -18,33 +13,7 @@ Row = dict[str, str | int | float | bool | None]
 """A line of a table by its columns."""
 
 
-class ExportedSubmission(Protocol):
-    """One submission, as the export service gives it."""
-
-    @property
-    def submission(self) -> Submission: ...
-    @property
-    def person(self) -> Person: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def outcomes(self) -> Sequence[Outcome]: ...
-    @property
-    def ranked_on(self) -> frozenset[str]: ...
-    @property
-    def references(self) -> Mapping[str, ScoreValue]: ...
-
-
-class Export(Protocol):
-    """A board with everything that was submitted to it, as the export service gives it."""
-
-    @property
-    def board(self) -> Board: ...
-    @property
-    def submissions(self) -> Sequence[ExportedSubmission]: ...
-
-
-def export_report(export: Export) -> Report:
+def export_report(export: BoardExport) -> Report:
     """`submissions.csv`, `results.csv`, and both in one JSON file."""
     board = export.board
     submissions = [submission_row(each) for each in export.submissions]

@@ -1,39 +1,12 @@
 """The report of what a person has submitted, newest first."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from bot.domain.durations import show_time
-from bot.domain.score import ScoreValue
-from bot.domain.submission import Submission, SubmissionState
+from bot.domain.records import HistoryEntry, JobResult
+from bot.domain.submission import SubmissionState
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS
-from runners.contract.verdict import Verdict
-
-
-class Outcome(Protocol):
-    """How a submission ended on one GPU type."""
-
-    @property
-    def gpu(self) -> str: ...
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def score(self) -> ScoreValue | None: ...
-
-
-class PastSubmission(Protocol):
-    """One submission with its outcomes, as the history service gives it."""
-
-    @property
-    def submission(self) -> Submission: ...
-    @property
-    def board_name(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def results(self) -> Sequence[Outcome]: ...
-
 
 _COLUMNS = (
     Column("submission", numeric=True),
@@ -46,7 +19,7 @@ _COLUMNS = (
 )
 
 
-def history_report(person_name: str, past: Sequence[PastSubmission]) -> Report:
+def history_report(person_name: str, past: Sequence[HistoryEntry]) -> Report:
     """One line per submission; several GPU types share it."""
     title = f"submissions of {person_name}"
     if not past:
@@ -54,19 +27,19 @@ def history_report(person_name: str, past: Sequence[PastSubmission]) -> Report:
     return Report(title, (history_table(past),))
 
 
-def history_table(past: Sequence[PastSubmission]) -> Table:
+def history_table(past: Sequence[HistoryEntry]) -> Table:
     """A row for each submission."""
     return Table("submissions", _COLUMNS, tuple(_row(each) for each in past))
 
 
-def history_line(past: PastSubmission) -> str:
+def history_line(past: HistoryEntry) -> str:
     """One submission in a line, such as `#17, 2026-11-22 09:15, ranked; H100: passed`."""
     given = past.submission
     when = f"{given.created_at:%Y-%m-%d %H:%M}"
     return f"#{given.id}, {when}, {given.mode.value}; {', '.join(_outcomes(past))}"
 
 
-def _row(past: PastSubmission) -> tuple[str, ...]:
+def _row(past: HistoryEntry) -> tuple[str, ...]:
     submission = past.submission
     return (
         f"#{submission.id}",
@@ -79,14 +52,14 @@ def _row(past: PastSubmission) -> tuple[str, ...]:
     )
 
 
-def _outcomes(past: PastSubmission) -> tuple[str, ...]:
+def _outcomes(past: HistoryEntry) -> tuple[str, ...]:
     """What there is, and the state as long as that is not all: a job may run or be given up."""
     outcomes = tuple(_outcome(each) for each in past.results)
     state = past.submission.state
     return outcomes if state is SubmissionState.FINISHED else (*outcomes, state.value)
 
 
-def _outcome(outcome: Outcome) -> str:
+def _outcome(outcome: JobResult) -> str:
     if outcome.score is not None:
         shown = show_time(outcome.score.time_ns, outcome.score.half_width_ns)
         return f"{outcome.gpu}: {shown}"

@@ -1,43 +1,15 @@
 """The report of everything that keeps submissions out at the moment."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
-
-from bot.domain.moderation import RateLimit, span
-from bot.domain.person import Person
+from bot.domain.moderation import span
+from bot.domain.records import NamedLimit, SubmissionRules
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
-
-
-class NamedLimit(Protocol):
-    """A limit with the name of its board, as the service gives it."""
-
-    @property
-    def limit(self) -> RateLimit: ...
-    @property
-    def board(self) -> str | None: ...
-
-
-class HouseRules(Protocol):
-    """What holds now, as the service gives it."""
-
-    @property
-    def limits(self) -> Sequence[NamedLimit]: ...
-    @property
-    def pause(self) -> str | None: ...
-    @property
-    def boards(self) -> Mapping[str, str]: ...
-    @property
-    def gpus(self) -> Mapping[str, str]: ...
-    @property
-    def bans(self) -> Sequence[tuple[Person, str]]: ...
-
 
 _LIMITS = (Column("board"), Column("mode"), Column("most", numeric=True), Column("in"))
 _PAUSES = (Column("paused"), Column("why"))
 _BANS = (Column("who"), Column("account"), Column("why"))
 
 
-def house_rules_report(rules: HouseRules) -> Report:
+def house_rules_report(rules: SubmissionRules) -> Report:
     """A table each for limits, pauses and bans, where there are any."""
     blocks: list[Block] = []
     if rules.limits:
@@ -58,7 +30,7 @@ def _row(each: NamedLimit) -> tuple[str, ...]:
     return each.board or "every board", mode, str(limit.most), span(limit.window)
 
 
-def _pauses(rules: HouseRules) -> tuple[tuple[str, str], ...]:
+def _pauses(rules: SubmissionRules) -> tuple[tuple[str, str], ...]:
     whole = () if rules.pause is None else (("all submissions", rules.pause),)
     boards = ((f"board {name}", why) for name, why in sorted(rules.boards.items()))
     gpus = ((f"GPU type {name}", why) for name, why in sorted(rules.gpus.items()))

@@ -1,43 +1,14 @@
 """The report of a person's own way on a board: standings, trend, submissions."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from bot.domain.board import Board
 from bot.domain.durations import common_unit, show_factor, show_time
+from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.reference import speed_up
-from bot.domain.score import Score, ScoreValue, Standing
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
-from bot.reports.history import PastSubmission, history_table
+from bot.reports.history import history_table
 from bot.reports.placement import ordinal
 from bot.reports.season import DAY, points
-
-
-class OwnStanding(Protocol):
-    """One GPU type, as the service gives it."""
-
-    @property
-    def gpu(self) -> str: ...
-    @property
-    def standing(self) -> Standing: ...
-    @property
-    def entries(self) -> int: ...
-    @property
-    def scores(self) -> Sequence[Score]: ...
-    @property
-    def reference(self) -> ScoreValue | None: ...
-
-
-class PersonalBoard(Protocol):
-    """A board as one person has played it, as the service gives it."""
-
-    @property
-    def board(self) -> Board: ...
-    @property
-    def standings(self) -> Sequence[OwnStanding]: ...
-    @property
-    def past(self) -> Sequence[PastSubmission]: ...
-
 
 _COLUMNS = (
     Column("GPU"),

@@ -1,10 +1,9 @@
 """The public lines of a ranked submission: what place it has won on each GPU type."""
 
-from typing import Protocol
-
 from bot.domain.durations import show_factor, show_time
+from bot.domain.leaderboard import Placement
 from bot.domain.reference import speed_up
-from bot.domain.score import ScoreValue, Standing
+from bot.domain.score import Standing
 from bot.reports.blocks import Text, Tone
 from bot.reports.lines import one_line
 
@@ -12,28 +11,7 @@ _MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
-class Place(Protocol):
-    """A place on one GPU type, as the placement service gives it."""
-
-    @property
-    def gpu(self) -> str: ...
-    @property
-    def value(self) -> ScoreValue: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def shared(self) -> bool: ...
-    @property
-    def entries(self) -> int: ...
-    @property
-    def is_best(self) -> bool: ...
-    @property
-    def improved(self) -> bool: ...
-    @property
-    def reference(self) -> ScoreValue | None: ...
-
-
-def placement_line(place: Place) -> Text:
+def placement_line(place: Placement) -> Text:
     """One GPU type in a few words, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
     time = show_time(place.value.time_ns, place.value.half_width_ns)
     if place.reference is not None:

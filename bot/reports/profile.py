@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from io import BytesIO
 from itertools import groupby
-from typing import Protocol
 
 from bot.domain.ids import SubmissionId
+from bot.domain.records import StoredFile
 from bot.reports.blocks import Attachment
 from runners.contract.files import EvaluationFile
 
@@ -15,16 +15,7 @@ _WHEN = (1980, 1, 1, 0, 0, 0)
 """The archive says no time, so that the same files make the same bytes."""
 
 
-class FileOfGpu(Protocol):
-    """A file, and the GPU type that it tells of."""
-
-    @property
-    def gpu(self) -> str: ...
-    @property
-    def file(self) -> EvaluationFile: ...
-
-
-def archives(submission: SubmissionId, files: Sequence[FileOfGpu]) -> tuple[Attachment, ...]:
+def archives(submission: SubmissionId, files: Sequence[StoredFile]) -> tuple[Attachment, ...]:
     """The archives; `files` come by GPU type. What cannot be unpacked is left out."""
     return tuple(
         Attachment(f"profile-{submission}-{gpu}.zip", _zipped([each.file for each in of_gpu]))

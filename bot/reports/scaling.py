@@ -1,10 +1,9 @@
 """The report of how kernels scale over the GPU types of a board."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
-from bot.domain.board import Board
 from bot.domain.durations import common_unit, show_time
+from bot.domain.leaderboard import GpuScaling, PersonScaling
 from bot.domain.score import ScoreValue
 from bot.reports.blocks import Block, Chart, Column, Point, Report, Series, Table, Text, Tone
 
@@ -12,27 +11,7 @@ _DRAWN = 8
 """More lines than this cannot be told apart."""
 
 
-class PersonScaling(Protocol):
-    """A person's best times, as the service gives them."""
-
-    @property
-    def person_name(self) -> str: ...
-    @property
-    def values(self) -> Mapping[str, ScoreValue]: ...
-
-
-class Scaling(Protocol):
-    """Everyone's best times, as the service gives them."""
-
-    @property
-    def board(self) -> Board: ...
-    @property
-    def gpus(self) -> Sequence[str]: ...
-    @property
-    def people(self) -> Sequence[PersonScaling]: ...
-
-
-def scaling_report(scaling: Scaling) -> Report:
+def scaling_report(scaling: GpuScaling) -> Report:
     """A row for each person; the plot has the first of them where there are two GPU types."""
     title = f"{scaling.board.name} over GPU types"
     if not scaling.people:
@@ -57,7 +36,7 @@ def _cell(value: ScoreValue | None, fastest_ns: float) -> str:
     return f"{show_time(value.time_ns)} {value.time_ns / fastest_ns:.1f}x"
 
 
-def _chart(scaling: Scaling) -> Chart:
+def _chart(scaling: GpuScaling) -> Chart:
     drawn = scaling.people[:_DRAWN]
     scale, unit = common_unit([value.time_ns for each in drawn for value in each.values.values()])
     series = tuple(

@@ -1,30 +1,13 @@
 """The chart of a season: the ranked times, and the best one so far as it fell."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Protocol
 
 from bot.domain.durations import common_unit
+from bot.domain.leaderboard import Season
 from bot.domain.score import Score
 from bot.reports.blocks import Chart, Point, Series, Stroke
-from bot.reports.standings import Leaderboard
 
 DAY = "day (UTC)"
-
-
-class Season(Protocol):
-    """A season, as its service gives it."""
-
-    @property
-    def leaderboard(self) -> Leaderboard: ...
-    @property
-    def scores(self) -> Sequence[Score]: ...
-    @property
-    def records(self) -> Sequence[Score]: ...
-    @property
-    def until(self) -> datetime: ...
-    @property
-    def total(self) -> int: ...
 
 
 def season_chart(season: Season) -> Chart | None:

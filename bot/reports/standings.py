@@ -3,45 +3,19 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
 
-from bot.domain.board import Board
 from bot.domain.deadline import show_deadline
 from bot.domain.durations import show_factor, show_time
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.records import FailedRun
 from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
-from bot.ports import Refusal
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.evaluation import IN_PROCESS, VERDICT_WORDS
 from runners.contract.verdict import Verdict
 
 BESIDE = 10
 """Ranks of each GPU type where several are shown at once."""
-
-
-class Leaderboard(Protocol):
-    """One task version on one GPU type, as the standings service gives it."""
-
-    @property
-    def board(self) -> Board: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def gpu(self) -> str: ...
-    @property
-    def entries(self) -> Sequence[Standing]: ...
-    @property
-    def refused(self) -> Sequence[Refusal]: ...
-    @property
-    def note(self) -> str: ...
-    @property
-    def speed_of_light_ns(self) -> float | None: ...
-    @property
-    def reference(self) -> ScoreValue | None: ...
-    @property
-    def reference_failure(self) -> str: ...
-    @property
-    def in_process(self) -> bool: ...
 
 
 _COLUMNS = (
@@ -63,7 +37,7 @@ _ABSENT_COLUMNS = (
 )
 
 
-def standings_report(leaderboard: Leaderboard) -> Report:
+def standings_report(leaderboard: BoardStandings) -> Report:
     """The ranked table, then the people whose ranked runs did not pass."""
     blocks: list[Block] = [*standings_notes(leaderboard)]
     if leaderboard.entries:
@@ -75,7 +49,7 @@ def standings_report(leaderboard: Leaderboard) -> Report:
     return Report(_title(leaderboard), tuple(blocks))
 
 
-def standings_pages(leaderboard: Leaderboard) -> tuple[Report, ...]:
+def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
     """The same in pages that each fit into a short message: ranks, then who is not ranked."""
     ranks = standings_table(leaderboard, leaderboard.entries)
     tables = [
@@ -90,7 +64,7 @@ def standings_pages(leaderboard: Leaderboard) -> tuple[Report, ...]:
     )
 
 
-def standings_beside(leaderboards: Sequence[Leaderboard]) -> Report:
+def standings_beside(leaderboards: Sequence[BoardStandings]) -> Report:
     """The best of several GPU types of one board, each with its own ranks."""
     blocks: list[Block] = []
     for each in leaderboards:
@@ -114,20 +88,20 @@ def _turned(number: int, pages: int) -> Iterator[Text]:
         yield Text(f"page {number} of {pages}", Tone.QUIET)
 
 
-def _shortened(leaderboard: Leaderboard) -> Iterator[Text]:
+def _shortened(leaderboard: BoardStandings) -> Iterator[Text]:
     """What stands above the ranks, a line each."""
     for text in standings_notes(leaderboard):
         yield Text(_first_line(text.text, 150), text.tone)
 
 
-def _title(leaderboard: Leaderboard) -> str:
+def _title(leaderboard: BoardStandings) -> str:
     title = f"{leaderboard.board.name} on {leaderboard.gpu}"
     if leaderboard.version > 1:
         title += f" (task version {leaderboard.version})"
     return title
 
 
-def standings_notes(leaderboard: Leaderboard) -> Iterator[Text]:
+def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
     """What stands above the ranks: the deadline, and what is said of this task version."""
     deadline = leaderboard.board.deadline
     if deadline is not None:
@@ -147,7 +121,7 @@ def standings_notes(leaderboard: Leaderboard) -> Iterator[Text]:
         yield Text(f"reference: no time, {why}; only you are told, as the creator", Tone.QUIET)
 
 
-def standings_table(leaderboard: Leaderboard, entries: Sequence[Standing]) -> Table:
+def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) -> Table:
     """A row for each of these entries of the leaderboard."""
     shared = Counter(entry.rank for entry in leaderboard.entries)
     light_ns = leaderboard.speed_of_light_ns
@@ -172,25 +146,25 @@ def standings_table(leaderboard: Leaderboard, entries: Sequence[Standing]) -> Ta
     )
 
 
-def _unlike(leaderboard: Leaderboard) -> bool:
+def _unlike(leaderboard: BoardStandings) -> bool:
     """Whether several pools of machines timed the entries."""
     return len({entry.score.pool for entry in leaderboard.entries}) > 1
 
 
-def _compared(leaderboard: Leaderboard, value: ScoreValue) -> str:
+def _compared(leaderboard: BoardStandings, value: ScoreValue) -> str:
     """How many times faster than the reference, or while its time is unknown slower than first."""
     if leaderboard.reference is not None:
         return show_factor(speed_up(leaderboard.reference, value))
     return f"{value.time_ns / leaderboard.entries[0].score.value.time_ns:.2f}x"
 
 
-def absent_table(refused: Sequence[Refusal]) -> Table:
+def absent_table(refused: Sequence[FailedRun]) -> Table:
     """A row for each of these people who are not ranked."""
     rows = tuple(_absent(refusal) for refusal in refused)
     return Table("not ranked", _ABSENT_COLUMNS, rows)
 
 
-def _absent(refusal: Refusal) -> tuple[str, ...]:
+def _absent(refusal: FailedRun) -> tuple[str, ...]:
     return (
         refusal.person_name,
         VERDICT_WORDS[Verdict(refusal.verdict)],

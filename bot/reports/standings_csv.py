@@ -4,9 +4,9 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.reference import speed_up
 from bot.reports.spreadsheet import inert
-from bot.reports.standings import Leaderboard
 
 COLUMNS = (
     "board", "gpu", "task_version", "rank", "person", "time_ns", "half_width_ns", "vs_reference",
@@ -14,7 +14,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def standings_csv(leaderboards: Iterable[Leaderboard]) -> str:
+def standings_csv(leaderboards: Iterable[BoardStandings]) -> str:
     """A line for each entry of each leaderboard, times in nanoseconds; no name is a formula."""
     text = io.StringIO()
     writer = csv.writer(text)
@@ -24,7 +24,7 @@ def standings_csv(leaderboards: Iterable[Leaderboard]) -> str:
     return text.getvalue()
 
 
-def _rows(leaderboard: Leaderboard) -> Iterator[tuple[object, ...]]:
+def _rows(leaderboard: BoardStandings) -> Iterator[tuple[object, ...]]:
     reference = leaderboard.reference
     for entry in leaderboard.entries:
         score = entry.score

@@ -1,32 +1,12 @@
 """The report of what goes on in an installation."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 from bot.domain.durations import show_span
-from bot.ports import DayCount, Usage
+from bot.domain.records import InstallationStats, Usage
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS
-from runners.contract.verdict import Verdict
-
-
-class Stats(Protocol):
-    """Counts, as their service gives them."""
-
-    @property
-    def people(self) -> int: ...
-    @property
-    def boards(self) -> int: ...
-    @property
-    def days(self) -> Sequence[DayCount]: ...
-    @property
-    def verdicts(self) -> Mapping[Verdict, int]: ...
-    @property
-    def backlog(self) -> Mapping[str, Mapping[str, int]]: ...
-    @property
-    def usage(self) -> Sequence[Usage]: ...
-
 
 _QUEUE = (Column("GPU"), Column("queued", numeric=True), Column("running", numeric=True))
 _DAYS = (Column("day (UTC)"), Column("submissions", numeric=True), Column("people", numeric=True))
@@ -36,13 +16,13 @@ _MOST = 10
 """Lines of a table of who used the GPUs."""
 
 
-def stats_report(stats: Stats) -> Report:
+def stats_report(stats: InstallationStats) -> Report:
     """The queue first, for that is what one looks for in a hurry."""
     counts = Text(f"{stats.people} accounts, {stats.boards} boards")
     return Report("Statistics", (counts, *_queue(stats), *_season(stats)))
 
 
-def _queue(stats: Stats) -> Iterator[Block]:
+def _queue(stats: InstallationStats) -> Iterator[Block]:
     if not stats.backlog:
         yield Text("nothing waits and nothing runs", Tone.QUIET)
         return
@@ -53,7 +33,7 @@ def _queue(stats: Stats) -> Iterator[Block]:
     yield Table("queue", _QUEUE, rows)
 
 
-def _season(stats: Stats) -> Iterator[Block]:
+def _season(stats: InstallationStats) -> Iterator[Block]:
     if not stats.days:
         yield Text("nothing was submitted in the last two weeks", Tone.QUIET)
         return

@@ -1,68 +1,18 @@
 """The report of where a submission stands, while it waits, while it runs and at its end."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from bot.domain.board import Board
 from bot.domain.durations import show_span
-from bot.domain.job import Job, JobState
-from bot.domain.moderation import Exclusion
-from bot.domain.submission import Submission, SubmissionState
+from bot.domain.job import JobState
+from bot.domain.records import StoredFile
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Block, Report, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS, evaluation_report
-from bot.reports.profile import FileOfGpu, archives
-from runners.contract.evaluation import Evaluation
+from bot.reports.profile import archives
 from runners.contract.verdict import Verdict
 
 
-class Place(Protocol):
-    """A place in the queue, from 1, and about how long it takes."""
-
-    @property
-    def position(self) -> int: ...
-    @property
-    def estimate_s(self) -> float | None: ...
-    @property
-    def paused(self) -> str | None: ...
-    @property
-    def running(self) -> int: ...
-
-
-class JobProgress(Protocol):
-    """One job, as the status service gives it."""
-
-    @property
-    def job(self) -> Job: ...
-    @property
-    def stage(self) -> str | None: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def note(self) -> str: ...
-    @property
-    def place(self) -> Place | None: ...
-    @property
-    def evaluation(self) -> Evaluation | None: ...
-
-
-class SubmissionProgress(Protocol):
-    """A submission with its jobs, as the status service gives it."""
-
-    @property
-    def submission(self) -> Submission: ...
-    @property
-    def board(self) -> Board: ...
-    @property
-    def jobs(self) -> Sequence[JobProgress]: ...
-    @property
-    def state(self) -> SubmissionState: ...
-    @property
-    def exclusion(self) -> Exclusion | None: ...
-
-
-def status_report(progress: SubmissionProgress, files: Sequence[FileOfGpu] = ()) -> Report:
+def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) -> Report:
     """One line per job while it moves, the whole evaluation once there is one, and its files."""
     submission = progress.submission
     title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
@@ -81,13 +31,13 @@ def status_report(progress: SubmissionProgress, files: Sequence[FileOfGpu] = ())
     return Report(title, tuple(blocks))
 
 
-def warning_of(progress: SubmissionProgress) -> str:
+def warning_of(progress: SubmissionStatus) -> str:
     """What its person should know until the judge has said; empty when there is nothing."""
     waits = any(job.evaluation is None for job in progress.jobs)
     return progress.submission.warning if waits else ""
 
 
-def job_line(progress: JobProgress) -> Text:
+def job_line(progress: JobStatus) -> Text:
     """One job in a few words, such as `CPU: timing 2/5`."""
     job = progress.job
     if progress.evaluation is not None:
@@ -114,7 +64,7 @@ def _about(seconds: float) -> str:
     return span if span.startswith("under") else f"about {span}"
 
 
-def _waiting(progress: JobProgress) -> str:
+def _waiting(progress: JobStatus) -> str:
     words = "queued"
     if progress.place is not None:
         words += f", place {progress.place.position}"
@@ -132,7 +82,7 @@ def _waiting(progress: JobProgress) -> str:
     return words
 
 
-def _running(progress: JobProgress) -> str:
+def _running(progress: JobStatus) -> str:
     if progress.stage is None:
         return "starting"
     count = f" {progress.done}/{progress.total}" if progress.total else ""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from bot.ports import Worker
+from bot.domain.job import Worker
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 
 _COLUMNS = (

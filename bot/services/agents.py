@@ -7,9 +7,9 @@ import structlog
 
 from bot.domain.errors import UserError
 from bot.domain.ids import JobId
-from bot.domain.job import Ending, Job, JobState, LeasedJob
+from bot.domain.job import Ending, Heartbeat, Job, JobState, LeasedJob
 from bot.domain.scoring import mismatch
-from bot.ports import Beat, Store
+from bot.ports import Store
 from bot.services.dispatch import DispatchConfig, StoreQueue
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
@@ -45,7 +45,7 @@ class Agent:
             _log.info("claimed", action="job-claimed", gpu=job.gpu, **self._ids(job))
         return jobs
 
-    async def beat(self, held: Mapping[JobId, int]) -> tuple[Beat, ...]:
+    async def beat(self, held: Mapping[JobId, int]) -> tuple[Heartbeat, ...]:
         """Prolong its leases of these jobs, by their fences."""
         pairs = tuple(held.items())
         return await self._store.jobs.beat(self.worker, pairs, self.lease)

@@ -2,31 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from bot.domain.ids import AuditId, PersonId
-from bot.ports import AuditRow, Store
+from bot.domain.records import AuditEntry, AuditPage, NamedAuditEntry
+from bot.ports import Store
 
 MOST_ROWS = 100_000
 """Of the whole record in one piece."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A row of the record; nobody's name for what Podium did by itself."""
-
-    row: AuditRow
-    actor_name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class AuditPage:
-    """Decisions, newest first; `number` is 0 for the newest ones."""
-
-    number: int
-    decisions: tuple[Decision, ...]
-    more: bool
-    """Whether there are older ones."""
 
 
 @asynccontextmanager
@@ -45,20 +27,24 @@ async def audit_page(store: Store, number: int, size: int) -> AuditPage:
     return AuditPage(number, await _named(store, rows[:size]), more=len(rows) > size)
 
 
-async def audit_rows(store: Store, limit: int, before: AuditId | None) -> tuple[Decision, ...]:
+async def audit_rows(
+    store: Store, limit: int, before: AuditId | None
+) -> tuple[NamedAuditEntry, ...]:
     """The newest decisions first, of those made before one."""
     return await _named(store, await store.audit.rows(limit, before=before))
 
 
-async def whole_audit(store: Store) -> tuple[Decision, ...]:
+async def whole_audit(store: Store) -> tuple[NamedAuditEntry, ...]:
     """Every decision, newest first."""
     return await _named(store, await store.audit.rows(MOST_ROWS))
 
 
-async def _named(store: Store, rows: tuple[AuditRow, ...]) -> tuple[Decision, ...]:
+async def _named(store: Store, rows: tuple[AuditEntry, ...]) -> tuple[NamedAuditEntry, ...]:
     names: dict[PersonId, str] = {}
     for actor in {row.actor for row in rows if row.actor is not None}:
         person = await store.people.get(actor)
         if person is not None:
             names[actor] = person.name
-    return tuple(Decision(row, None if row.actor is None else names.get(row.actor)) for row in rows)
+    return tuple(
+        NamedAuditEntry(row, None if row.actor is None else names.get(row.actor)) for row in rows
+    )

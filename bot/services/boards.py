@@ -1,24 +1,14 @@
 """Lists the boards that exist for a viewer, with who takes part and the best times."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.ids import TaskVersionId
+from bot.domain.leaderboard import BoardOverview
 from bot.domain.score import Score
 from bot.ports import Store
 from bot.services.lookup import find_board, visible_boards
-
-
-@dataclass(frozen=True, slots=True)
-class BoardOverview:
-    """A board, how many people have submitted to it, and the best score by GPU type."""
-
-    board: Board
-    participants: int
-    best: tuple[Score, ...]
-    """Of the present task version, in the order of the board's GPU types; some may lack."""
 
 
 async def boards(

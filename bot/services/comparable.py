@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from bot.domain.access import NOBODY, Viewer
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId, is_the_houses
+from bot.domain.records import HistoryEntry
 from bot.domain.score import Standing
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
-from bot.services.history import HistoryEntry, history_of
+from bot.services.history import history_of
 from bot.services.leaderboards import leaderboard
 from bot.services.lookup import seen_submission
 from bot.services.source import shows_sources

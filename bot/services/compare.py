@@ -2,53 +2,24 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.matching import BoundedMatcher, Steps, lines_of, side_by_side, unified
-from bot.domain.score import ScoreValue
-from bot.domain.submission import Submission
+from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.ports import Clock, Store
 from bot.services.lookup import find_submission
 from bot.services.source import Source, source
-from runners.contract.verdict import Verdict
 
 MOST_LINES = 10_000
 """Of a source that is compared; nobody reads more of them side by side."""
 _STEPS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two: its verdict on each GPU type that judged it, its score where it has one."""
-
-    submission: Submission
-    verdicts: dict[str, Verdict]
-    scores: dict[str, ScoreValue]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two submissions to one board; `difference` is a unified diff of their sources."""
-
-    first: Side
-    second: Side
-    difference: str
-    beside: tuple[tuple[str, str, str], ...]
-    """Each line of the first, ` ` or `|` `<` `>` as `diff --side-by-side` has it, and the second's.
-
-    Empty where the sources are the same, or too long to be compared. Lines are the same whatever
-    ends them, so there may be lines and no difference.
-    """
-    too_long: bool = False
-    """Whether a source has more than `MOST_LINES` lines."""
-
-
 async def compare(
     store: Store, clock: Clock, viewer: Viewer, *, first: SubmissionId, second: SubmissionId
-) -> Comparison:
+) -> SubmissionComparison:
     """UserError when the viewer may not see both sources, or they are of different boards."""
     sources = [await source(store, clock, viewer, number) for number in (first, second)]
     sides = [await _side(store, number) for number in (first, second)]
@@ -56,11 +27,11 @@ async def compare(
         raise UserError("two-boards", "these are submissions to different leaderboards")
     before, after = sources
     if before.text == after.text:
-        return Comparison(sides[0], sides[1], "", ())
+        return SubmissionComparison(sides[0], sides[1], "", ())
     found = await asyncio.to_thread(_differences, before, after)
     if found is None:
-        return Comparison(sides[0], sides[1], "", (), too_long=True)
-    return Comparison(sides[0], sides[1], *found)
+        return SubmissionComparison(sides[0], sides[1], "", (), too_long=True)
+    return SubmissionComparison(sides[0], sides[1], *found)
 
 
 def _differences(
@@ -98,9 +69,9 @@ def _mark(old: str | None, new: str | None) -> str:
     return "<" if new is None else "|"
 
 
-async def _side(store: Store, number: SubmissionId) -> Side:
+async def _side(store: Store, number: SubmissionId) -> ComparedSubmission:
     submission = await find_submission(store, number)
     outcomes = await store.results.outcomes((number,))
     verdicts = {each.gpu: each.verdict for each in outcomes}
     scores = {each.gpu: each.score for each in outcomes if each.score is not None}
-    return Side(submission, verdicts, scores)
+    return ComparedSubmission(submission, verdicts, scores)

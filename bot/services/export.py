@@ -1,41 +1,18 @@
 """Hands out everything that was submitted to a board, with how it ended."""
 
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator
 
 from bot.domain.access import Viewer
-from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.person import Person
+from bot.domain.records import BoardExport, ExportedSubmission, JobResult, StoredEvaluation
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
-from bot.ports import Outcome, Store, StoredEvaluation
+from bot.ports import Store
 from bot.services.lookup import find_board
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedSubmission:
-    """One submission, who made it, its task version's number, and how it ended by GPU type."""
-
-    submission: Submission
-    person: Person
-    version: int
-    outcomes: tuple[Outcome, ...]
-    ranked_on: frozenset[str]
-    """The GPU types on which its score counts: neither withdrawn nor disqualified."""
-    references: Mapping[str, ScoreValue]
-    """The times of its task version's own reference by GPU type, where they are known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """A board with everything that was submitted to it, oldest first."""
-
-    board: Board
-    submissions: tuple[ExportedSubmission, ...]
-
-
-async def export(store: Store, viewer: Viewer, board_name: str) -> Export:
+async def export(store: Store, viewer: Viewer, board_name: str) -> BoardExport:
     """Everything of a board; who asked is noted."""
     board = await find_board(store, viewer, board_name)
     submissions = await store.submissions.to(board.id)
@@ -43,7 +20,7 @@ async def export(store: Store, viewer: Viewer, board_name: str) -> Export:
     people = await _people(store, {each.person for each in submissions})
     counted = await _counted(store, submissions)
     references = await _references(store, submissions)
-    outcomes: dict[SubmissionId, list[Outcome]] = {each.id: [] for each in submissions}
+    outcomes: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in submissions}
     for outcome in await store.results.outcomes([each.id for each in submissions]):
         outcomes[outcome.submission].append(outcome)
     rows = tuple(
@@ -62,18 +39,18 @@ async def export(store: Store, viewer: Viewer, board_name: str) -> Export:
         for each in submissions
     )
     await store.audit.record(viewer.person, "export", f"board {board.name}", "")
-    return Export(board, rows)
+    return BoardExport(board, rows)
 
 
 async def evaluations(
-    store: Store, found: Export
+    store: Store, found: BoardExport
 ) -> AsyncGenerator[tuple[ExportedSubmission, tuple[StoredEvaluation, ...]], None]:
     """What was measured of each submission, one at a time: together they fill no memory."""
     for each in found.submissions:
         yield each, await store.results.evaluations(each.submission.id)
 
 
-async def sources(store: Store, found: Export) -> AsyncGenerator[tuple[str, str], None]:
+async def sources(store: Store, found: BoardExport) -> AsyncGenerator[tuple[str, str], None]:
     """Each submitted text once, after the hash by which submissions name it."""
     first = {each.submission.source_hash: each.submission.id for each in found.submissions}
     for digest, submission in sorted(first.items()):

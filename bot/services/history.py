@@ -1,23 +1,12 @@
 """Lists what a person has submitted, newest first, with how it ended on each GPU type."""
 
-from dataclasses import dataclass
-
 from bot.domain.access import Viewer
 from bot.domain.board import Board, TaskVersion
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.submission import Submission
-from bot.ports import Outcome, Store
+from bot.ports import Store
 from bot.services.lookup import find_board
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
-    """One submission, the name of its board, its task version's number, and its results."""
-
-    submission: Submission
-    board_name: str
-    version: int
-    results: tuple[Outcome, ...]
 
 
 async def history(
@@ -47,7 +36,7 @@ async def history_of(
     """A person's submissions, whoever asks: the caller knows what of them may be shown."""
     lookup = _Lookup(store)
     found = await store.submissions.history(person, board, before, limit)
-    results: dict[SubmissionId, list[Outcome]] = {each.id: [] for each in found}
+    results: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in found}
     for outcome in await store.results.outcomes([each.id for each in found]):
         results[outcome.submission].append(outcome)
     return tuple([await lookup.entry(each, tuple(results[each.id])) for each in found])
@@ -61,7 +50,7 @@ class _Lookup:
         self._boards: dict[BoardId, Board] = {}
         self._versions: dict[TaskVersionId, TaskVersion] = {}
 
-    async def entry(self, submission: Submission, results: tuple[Outcome, ...]) -> HistoryEntry:
+    async def entry(self, submission: Submission, results: tuple[JobResult, ...]) -> HistoryEntry:
         version = await self._version(submission.task_version)
         board = await self._board(submission.board)
         return HistoryEntry(submission, board.name, version.number, results)

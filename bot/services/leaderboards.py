@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 from bot.domain.board import TaskVersion
 from bot.domain.disclosure import disclosed
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
+from bot.domain.leaderboard import Leaderboard
 from bot.domain.ranking import rank_entrants
-from bot.domain.reference import Reference
-from bot.domain.score import Standing
-from bot.ports import Refusal, Store
+from bot.domain.records import FailedRun
+from bot.ports import Store
 from bot.services.latest import Latest, always
 from runners.contract.verdict import Stage
 
@@ -30,25 +30,6 @@ LARGE = 500
 REST_S = 1.0
 """How long a large one is given as it is, whatever moves: else a rush of results is all that the
 process has time for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leaderboard:
-    """One task version on one GPU type; `moves` grows whenever the rest is another.
-
-    `refused` has, for each person without a score here, the latest ranked run that did not pass,
-    in words which all may read.
-    """
-
-    moves: int
-    entries: tuple[Standing, ...]
-    refused: tuple[Refusal, ...]
-    reference: Reference | None
-
-    @property
-    def large(self) -> bool:
-        """Whether it takes so long to read that it is not done at once."""
-        return len(self.entries) + len(self.refused) >= LARGE
 
 
 @dataclass(slots=True)
@@ -74,9 +55,13 @@ async def leaderboard(
         return await _read(store, *place, (moves, places.last(place)))
 
     def current(seen: Leaderboard, age_s: float) -> bool:
-        return seen.moves >= moves or (not newest and seen.large and age_s < REST_S)
+        return seen.moves >= moves or (not newest and _is_large(seen) and age_s < REST_S)
 
     return await places.get(place, read, current=current, lag_s=0.0 if newest else LAG_S)
+
+
+def _is_large(board: Leaderboard) -> bool:
+    return len(board.entries) + len(board.refused) >= LARGE
 
 
 async def task_version(store: Store, version: TaskVersionId) -> TaskVersion:
@@ -111,8 +96,8 @@ async def _refused(
     store: Store,
     place: tuple[TaskVersionId, str],
     ranked: set[PersonId],
-    known: Mapping[SubmissionId, Refusal],
-) -> tuple[Refusal, ...]:
+    known: Mapping[SubmissionId, FailedRun],
+) -> tuple[FailedRun, ...]:
     """Those who are not ranked; what was told of a submission before is not worked out again."""
     found = []
     for refusal in await store.results.refusals(*place):
@@ -128,7 +113,7 @@ async def _refused(
     return tuple(found)
 
 
-async def _public_message(store: Store, refusal: Refusal) -> str:
+async def _public_message(store: Store, refusal: FailedRun) -> str:
     """The message without what the ranked run's inputs could be told from."""
     if refusal.stage is Stage.TEST:
         return refusal.message

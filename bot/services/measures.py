@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bot.domain.job import JobState
+from bot.domain.job import JobState, Worker
 from bot.domain.tally import Tally
-from bot.ports import Clock, Store, Worker
+from bot.ports import Clock, Store
 
 MOST_GPUS = 64
 """GPU types told apart; creators of boards name them, and a label must not grow without end."""

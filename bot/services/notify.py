@@ -20,7 +20,8 @@ from bot.domain.news import (
     loss_news,
     record_news,
 )
-from bot.ports import Clock, Store, Untold
+from bot.domain.records import UnannouncedScore
+from bot.ports import Clock, Store
 
 _log = structlog.get_logger(__name__)
 
@@ -46,7 +47,9 @@ async def tell_of_scores(store: Store) -> None:
             await store.outbox.settle(score.job, news)
 
 
-async def _news_of(store: Store, untold: Untold, later: Sequence[Untold]) -> list[News]:
+async def _news_of(
+    store: Store, untold: UnannouncedScore, later: Sequence[UnannouncedScore]
+) -> list[News]:
     """The news of one score, as if those that were accepted later were not there yet."""
     board = await store.boards.get(untold.board)
     records, losses = [await store.listeners.to(kind) for kind in _OF_SCORES]
@@ -61,7 +64,9 @@ async def _news_of(store: Store, untold: Untold, later: Sequence[Untold]) -> lis
     ]
 
 
-async def _change_by(store: Store, untold: Untold, later: Sequence[Untold]) -> Change | None:
+async def _change_by(
+    store: Store, untold: UnannouncedScore, later: Sequence[UnannouncedScore]
+) -> Change | None:
     """Read without the scores of those whom neither this one nor a later one is of."""
     place = untold.task_version, untold.gpu
     here = [each for each in later if (each.task_version, each.gpu) == place]

@@ -7,12 +7,14 @@ from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, is_the_houses
+from bot.domain.leaderboard import OwnStanding
 from bot.domain.person import Person
+from bot.domain.records import HistoryEntry
 from bot.domain.submission import Submission
 from bot.ports import Store
-from bot.services.history import HistoryEntry, history_of
+from bot.services.history import history_of
 from bot.services.lookup import visible_boards
-from bot.services.personal import OwnStanding, own_standing
+from bot.services.personal import own_standing
 from runners.contract.task import Mode
 
 _NEWEST = 100

@@ -1,38 +1,15 @@
 """Gives a person's own way on a board: what was submitted, and how the times have changed."""
 
-from dataclasses import dataclass
-
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.ids import PersonId
-from bot.domain.score import Score, ScoreValue, Standing
+from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.ports import Store
-from bot.services.history import HistoryEntry, history
+from bot.services.history import history
 from bot.services.leaderboards import leaderboard
 from bot.services.lookup import find_board
 
 _NEWEST = 200
-
-
-@dataclass(frozen=True, slots=True)
-class OwnStanding:
-    """One GPU type: the person's standing of so many, and the own scores, oldest first."""
-
-    gpu: str
-    standing: Standing
-    entries: int
-    scores: tuple[Score, ...]
-    reference: ScoreValue | None = None
-    """The time of the task's own reference there, where it is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class PersonalBoard:
-    """A board as one person has played it; times are of the present task version."""
-
-    board: Board
-    standings: tuple[OwnStanding, ...]
-    past: tuple[HistoryEntry, ...]
 
 
 async def personal(store: Store, viewer: Viewer, board_name: str) -> PersonalBoard:

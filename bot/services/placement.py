@@ -1,30 +1,12 @@
 """Tells what place a finished ranked submission has won on each GPU type."""
 
-from dataclasses import dataclass
-
 from bot.domain.ids import SubmissionId
+from bot.domain.leaderboard import Leaderboard, Placement
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import Store
-from bot.services.leaderboards import Leaderboard, leaderboard
+from bot.services.leaderboards import leaderboard
 from bot.services.lookup import find_submission
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """One GPU type: the person's rank now, and whether this submission is what it rests on."""
-
-    gpu: str
-    value: ScoreValue
-    rank: int
-    shared: bool
-    entries: int
-    is_best: bool
-    """Whether this is the person's fastest submission."""
-    improved: bool
-    """Whether the person had a slower score before."""
-    reference: ScoreValue | None = None
-    """The time of the task's own reference there, where it is known."""
 
 
 async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placement, ...]:

@@ -1,7 +1,8 @@
 """Gives the files that a submission's profile left: whoever may see its report may have them."""
 
+from bot.domain.records import StoredFile
 from bot.domain.submission import Submission
-from bot.ports import Store, StoredFile
+from bot.ports import Store
 from runners.contract.task import Mode
 
 

@@ -12,10 +12,11 @@ import structlog
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import ReleaseId
+from bot.domain.publication import Draft, Released
 from bot.domain.release import Release
 from bot.ports import Store
 from bot.services.publish import published_already
-from bot.services.release import Draft, Released, Releasing
+from bot.services.release import Releasing
 from bot.services.wishes import Wish, read
 
 LOOK_S = 1.0

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard
 from bot.domain.errors import UserError, board_moved
-from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.ids import TaskVersionId
+from bot.domain.publication import PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device
 from bot.domain.task_file import digest
 from bot.ports import Clock, Store
@@ -22,74 +21,12 @@ _BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """One word that a heading can name, and no number, which would be taken for a submission's."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublishRequest:
-    """A task to publish, and how its board is to be.
-
-    No `name`: the task's. No `gpus`: the board's present ones, else the task's. No `deadline`:
-    the board's present one, unless `endless` opens the board for ever.
-    """
-
-    person: PersonId
-    task: TaskDefinition
-    name: str | None = None
-    gpus: tuple[str, ...] = ()
-    deadline: datetime | None = None
-    endless: bool = False
-    as_admin: bool = False
-    """An admin may change a board that is somebody else's."""
-    access: Access | None = None
-    """Who may see the board; None leaves it as it is, and a new one public."""
-    onto: TaskVersionId | None = None
-    """The task version that the board must still have, NO_BOARD for a new one; None: any."""
-
-    @property
-    def board_name(self) -> str:
-        """The name of the board."""
-        return self.name or self.task.name
-
-
-class Change(StrEnum):
-    """What publishing did."""
-
-    CREATED = "created"
-    """There was no board of this name."""
-    NEW_VERSION = "new-version"
-    """The task differs: new submissions are judged by the new version."""
-    CONFIGURED = "configured"
-    """Only the GPU types, the deadline or who may see it differ."""
-    UNCHANGED = "unchanged"
-    """Everything was so already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The board after publishing, its task version's number and note, and what changed."""
-
-    board: Board
-    version: int
-    change: Change
-    note: str = ""
-
-    @property
-    def told(self) -> str:
-        """What publishing did, as a sentence."""
-        words = f"{self.board.name} on {', '.join(self.board.gpus)}"
-        match self.change:
-            case Change.CREATED:
-                return f"{words} is published."
-            case Change.NEW_VERSION:
-                return f"{words} has task version {self.version} now."
-            case Change.CONFIGURED | Change.UNCHANGED:
-                return f"{words}: {self.change}, task version {self.version}."
-
-
 async def publish(store: Store, clock: Clock, request: PublishRequest) -> Published:
     """Create or update a board; UserError when it is somebody else's or would be useless."""
     board = await vet(store, clock, request)
     async with store.transaction() as tx:
         published = await (_create(tx, request) if board is None else _update(tx, request, board))
-        if published.change is not Change.UNCHANGED:
+        if published.change is not PublishChange.UNCHANGED:
             await tx.audit.record(
                 request.person,
                 f"publish-{published.change}",
@@ -180,7 +117,7 @@ async def _create(store: Store, request: PublishRequest) -> Published:
     access = request.access or Access()
     new = NewBoard(request.board_name, gpus, request.deadline, request.person, access)
     board = await store.boards.publish(new, request.task, digest(request.task))
-    return Published(board, 1, Change.CREATED, request.task.version_note)
+    return Published(board, 1, PublishChange.CREATED, request.task.version_note)
 
 
 async def _update(store: Store, request: PublishRequest, board: Board) -> Published:
@@ -194,11 +131,11 @@ async def _update(store: Store, request: PublishRequest, board: Board) -> Publis
     if request.access is not None and request.access != board.access:
         await store.boards.restrict(board.id, request.access)
     after = await store.boards.get(board.id) or board
-    change = Change.UNCHANGED
+    change = PublishChange.UNCHANGED
     if after.task_version != board.task_version:
-        change = Change.NEW_VERSION
+        change = PublishChange.NEW_VERSION
     elif _outside(after) != _outside(board):
-        change = Change.CONFIGURED
+        change = PublishChange.CONFIGURED
     return Published(after, version.number, change, version.definition.version_note)
 
 
@@ -217,5 +154,5 @@ async def published_already(store: Store, request: PublishRequest) -> Published 
     if board is None or version is None or version.digest != digest(request.task):
         return None
     new = request.onto == NO_BOARD
-    change = Change.CREATED if new else Change.NEW_VERSION
+    change = PublishChange.CREATED if new else PublishChange.NEW_VERSION
     return Published(board, version.number, change, version.definition.version_note)

@@ -8,7 +8,9 @@ from enum import StrEnum
 import structlog
 
 from bot.domain.errors import StoreError
-from bot.ports import Schema, Store, Worker
+from bot.domain.job import Worker
+from bot.domain.records import Schema
+from bot.ports import Store
 from bot.ports.lines import Line
 
 _log = structlog.get_logger(__name__)

@@ -5,10 +5,12 @@ from dataclasses import replace
 from bot.domain.access import Viewer
 from bot.domain.disclosure import without_quotes
 from bot.domain.ids import SubmissionId, is_the_houses
-from bot.ports import Clock, Store, StoredFile
+from bot.domain.records import StoredFile
+from bot.domain.status import JobStatus, SubmissionStatus
+from bot.ports import Clock, Store
 from bot.services.lookup import seen_submission
 from bot.services.profiles import profile_files
-from bot.services.status import JobStatus, SubmissionStatus, status
+from bot.services.status import status
 
 
 async def read_submission(

@@ -4,36 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
-from bot.domain.task_bundle import TaskBundle
+from bot.domain.publication import Draft, Published, PublishRequest, Released, UnsoundTaskError
 from bot.domain.task_report import TaskReport
 from bot.ports import Clock, Store
 from bot.services.check_task import Watch, check_on, unwatched
-from bot.services.publish import Published, PublishRequest, gpus_of, is_new, publish, vet
+from bot.services.publish import gpus_of, is_new, publish, vet
 from runners.contract.runner import Runner
-
-
-class UnsoundTaskError(UserError):
-    """The check of a task found errors; all of them are in the report."""
-
-    def __init__(self, report: TaskReport, message: str) -> None:
-        super().__init__("unsound-task", message)
-        self.report = report
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A task that is about to be published, with the files that prove it."""
-
-    bundle: TaskBundle
-    request: PublishRequest
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """What became of a draft; no reports when its board knew this state of the task already."""
-
-    published: Published
-    reports: tuple[TaskReport, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,35 +1,13 @@
 """Gives one leaderboard with how it came about: the ranked times of the season, in order."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from bot.domain.access import Viewer
-from bot.domain.ranking import records
-from bot.domain.score import Score
+from bot.domain.leaderboard import Season
 from bot.ports import Clock, Store
 from bot.services.lookup import find_board
-from bot.services.standings import BoardStandings, standings
+from bot.services.standings import standings
 
 MOST = 1_500
 """About so many scores are shown beside the records: more dots would be no more than ink."""
-
-
-@dataclass(frozen=True, slots=True)
-class Season:
-    """A leaderboard and the scores that led to it, oldest first; `until` ends the present view.
-
-    Of a long season not every score is there, but every record; `total` counts all.
-    """
-
-    leaderboard: BoardStandings
-    scores: tuple[Score, ...]
-    until: datetime
-    total: int
-
-    @property
-    def records(self) -> tuple[Score, ...]:
-        """The scores that were the fastest of all when they were submitted."""
-        return records(self.scores)
 
 
 async def season(

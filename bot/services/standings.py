@@ -1,46 +1,18 @@
 """Gives a board's standings per GPU type, and who is absent from them and why."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board, TaskVersion
 from bot.domain.disclosure import QUOTING
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.score import ScoreValue, Standing
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.speed_of_light import speed_of_light
-from bot.ports import Refusal, Store
+from bot.ports import Store
 from bot.services.leaderboards import leaderboard, task_version
 from bot.services.lookup import find_board
 from runners.contract.gpus import spelled
 from runners.contract.task import Grader
-
-
-@dataclass(frozen=True, slots=True)
-class BoardStandings:
-    """One leaderboard: one task version on one GPU type.
-
-    `refused` has, for each person without a score here, the latest ranked run that did not pass;
-    `note` is what the version's author says about it, `speed_of_light_ns` the time that the card's
-    memory allows at the least and `reference` the one of the task's own reference, where they are
-    known. `reference_failure` tells the board's creator why there is no time of the reference;
-    `in_process` whether the task's own evaluation timed the submissions, with nothing that
-    confirms it.
-    """
-
-    board: Board
-    version: int
-    gpu: str
-    entries: tuple[Standing, ...]
-    refused: tuple[Refusal, ...]
-    note: str = ""
-    speed_of_light_ns: float | None = None
-    reference: ScoreValue | None = None
-    reference_failure: str = ""
-    in_process: bool = False
-    quotes: bool = True
-    """Whether those who are not ranked are told of in the words of exceptions as well."""
-    moves: int = field(default=0, compare=False)
-    """Grows whenever entries, refused or the reference's time are others."""
 
 
 async def standings(

@@ -4,19 +4,15 @@ import asyncio
 import statistics
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 
-from bot.domain.board import Board
 from bot.domain.disclosure import disclosed
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId, TaskVersionId
-from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, submission_state
-from bot.domain.moderation import Exclusion
-from bot.domain.submission import Submission, SubmissionState
-from bot.ports import Store, StoredEvaluation, Topic
+from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, Topic
+from bot.domain.records import StoredEvaluation
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
+from bot.ports import Store
 from bot.services.lookup import find_submission
-from runners.contract.evaluation import Evaluation
-from runners.contract.task import Mode
 from runners.contract.verdict import Stage
 
 _SAMPLE = 5
@@ -26,59 +22,6 @@ _POOL_SAMPLE = 20
 _RETRY_S = 0.5
 """Between tries to read from a database that is away."""
 _STAGES = frozenset(str(stage) for stage in Stage)
-
-
-@dataclass(frozen=True, slots=True)
-class QueuePlace:
-    """A queued job's place, from 1, and about how long until it ends (None: nobody knows)."""
-
-    position: int
-    estimate_s: float | None
-    paused: str | None = None
-    """Why no jobs of this GPU type begin at the moment; None while they do."""
-    running: int = 0
-    """How many jobs of this GPU type run now, which it waits for."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobStatus:
-    """One job: its stage while it runs, its place while it waits, its evaluation at the end."""
-
-    job: Job
-    stage: str | None = None
-    done: int = 0
-    total: int = 0
-    note: str = ""
-    place: QueuePlace | None = None
-    evaluation: Evaluation | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SubmissionStatus:
-    """A submission with all its jobs, by GPU; of ranked runs nothing secret is in it."""
-
-    submission: Submission
-    board: Board
-    jobs: tuple[JobStatus, ...]
-    exclusion: Exclusion | None = None
-    """Why it is not ranked whatever its result is."""
-
-    @property
-    def state(self) -> SubmissionState:
-        """Where it stands, taken over all its jobs."""
-        return submission_state(tuple(each.job.state for each in self.jobs))
-
-    @property
-    def is_final(self) -> bool:
-        """Whether nothing will move any more."""
-        return all(each.job.state in FINAL_STATES for each in self.jobs)
-
-    @property
-    def may_be_ranked(self) -> bool:
-        """Whether it ended well in another mode, so that running it ranked is worth a try."""
-        passed = all(each.evaluation and not each.evaluation.stage for each in self.jobs)
-        finished = self.state is SubmissionState.FINISHED
-        return finished and passed and self.submission.mode is not Mode.RANKED
 
 
 async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
@@ -125,14 +68,14 @@ async def _job_status(
     return JobStatus(job)
 
 
-async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePlace:
+async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePosition:
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
     own = await store.results.durations(version, job.gpu, _SAMPLE)
     of_pool = await store.results.pool_durations(job.gpu, _POOL_SAMPLE)
     estimate_s = waiting_time(own, of_pool, position, running)
     paused = (await store.moderation.pool_pauses()).get(job.gpu)
-    return QueuePlace(position, estimate_s, paused, running)
+    return QueuePosition(position, estimate_s, paused, running)
 
 
 def waiting_time(

@@ -9,12 +9,12 @@ from pydantic import Base64Bytes, TypeAdapter
 from bot.domain.access import Access
 from bot.domain.archive import read_zip
 from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.publication import PublishRequest
 from bot.domain.solutions import solutions
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import ParsedTask, read_task
 from bot.domain.task_lint import lint
 from bot.services.apart import Apart
-from bot.services.publish import PublishRequest
 from runners.contract.task import TaskDefinition
 
 

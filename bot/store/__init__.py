@@ -1,1 +1,1 @@
-"""Postgres behind the ports, and the same ports in memory."""
+"""Postgres behind the ports."""

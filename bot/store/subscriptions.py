@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from bot.ports import Notice, Topic
+from bot.domain.job import Notice, Topic
 
 TICK_S = 1.0
 """How often a subscriber is told to look by itself: its own notice may be the one that was lost."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 import torch
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, model_validator
 
 from runners.contract.wire import Wire
 
@@ -118,7 +118,6 @@ class ScalarNode(Wire):
 Node = Annotated[
     TensorNode | SequenceNode | DictNode | FloatNode | ScalarNode, Field(discriminator="kind")
 ]
-NODE: TypeAdapter[Node] = TypeAdapter(Node)
 
 Place = Callable[[torch.Tensor], TensorNode]
 Fetch = Callable[[TensorNode], torch.Tensor]

@@ -35,7 +35,6 @@ COVERED_ELSEWHERE = {
     "bot/services/dispatch/store_queue.py": "tests/conformance/test_worker_queue.py",
     "bot/store/backup": "tests/integration/test_backup.py",
     "bot/store/embedded": "tests/integration/test_embedded.py",
-    "bot/store/memory": "tests/conformance/test_store.py",
     "bot/store/migrate.py": "tests/migrations/test_migrate.py",
     "bot/store/postgres": "tests/conformance/test_store.py",
     "runners/backends/local_process": "tests/unit/runners/backends/local_process",

@@ -18,9 +18,9 @@ import structlog
 
 from bot.domain.board import NewBoard
 from bot.domain.ids import JobId
-from bot.domain.job import Job
+from bot.domain.job import Claim, Job
 from bot.domain.score import ScoreValue
-from bot.ports import Claim, Jobs, Store
+from bot.ports import Jobs, Store
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store

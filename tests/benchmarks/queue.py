@@ -15,8 +15,8 @@ import asyncpg
 import psutil
 
 from bot.domain.ids import PersonId
+from bot.domain.job import Claim
 from bot.domain.submission import NewSubmission
-from bot.ports import Claim
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from runners.contract.task import Mode

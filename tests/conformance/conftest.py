@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.ports import Store
-from bot.store.memory import MemoryStore
 from bot.store.postgres import open_store
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.stored import Scene, set_up
 
 

@@ -10,10 +10,11 @@ from bot.domain.display import NewDisplay
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
+from bot.domain.publication import PublishRequest
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
 from bot.services.demo import demo_owner, remove_demo
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

@@ -8,13 +8,14 @@ import pytest
 from bot.domain.ids import SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.person import Person
-from bot.domain.ranking import rank, rank_entrants, records
+from bot.domain.ranking import rank_entrants, records
 from bot.domain.score import ScoreValue
 from bot.store.postgres import PostgresStore
 from bot.store.queries import query
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
+from tests.doubles.factories import rank
 from tests.doubles.stored import Scene, make_evaluation, set_up
 
 

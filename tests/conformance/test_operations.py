@@ -2,11 +2,15 @@
 
 from datetime import timedelta
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bot.domain.job import Job
-from bot.domain.tally import BUCKETS_S, counted
+from bot.domain.tally import BUCKETS_S
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store.statistics import bucket_of, counted
 from tests.doubles.stored import LEASE, Scene, make_evaluation
 
 
@@ -82,3 +86,16 @@ async def test_the_longest_wait_is_that_of_a_job_that_could_begin(
 async def test_a_store_in_use_is_as_new_as_its_code(scene: Scene) -> None:
     schema = await scene.store.operations.schema()
     assert schema.present == schema.known
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e6)))
+def test_every_duration_is_in_one_bucket(durations: list[float]) -> None:
+    counts = counted(durations)
+    assert sum(counts) == len(durations)
+    assert len(counts) == len(BUCKETS_S) + 1
+
+
+def test_a_bucket_ends_below_its_edge() -> None:
+    assert [bucket_of(each) for each in (0.0, 0.0999, 0.1, 3599.0, 3600.0, 1e9)] == [
+        0, 0, 1, 11, 12, 12,
+    ]  # fmt: skip

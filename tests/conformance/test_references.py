@@ -6,10 +6,10 @@ from datetime import timedelta
 from bot.domain.ids import TaskVersionId, is_the_houses
 from bot.domain.job import HOUSE_PRIORITY, Job
 from bot.domain.person import HOUSE
+from bot.domain.records import DayCount
 from bot.domain.reference import FAILED, Reference, Untimed
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
-from bot.ports import DayCount
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
@@ -45,7 +45,7 @@ async def of(scene: Scene) -> Reference:
 async def ordered(scene: Scene) -> Job:
     assert await order(scene)
     job = await scene.claim_one()
-    assert job.of_the_house
+    assert is_the_houses(job.submission)
     return job
 
 
@@ -92,7 +92,7 @@ async def test_everybody_s_job_goes_before_it(scene: Scene) -> None:
     ranked = await scene.submit()
     first, second, last = await scene.claim(9)
     assert (first.submission, second.submission) == (test.id, ranked.id)
-    assert last.of_the_house
+    assert is_the_houses(last.submission)
 
 
 async def test_its_time_is_stored_once_with_the_machine(scene: Scene, clock: ManualClock) -> None:

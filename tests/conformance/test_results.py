@@ -4,9 +4,9 @@ from bot.domain.ids import TaskVersionId
 from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.person import Person
 from bot.domain.ranking import in_time, records
+from bot.domain.records import ScoreHistory
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
-from bot.ports import Course
 from tests.doubles.stored import Scene, make_evaluation
 
 
@@ -64,13 +64,13 @@ async def test_the_course_of_a_leaderboard_has_every_record_and_a_part_of_the_re
     scene: Scene,
 ) -> None:
     results, place = scene.store.results, (scene.board.task_version, "CPU")
-    assert await results.course(*place, 2) == Course((), 0)
+    assert await results.course(*place, 2) == ScoreHistory((), 0)
     bob = await scene.store.people.ensure("local:bob", "Bob")
     for number in range(24):
         time_ns = 900.0 - number if number < 3 else 1000.0 + number
         await _ranked(scene, (scene.ada, bob)[number % 3 == 1], time_ns)
     scores = sorted(await results.scores(*place), key=in_time)
-    assert await results.course(*place, 24) == Course(tuple(scores), 24)
+    assert await results.course(*place, 24) == ScoreHistory(tuple(scores), 24)
     few = await results.course(*place, 5)
     assert (few.total, records(few.scores)) == (24, records(scores))
     assert 3 <= len(few.scores) < 20

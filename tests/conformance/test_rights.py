@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
+from bot.domain.records import RightsGrant
 from bot.domain.rights import Rights
-from bot.ports import Vouched
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
@@ -35,8 +35,8 @@ async def test_what_was_not_said_for_long_is_stale_the_longest_first(
         await rights.note(ada, source, Rights())
         clock.advance(hour.total_seconds())
     assert await rights.stale("discord-guild", hour, 9) == (
-        Vouched(ada, OTHER), Vouched(ada, GUILD),
+        RightsGrant(ada, OTHER), RightsGrant(ada, GUILD),
     )  # fmt: skip
-    assert await rights.stale("discord-guild", hour, 1) == (Vouched(ada, OTHER),)
+    assert await rights.stale("discord-guild", hour, 1) == (RightsGrant(ada, OTHER),)
     await rights.note(ada, OTHER, Rights())
-    assert await rights.stale("discord-guild", hour, 9) == (Vouched(ada, GUILD),)
+    assert await rights.stale("discord-guild", hour, 9) == (RightsGrant(ada, GUILD),)

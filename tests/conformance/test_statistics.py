@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from bot.ports import DayCount, Usage
+from bot.domain.records import DayCount, Usage
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene, make_evaluation

@@ -9,10 +9,11 @@ import pytest
 from bot.domain.board import NewBoard
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
-from bot.domain.job import MOST_ATTEMPTS, JobState
+from bot.domain.job import MOST_ATTEMPTS, Claim, Heartbeat, JobState, Notice, Topic, Worker
+from bot.domain.records import JobResult, StoredFile
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission, SubmissionState
-from bot.ports import Beat, Claim, Notice, Outcome, Store, StoredFile, Topic, Worker
+from bot.ports import Store
 from runners.contract.files import EvaluationFile
 from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode
@@ -281,7 +282,7 @@ async def test_a_heartbeat_keeps_the_lease(scene: Scene, clock: ManualClock) -> 
     job = await scene.claim_one()
     clock.advance(20)
     beats = await scene.store.jobs.beat("w1", [(job.id, job.fence), (JobId(99), 1)], LEASE)
-    assert beats == (Beat(job.id, cancel_requested=False),)
+    assert beats == (Heartbeat(job.id, cancel_requested=False),)
     clock.advance(20)
     assert await scene.store.jobs.reap() == 0
     assert await scene.store.jobs.beat("w2", [(job.id, job.fence)], LEASE) == ()
@@ -338,13 +339,14 @@ async def test_a_lost_attempt_is_replaced_until_there_were_too_many(
         job = await scene.claim_one()
         assert (job.attempt, job.max_attempts) == (lost, min(lost + 2, MOST_ATTEMPTS))
         if told:
-            assert await scene.store.jobs.lose(job.id, job.fence, "runner gone")
+            assert await scene.store.jobs.lose(job.id, job.fence, "runner gone \x00")
             assert not await scene.store.jobs.lose(job.id, job.fence, "runner gone")
         clock.advance(100)
         assert await scene.store.jobs.reap() == (0 if told else 1)
         clock.advance(100)
     ended = await scene.job(submission.id)
     assert (ended.state, ended.attempt) == (JobState.FAILED, MOST_ATTEMPTS)
+    assert not told or ended.error == "runner gone \u2400"
 
 
 async def test_a_final_release_ends_the_job_at_once(scene: Scene) -> None:
@@ -385,6 +387,19 @@ async def test_an_accepted_evaluation_is_kept_whole_and_ends_the_job(
     assert stored_submission.state is SubmissionState.FINISHED
 
 
+async def test_a_success_clears_the_error_of_an_earlier_attempt(
+    scene: Scene, clock: ManualClock
+) -> None:
+    submission = await scene.submit()
+    job = await scene.claim_one()
+    await scene.store.jobs.release(job.id, job.fence, "lost", final=False)
+    clock.advance(100)
+    job = await scene.claim_one()
+    await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), SCORE)
+    ended = await scene.job(submission.id)
+    assert (ended.state, ended.error, ended.finished_at) == (JobState.SUCCEEDED, None, clock.now())
+
+
 async def test_only_ranked_runs_that_did_not_pass_are_refusals(scene: Scene) -> None:
     made = []
     for mode, verdict in (
@@ -422,8 +437,8 @@ async def test_outcomes_tell_how_many_submissions_ended(scene: Scene) -> None:
         assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(verdict), score)
     wanted = [waiting.id, failed.id, passed.id]
     assert await scene.store.results.outcomes(wanted) == (
-        Outcome(passed.id, "CPU", Verdict.PASSED, SCORE),
-        Outcome(failed.id, "CPU", Verdict.CRASHED, None),
+        JobResult(passed.id, "CPU", Verdict.PASSED, SCORE),
+        JobResult(failed.id, "CPU", Verdict.CRASHED, None),
     )
     assert await scene.store.results.outcomes([]) == ()
 
@@ -510,7 +525,7 @@ async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene)
     assert (cpu.state, cpu.cancel_requested) == (JobState.RUNNING, True)
     assert t4.state is JobState.CANCELLED
     beats = await scene.store.jobs.beat("w1", [(running.id, running.fence)], LEASE)
-    assert beats == (Beat(running.id, cancel_requested=True),)
+    assert beats == (Heartbeat(running.id, cancel_requested=True),)
     assert await scene.store.jobs.end_cancelled(running.id, running.fence)
     stored = await scene.store.submissions.get(submission.id)
     assert stored is not None

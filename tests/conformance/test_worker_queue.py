@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.domain.errors import StoreError
-from bot.domain.job import Ending, JobState
-from bot.ports import Notice, Topic, WorkerQueue
+from bot.domain.job import Ending, JobState, Notice, Topic
+from bot.ports import WorkerQueue
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from runners.contract.evaluation import CPU, Progress
 from runners.contract.verdict import Stage
@@ -17,6 +16,7 @@ from tests.doubles.agents import SESSION, remote_queue
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import until
 from tests.doubles.factories import make_capabilities, make_evaluation
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 

@@ -12,9 +12,9 @@ from bot.domain.api.wire import PATH
 from bot.domain.token import TokenScope
 from bot.frontends.web.door import Door
 from bot.services.grant import grant
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 ROOT = f"http://podium.test{PATH}"

@@ -12,14 +12,14 @@ from discord.http import Route
 from yarl import URL
 
 from bot.domain.display import NewDisplay
+from bot.domain.publication import PublishRequest
 from bot.domain.submission import Submission
 from bot.frontends.discord.client import PodiumClient
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.places import Place as Shown
 from bot.frontends.discord.requests import govern
 from bot.frontends.discord.showing.steps import Show, Steps
-from bot.services.publish import PublishRequest, publish
-from bot.store.memory import MemoryStore
+from bot.services.publish import publish
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Limits, Rates
@@ -29,6 +29,7 @@ from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
 from tests.doubles.factories import make_task
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place
 
 OWNER = "this-process"

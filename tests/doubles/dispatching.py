@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.errors import StoreError
-from bot.ports import Notice, Store, Topic
+from bot.domain.job import Notice, Topic
+from bot.ports import Store
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.store.memory import MemoryStore
 from runners.contract.runner import Runner
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)

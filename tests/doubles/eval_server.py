@@ -12,11 +12,11 @@ from bot.frontends.web.app import build
 from bot.frontends.web.compat.evaluation_server.requests import EvaluateRequest
 from bot.frontends.web.door import Door
 from bot.services.link import link
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import dispatching, until
+from tests.doubles.memory_store import MemoryStore
 
 HERE = "http://127.0.0.1"
 

@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
-from bot.domain.job import PRIORITIES
+from bot.domain.job import PRIORITIES, Claim
+from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
-from bot.ports import Claim
 from bot.services.link import link
-from bot.services.publish import PublishRequest, publish
-from bot.store.memory import MemoryStore
+from bot.services.publish import publish
 from runners.contract.evaluation import (
     CaseKind,
     Compiled,
@@ -28,6 +27,7 @@ from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_capabilities, make_case, make_evaluation, make_task
+from tests.doubles.memory_store import MemoryStore
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)> \u202eevil'
 PEOPLE = (

@@ -1,5 +1,6 @@
 """Makes the nouns of the program for tests, each with sound values and what a test wants else."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.score import Score, ScoreValue
+from bot.domain.ranking import entrants, rank_entrants
+from bot.domain.score import Score, ScoreValue, Standing
 from bot.domain.submission import SubmissionRequest
 from runners.contract.evaluation import (
     CPU,
@@ -154,3 +156,8 @@ def make_score(person: int, time_ns: float, half_width_ns: float = 0.0, **change
         "submitted_at": NOON + timedelta(seconds=number),
     }
     return Score(**(values | changes))
+
+
+def rank(scores: Iterable[Score]) -> tuple[Standing, ...]:
+    """The standings that these scores make."""
+    return rank_entrants(entrants(scores))

@@ -5,18 +5,18 @@ from datetime import timedelta
 
 from bot.domain.board import Board
 from bot.domain.ids import JobId, PersonId
-from bot.domain.job import Job
+from bot.domain.job import Claim, Job
+from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.frontends.web.compat.evaluation_server.jobs import PRIORITY, houses_board
-from bot.ports import Claim
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.submit import submit
-from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_evaluation, make_submission, make_task
+from tests.doubles.memory_store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)

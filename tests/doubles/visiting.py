@@ -19,10 +19,10 @@ from bot.remote.client import entering
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.store.clock import SystemClock
 from bot.store.folders import read_folder, task_folders
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from runners.contract.runner import Runner
 from tests.doubles.agents import make_door, way_to
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.scaffolded import make_judge
 
 SERVER = "https://podium.test"

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from bot.domain.ids import JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import Job, JobState
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission, SubmissionState
-from bot.services.status import JobStatus, SubmissionStatus
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode
 from tests.doubles.factories import make_board

@@ -14,20 +14,21 @@ import pytest
 import pytest_asyncio
 from typing_extensions import override
 
+from bot.domain.publication import PublishRequest
 from bot.domain.token import TokenScope
 from bot.frontends.web.checks import checking
 from bot.frontends.web.door import Door, DoorSettings
 from bot.frontends.web.serving import serving
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.grant import grant
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId
 from tests.doubles.agents import make_door
 from tests.doubles.factories import make_task
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.scaffolded import code_of
 from tests.doubles.task_zips import RIGHT, packed
 

@@ -15,9 +15,10 @@ import psutil
 import pytest
 
 from bot.domain.access import Viewer
+from bot.domain.publication import PublishRequest
 from bot.domain.submission import SubmissionRequest
 from bot.ports import Store
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.submit import submit
 from bot.services.worker_tokens import issue
 from bot.store.clock import SystemClock

@@ -34,11 +34,11 @@ from runners.contract.gpus import GPU_TYPES  # noqa: E402 - found by the line ab
 from runners.contract.runner import Runner, RunnerError  # noqa: E402 - found by the line above
 from runners.contract.task import Mode, TaskDefinition  # noqa: E402 - found by the line above
 from runners.contract.verdict import Verdict  # noqa: E402 - found by the line above
-from runners.harness.cuda.rates import measured_rates  # noqa: E402 - found by the line above
 from tests.exploits.corpus import Kernel, kernels  # noqa: E402 - found by the line above
 from tests.exploits.tasks import order_of  # noqa: E402 - found by the line above
 from tests.gpu.accounts import Account, Asked, judge, table  # noqa: E402 - likewise
 from tests.gpu.asking import HarnessError, gpus_here, serving  # noqa: E402 - likewise
+from tests.gpu.rates import measured_rates  # noqa: E402 - found by the line above
 
 PARTS = ("modes", "load", "rates")
 TARGETS_S = {Mode.TEST: 1.5, Mode.BENCHMARK: 3.0, Mode.RANKED: 6.0}

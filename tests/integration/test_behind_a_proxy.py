@@ -12,9 +12,9 @@ import pytest
 from bot.frontends.web.door import Door, DoorSettings
 from bot.frontends.web.serving import serving
 from bot.services.link import link
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.tls_proxy import CERTIFICATE, tls_proxy
 
 KNOWN = ("127.0.0.0/8",)

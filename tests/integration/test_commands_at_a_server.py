@@ -17,13 +17,14 @@ from bot.app.logs import log_to
 from bot.cli.app import run
 from bot.cli.errors import ExitCode
 from bot.domain.person import Person
+from bot.domain.publication import PublishRequest
 from bot.domain.rights import MACHINE, Rights
 from bot.domain.scaffold import scaffold
 from bot.remote import client as remote_client
 from bot.remote import publishing, watching
 from bot.services import proving
 from bot.services.link import link
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from tests.doubles.factories import make_task

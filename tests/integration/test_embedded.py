@@ -18,8 +18,8 @@ import asyncpg
 import pytest
 
 from bot.domain.errors import SetupError, StoreError
+from bot.domain.job import Notice, Topic
 from bot.domain.person import Person
-from bot.ports import Notice, Topic
 from bot.store.embedded import binaries, folder, open_database, processes
 from bot.store.embedded.account import server_account
 from bot.store.embedded.cluster import Cluster, socket_folder, stop

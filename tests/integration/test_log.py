@@ -20,13 +20,13 @@ from bot.frontends.web.request_ids import HEADER
 from bot.frontends.web.viewers import FromPerson
 from bot.services.link import link
 from bot.services.submit import submit
-from bot.store.memory import MemoryStore
 from bot.store.postgres import PostgresStore
 from runners.backends import fake
 from tests.doubles.agents import HARNESS, make_door, make_token
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import dispatching, until
 from tests.doubles.factories import make_submission
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import make_place
 from tests.doubles.stored import set_up
 

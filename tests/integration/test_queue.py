@@ -10,16 +10,15 @@ import pytest
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId
-from bot.domain.job import Job, JobState
+from bot.domain.job import Claim, Job, JobState
 from bot.domain.score import ScoreValue
-from bot.ports import Claim
-from bot.store.memory import MemoryStore
 from bot.store.postgres import PostgresStore, open_store
 from bot.store.postgres.jobs import PostgresJobs
 from bot.store.queries import query
 from runners.contract.task import Mode
 from tests.benchmarks.queue import FILL, fill
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.stored import LEASE, Scene, make_evaluation, set_up
 
 pytestmark = pytest.mark.postgres

@@ -28,15 +28,17 @@ from bot.cli.follow import ProgressLines, follow_all
 from bot.cli.json_output import dumps, standings_json
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.person import DEMO, Person
+from bot.domain.publication import PublishRequest
 from bot.domain.requirements import missing_for
 from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import SubmissionRequest
 from bot.domain.task_file import parse_task
 from bot.reports.standings import standings_report
 from bot.services.demo import Removed, demo_owner, remove_demo
-from bot.services.publish import PublishRequest, publish, vet
-from bot.services.standings import BoardStandings, standings
+from bot.services.publish import publish, vet
+from bot.services.standings import standings
 from bot.services.submit import submit
 from bot.services.syntax import fault_of
 from runners.contract.runner import Capabilities

@@ -18,8 +18,8 @@ from bot.cli.context import (
 )
 from bot.cli.draw import draw
 from bot.cli.json_output import dumps, history_json
+from bot.domain.records import HistoryEntry
 from bot.reports.history import history_report
-from bot.services.history import HistoryEntry
 
 
 def history(

@@ -17,7 +17,7 @@ from bot.cli.context import (
 )
 from bot.cli.follow import print_result, wait_for_result
 from bot.domain.ids import SubmissionId
-from bot.services.status import SubmissionStatus
+from bot.domain.status import SubmissionStatus
 from runners.contract.task import Mode
 
 

@@ -15,7 +15,7 @@ from bot.cli.context import (
 )
 from bot.cli.draw import draw
 from bot.cli.json_output import dumps
-from bot.ports import Worker
+from bot.domain.job import Worker
 from bot.reports.workers import workers_report
 
 

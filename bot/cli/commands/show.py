@@ -24,7 +24,7 @@ from bot.cli.json_output import Json, dumps, standings_json, status_json
 from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.ports import StoredFile
+from bot.domain.records import StoredFile
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.standings import standings_report
 from bot.reports.status import status_report

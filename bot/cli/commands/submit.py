@@ -20,7 +20,7 @@ from bot.cli.context import (
     read_submission,
 )
 from bot.cli.follow import print_result, wait_for_result
-from bot.services.status import SubmissionStatus
+from bot.domain.status import SubmissionStatus
 from runners.contract.task import Mode
 
 

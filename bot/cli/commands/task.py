@@ -29,13 +29,12 @@ from bot.domain.archive import read_zip, write_zip
 from bot.domain.deadline import parse_deadline, show_deadline
 from bot.domain.errors import UserError
 from bot.domain.kernelbench import PRECISIONS, problem_tasks
+from bot.domain.publication import Draft, PublishRequest, Released
 from bot.domain.scaffold import scaffold
 from bot.domain.task_file import parse_task
 from bot.domain.task_report import TaskReport
 from bot.reports.task_check import task_report
 from bot.services.check_task import check_on
-from bot.services.publish import PublishRequest
-from bot.services.release import Draft, Released
 from runners.contract.evaluation import CPU
 
 GROUP = "Check, publish, pack, scaffold and import tasks."

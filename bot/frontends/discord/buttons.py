@@ -11,6 +11,7 @@ from typing_extensions import override
 from bot.domain.access import Viewer
 from bot.domain.board import Board
 from bot.domain.ids import BoardId, SubmissionId
+from bot.domain.status import SubmissionStatus
 from bot.frontends.discord import deeds
 from bot.frontends.discord.answers import Answer, answering
 from bot.frontends.discord.door import door_of
@@ -18,7 +19,6 @@ from bot.frontends.discord.viewers import viewer_of
 from bot.reports.task import template_report
 from bot.services.lookup import seen_board, task_of
 from bot.services.rejudge import rejudge_from
-from bot.services.status import SubmissionStatus
 
 
 class SubmissionDeed(StrEnum):

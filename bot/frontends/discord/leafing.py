@@ -13,12 +13,13 @@ import discord
 from typing_extensions import override
 
 from bot.domain.board import Board
+from bot.domain.records import NamedAuditEntry
 from bot.frontends.discord import viewers
 from bot.frontends.discord.answers import renewing
 from bot.frontends.discord.door import DOOR, door_of
 from bot.frontends.discord.roles import ADMIN, require
 from bot.frontends.discord.words import MOST, line, moment
-from bot.services.audit import Decision, audit_page
+from bot.services.audit import audit_page
 from bot.services.lookup import visible_boards
 
 _BOARDS, _DECISIONS = 10, 8
@@ -131,7 +132,7 @@ async def _audit(interaction: discord.Interaction[Any], number: int) -> Leaf:
     return Leaf(_fitting(lines), number, page.more)
 
 
-def decision_line(decision: Decision, width: int) -> str:
+def decision_line(decision: NamedAuditEntry, width: int) -> str:
     """Who did what, when and why; a person of Discord can be clicked on, and is not called."""
     row = decision.row
     account = _ACCOUNT.match(row.subject)

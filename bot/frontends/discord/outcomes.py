@@ -1,11 +1,11 @@
 """What is told of a release: the message that moves with its check, and how it ended."""
 
+from bot.domain.publication import Released, UnsoundTaskError
 from bot.domain.task_report import CheckStep, Level
 from bot.frontends.discord.wishes import Outcome
 from bot.frontends.discord.words import MOST, line
 from bot.reports.blocks import Text, Tone
 from bot.reports.task_check import step_line, task_report
-from bot.services.release import Released, UnsoundTaskError
 
 _ROOM = 40
 """Letters for the line that says how many runs are not shown."""

@@ -12,6 +12,7 @@ import discord
 from typing_extensions import override
 
 from bot.domain.ids import BoardId
+from bot.domain.leaderboard import Season
 from bot.frontends.discord.answers import Answer, renewing
 from bot.frontends.discord.door import door_of
 from bot.frontends.discord.options import in_menus, span
@@ -20,7 +21,7 @@ from bot.reports.blocks import Report
 from bot.reports.season import season_chart
 from bot.reports.standings import standings_beside, standings_pages
 from bot.services.lookup import seen_board
-from bot.services.season import Season, season
+from bot.services.season import season
 
 MOST_AT_ONCE = 5
 """GPU types whose standings are shown at once."""

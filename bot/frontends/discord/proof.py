@@ -16,6 +16,7 @@ import structlog
 from bot.domain.board import Board
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId
+from bot.domain.publication import PublishChange, PublishRequest, Released, UnsoundTaskError
 from bot.domain.release import Release
 from bot.domain.task_report import CheckStep
 from bot.frontends.discord.announcing import announcement, season
@@ -37,9 +38,8 @@ from bot.frontends.discord.viewers import of_room
 from bot.frontends.discord.wishes import Outcome, Stand
 from bot.reports.blocks import Report, Text
 from bot.services.proving import TakenOverError, release_proven
-from bot.services.publish import Change, PublishRequest
 from bot.services.rejudge import best_of
-from bot.services.release import Released, Releasing, UnsoundTaskError
+from bot.services.release import Releasing
 from bot.services.wishes import WISH, Wish
 
 EVERY_S = 1.5
@@ -226,11 +226,11 @@ class Proof:
         if board is None:
             return  # deleted meanwhile
         match outcome.change:
-            case Change.NEW_VERSION:
+            case PublishChange.NEW_VERSION:
                 await self._ask_to_rejudge(board, outcome.before)
-            case Change.CREATED:
+            case PublishChange.CREATED:
                 await self._announce_new(board)
-            case Change.CONFIGURED | Change.UNCHANGED:
+            case PublishChange.CONFIGURED | PublishChange.UNCHANGED:
                 pass
 
     async def _ask_to_rejudge(self, board: Board, before: int) -> None:

@@ -14,9 +14,9 @@ import discord
 import structlog
 
 from bot.domain.errors import StoreError
+from bot.domain.records import RightsGrant
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.viewers import member, rights_of
-from bot.ports import Vouched
 
 _log = structlog.get_logger(__name__)
 
@@ -40,7 +40,7 @@ def member_kind() -> str:
     return member(0).partition(":")[0]
 
 
-async def _recheck_one(client: discord.Client, door: Door, vouched: Vouched) -> None:
+async def _recheck_one(client: discord.Client, door: Door, vouched: RightsGrant) -> None:
     rights = door.store.rights
     found = await _find(client, door, vouched)
     if found is None:
@@ -49,7 +49,7 @@ async def _recheck_one(client: discord.Client, door: Door, vouched: Vouched) -> 
     await rights.note(vouched.person, vouched.source, rights_of(client, found))
 
 
-async def _find(client: discord.Client, door: Door, vouched: Vouched) -> discord.Member | None:
+async def _find(client: discord.Client, door: Door, vouched: RightsGrant) -> discord.Member | None:
     """The member; None for who is none any more, or where the bot has left."""
     person = await door.store.people.get(vouched.person)
     kind, _, user = ("", "", "") if person is None else person.identity.partition(":")

@@ -8,6 +8,7 @@ import discord
 
 from bot.domain.board import Board
 from bot.domain.errors import UserError
+from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.release import NewRelease
 from bot.domain.requirements import has_device
 from bot.frontends.discord.announcing import season
@@ -19,7 +20,7 @@ from bot.reports.blocks import Report, Text, Tone
 from bot.reports.task_change import change_report
 from bot.reports.task_found import found_report
 from bot.services.offered import offered_gpus
-from bot.services.publish import NO_BOARD, Change, PublishRequest, gpus_of, publish, vet
+from bot.services.publish import NO_BOARD, gpus_of, publish, vet
 from bot.services.wishes import WISH, Wish, read
 from runners.contract.gpus import gpu_types
 from runners.contract.task import TaskDefinition
@@ -137,7 +138,7 @@ async def reconfigure(board: Board, wish: Wish, answer: Answer) -> None:
     task = await _present(door, board)
     published = await publish(door.store, door.clock, replace(wish, onto=None).request(task))
     board = published.board
-    changed = published.change is not Change.UNCHANGED
+    changed = published.change is not PublishChange.UNCHANGED
     words = "changed" if changed else "everything was so already"
     text = Text(f"{board.name} on {', '.join(board.gpus)}: {words}", Tone.GOOD)
     await answer.show(Report(f"Leaderboard {board.name}", (text,)))

@@ -6,8 +6,8 @@ import discord
 from pydantic import BaseModel, ConfigDict
 
 from bot.domain.ids import BoardId
+from bot.domain.publication import PublishChange
 from bot.reports.blocks import Tone
-from bot.services.publish import Change
 
 
 class Outcome(BaseModel):
@@ -20,7 +20,7 @@ class Outcome(BaseModel):
     board: BoardId | None = None
     before: int = 0
     """The number of the task version which it replaces."""
-    change: Change = Change.UNCHANGED
+    change: PublishChange = PublishChange.UNCHANGED
 
 
 class Stand(BaseModel):

@@ -18,14 +18,14 @@ from pydantic import BaseModel, ConfigDict
 from bot.domain.access import Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId, ReleaseId
+from bot.domain.publication import PublishChange, PublishRequest, Released, UnsoundTaskError
 from bot.domain.release import NewRelease, Release, ReleaseNote
 from bot.domain.task_report import CheckStep, Level
 from bot.frontends.web.door import DOOR, Door
 from bot.reports.blocks import Tone
 from bot.reports.task_check import step_line
 from bot.services.proving import Proving, TakenOverError, proving, release_proven
-from bot.services.publish import Change, PublishRequest
-from bot.services.release import Released, Releasing, UnsoundTaskError
+from bot.services.release import Releasing
 from bot.services.wishes import WISH, Wish
 from runners.contract.runner import RunnerError
 
@@ -59,7 +59,7 @@ class Outcome(BaseModel):
     lines: tuple[tuple[str, Tone], ...]
     board: BoardId | None = None
     before: int = 0
-    change: Change = Change.UNCHANGED
+    change: PublishChange = PublishChange.UNCHANGED
     code: str = ""
     """Why nothing was published, for programs."""
     reason: str = ""

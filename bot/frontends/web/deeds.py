@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from bot.domain.status import SubmissionStatus
 from bot.frontends.web.sessions import Browser
-from bot.services.status import SubmissionStatus
 from runners.contract.task import Mode
 
 

@@ -27,10 +27,11 @@ POPCORN = "/popcorn"
 POPCORN_TOKEN = "X-Popcorn-Cli-Id"  # noqa: S105 - a header's name
 """The header in which its clients send their token."""
 WINDOW_S = 60.0
-PER_WINDOW = 600
-"""Requests of one token, or of one address without one; all of them at once, if need be."""
 AT_ONCE = 100
-"""Requests of one of them that may be under way; a page that goes on by itself is one."""
+"""Requests of one token, or of one address without one, that may run at once.
+
+A page that updates itself is one.
+"""
 OF_WORKER = 10
 """So many times as much is a worker's: it tells each step of each job that it has."""
 _FREE = ("/static/", "/healthz")

@@ -10,8 +10,8 @@ from structlog.contextvars import bind_contextvars
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import JobId
-from bot.domain.job import LeasedJob
-from bot.ports import Clock, Notice, Topic, WorkerQueue
+from bot.domain.job import LeasedJob, Notice, Topic
+from bot.ports import Clock, WorkerQueue
 from bot.services.dispatch.attempt import Attempt, Stop, Surroundings
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.runner_pool import RunnerPool

@@ -6,12 +6,12 @@ from contextlib import AbstractAsyncContextManager
 from typing import assert_never
 
 from bot.domain.ids import PersonId
-from bot.domain.job import Ending, LeasedJob
+from bot.domain.job import Claim, Ending, Heartbeat, LeasedJob, Notice, Topic
 from bot.domain.reference import as_candidate
 from bot.domain.requirements import in_service
 from bot.domain.scoring import score
 from bot.domain.task_file import own_rounds
-from bot.ports import Beat, Claim, Notice, Store, Topic
+from bot.ports import Store
 from bot.services.dispatch.config import DispatchConfig
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.profile import ProfileOptions
@@ -68,7 +68,7 @@ class StoreQueue:
         hurried = self._config.hurried
         return self._config.rounds if hurried is None or person in hurried else None
 
-    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Beat, ...]:
+    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         pairs = tuple((job.id, job.fence) for job in held)
         return await self._store.jobs.beat(self._config.worker, pairs, self._config.lease)
 

@@ -1,7 +1,8 @@
 """The record of decisions in Postgres."""
 
 from bot.domain.ids import AuditId, PersonId
-from bot.ports import AuditRow, Clock
+from bot.domain.records import AuditEntry
+from bot.ports import Clock
 from bot.store.postgres.database import Database
 
 
@@ -17,10 +18,10 @@ class PostgresAudit:
 
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None
-    ) -> tuple[AuditRow, ...]:
+    ) -> tuple[AuditEntry, ...]:
         found = await self._database.rows("audit.rows", limit, skip, before)
         return tuple(
-            AuditRow(
+            AuditEntry(
                 id=AuditId(row["id"]),
                 actor=None if row["actor"] is None else PersonId(row["actor"]),
                 action=row["action"],

@@ -9,20 +9,25 @@ import structlog
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
-from bot.domain.job import Job, JobEvent, JobState
-from bot.domain.reference import machine_of
-from bot.domain.score import ScoreValue
-from bot.ports import Beat, Claim, Clock
-from bot.store.postgres import rows
-from bot.store.postgres.database import Database
-from bot.store.queries import query
-from bot.store.transitions import (
+from bot.domain.job import (
+    Claim,
+    Heartbeat,
+    Job,
+    JobEvent,
+    JobState,
     after_cancel,
     after_failure,
     after_loss,
     after_lost_lease,
     after_return,
 )
+from bot.domain.reference import machine_of
+from bot.domain.score import ScoreValue
+from bot.ports import Clock
+from bot.store.postgres import rows
+from bot.store.postgres.database import Database
+from bot.store.queries import query
+from bot.store.text import storable
 from runners.contract.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -69,11 +74,11 @@ class PostgresJobs:
 
     async def beat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
-    ) -> tuple[Beat, ...]:
+    ) -> tuple[Heartbeat, ...]:
         jobs, fences = [job for job, _ in held], [fence for _, fence in held]
         until = self._clock.now() + lease
         found = await self._database.rows("jobs.beat", worker, jobs, fences, until)
-        beats = [Beat(JobId(row["id"]), row["cancel_requested"]) for row in found]
+        beats = [Heartbeat(JobId(row["id"]), row["cancel_requested"]) for row in found]
         return tuple(sorted(beats, key=lambda beat: beat.job))
 
     async def accept(
@@ -101,12 +106,12 @@ class PostgresJobs:
     async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
         now = self._clock.now()
         return await self._leave(
-            job, fence, lambda held: after_failure(held, error, now, final=final)
+            job, fence, lambda held: after_failure(held, storable(error), now, final=final)
         )
 
     async def lose(self, job: JobId, fence: int, error: str) -> bool:
         now = self._clock.now()
-        return await self._leave(job, fence, lambda held: after_loss(held, error, now))
+        return await self._leave(job, fence, lambda held: after_loss(held, storable(error), now))
 
     async def give_back(self, job: JobId, fence: int) -> bool:
         now = self._clock.now()

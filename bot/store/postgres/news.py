@@ -8,7 +8,8 @@ from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.news import Letter, News, NewsKind
-from bot.ports import Clock, Untold
+from bot.domain.records import UnannouncedScore
+from bot.ports import Clock
 from bot.store.postgres.database import Database
 from bot.store.queries import query
 from bot.store.text import storable
@@ -44,9 +45,9 @@ class PostgresOutbox:
         self._database = database
         self._clock = clock
 
-    async def untold(self, limit: int = 100) -> tuple[Untold, ...]:
+    async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
         return tuple(
-            Untold(
+            UnannouncedScore(
                 job=JobId(row["job"]),
                 submission=SubmissionId(row["submission"]),
                 person=PersonId(row["person"]),

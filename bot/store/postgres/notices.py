@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import asyncpg
 import structlog
 
-from bot.ports import Notice, Topic
+from bot.domain.job import Notice, Topic
 from bot.store.failures import DRIVER_FAILURES, reaching, reported
 from bot.store.subscriptions import Subscriptions
 

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
+from bot.domain.records import Schema
 from bot.domain.tally import Tally
-from bot.ports import Clock, Schema
+from bot.ports import Clock
 from bot.store.migrate import known_migrations
 from bot.store.postgres.database import Database
 

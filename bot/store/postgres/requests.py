@@ -7,9 +7,9 @@ from datetime import timedelta
 from asyncpg import Record
 
 from bot.domain.errors import StoreError
-from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
+from bot.domain.records import RequestCount, RequestRun
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Clock
 from bot.store.postgres.boards import OF_SUBMISSIONS
@@ -46,11 +46,13 @@ class PostgresRequests:
             judged_by = replace(submission, task_version=TaskVersionId(version["id"]))
             return await self._submissions.add_within(connection, judged_by)
 
-    async def tallies(self, board: BoardId) -> dict[JobState, Tally]:
+    async def tallies(self, board: BoardId) -> dict[JobState, RequestCount]:
         found = await self._database.rows("requests.tallies", board, self._clock.now())
-        return {JobState(row["state"]): Tally(row["requests"], row["age_s"]) for row in found}
+        return {
+            JobState(row["state"]): RequestCount(row["requests"], row["age_s"]) for row in found
+        }
 
-    async def newest(self, board: BoardId, limit: int) -> tuple[Run, ...]:
+    async def newest(self, board: BoardId, limit: int) -> tuple[RequestRun, ...]:
         return tuple(map(_run, await self._database.rows("requests.newest", board, limit)))
 
     async def overdue(self, board: BoardId, age: timedelta) -> tuple[SubmissionId, ...]:
@@ -83,8 +85,8 @@ class PostgresRequests:
         return len(found)
 
 
-def _run(row: Record) -> Run:
-    return Run(
+def _run(row: Record) -> RequestRun:
+    return RequestRun(
         gpu=row["gpu"],
         state=JobState(row["state"]),
         created_at=row["created_at"],

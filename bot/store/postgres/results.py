@@ -6,8 +6,8 @@ from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.ranking import Entrant, in_order
+from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.score import Score, ScoreValue, pool_of
-from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
 from bot.store.postgres.database import Database
 from bot.store.postgres.remembered import Remembered
 from runners.contract.evaluation import Evaluation
@@ -46,10 +46,10 @@ class PostgresResults:
             for row in found
         )
 
-    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
+    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[JobResult, ...]:
         found = await self._database.rows("results.outcomes", submissions)
         return tuple(
-            Outcome(
+            JobResult(
                 submission=SubmissionId(row["submission"]),
                 gpu=row["gpu"],
                 verdict=Verdict(row["verdict"]),
@@ -69,13 +69,13 @@ class PostgresResults:
         found = await self._database.rows("results.scores_of", person, version, gpu)
         return tuple(map(_score, found))
 
-    async def course(self, version: TaskVersionId, gpu: str, most: int) -> Course:
+    async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         counted = await self._database.row("results.counted", version, gpu)
         total = 0 if counted is None else int(counted["total"])
         # Given the number itself, Postgres knows how few they are, and reads no more than those.
         upto = _LOWEST_HASH + int(min(1.0, most / max(total, 1)) * _HASHES)
         found = await self._database.rows("results.course", version, gpu, upto)
-        return Course(tuple(map(_score, found)), total)
+        return ScoreHistory(tuple(map(_score, found)), total)
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
         versions, gpus = [each for each, _ in leaderboards], [gpu for _, gpu in leaderboards]
@@ -93,7 +93,7 @@ class PostgresResults:
         row = await self._database.row("results.moves", version, gpu)
         return 0 if row is None else int(row["moves"])
 
-    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
+    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[FailedRun, ...]:
         found = await self._database.rows("results.refusals", version, gpu)
         refusals = await self._refusals.of({row["refused"]: row["person_name"] for row in found})
         return tuple(sorted(refusals.values(), key=lambda each: each.submission, reverse=True))
@@ -110,10 +110,10 @@ class PostgresResults:
         found = await self._database.rows("results.scores_by_job", jobs)
         return {JobId(row["job"]): _score(row) for row in found}
 
-    async def _read_refusals(self, jobs: Sequence[JobId]) -> dict[JobId, Refusal]:
+    async def _read_refusals(self, jobs: Sequence[JobId]) -> dict[JobId, FailedRun]:
         found = await self._database.rows("results.refusals_by_job", jobs)
         return {
-            JobId(row["job"]): Refusal(
+            JobId(row["job"]): FailedRun(
                 submission=SubmissionId(row["submission"]),
                 person=PersonId(row["person"]),
                 person_name=row["person_name"],

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from bot.domain.ids import PersonId
+from bot.domain.records import RightsGrant
 from bot.domain.rights import Rights
 from bot.ports import Clock
-from bot.ports.rights import Vouched
 from bot.store.postgres.database import Database
 
 
@@ -37,7 +37,7 @@ class PostgresRights:
             found |= Rights(held, is_admin=row["is_admin"], is_creator=row["is_creator"])
         return found
 
-    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[Vouched, ...]:
+    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
         before = self._clock.now() - age
         rows = await self._database.rows("rights.stale", f"{kind}:", before, limit)
-        return tuple(Vouched(PersonId(row["person"]), row["source"]) for row in rows)
+        return tuple(RightsGrant(PersonId(row["person"]), row["source"]) for row in rows)

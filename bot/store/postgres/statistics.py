@@ -4,7 +4,7 @@ from datetime import datetime
 
 from bot.domain.ids import BoardId
 from bot.domain.person import HOUSE
-from bot.ports import DayCount, Usage
+from bot.domain.records import DayCount, Usage
 from bot.store.postgres.database import Database
 from runners.contract.verdict import Verdict
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 from asyncpg import Record
 from pydantic import TypeAdapter, ValidationError
 
-from bot.ports import Clock, Worker
+from bot.domain.job import Worker
+from bot.ports import Clock
 from bot.ports.queue import EMPTY
 from bot.store.postgres.database import Database
 from runners.contract.runner import Capabilities

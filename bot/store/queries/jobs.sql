@@ -102,7 +102,7 @@ select * from jobs where state = 'running' and lease_until < $1
 order by lease_until limit $2 for no key update skip locked
 
 -- name: move
--- Writes what bot/store/transitions.py decided for jobs that this transaction has locked.
+-- Writes what bot/domain/job.py decided for jobs that this transaction has locked.
 update jobs set
     state = moved.state, attempt = moved.attempt, max_attempts = moved.max_attempts,
     worker = moved.worker, call = moved.call, error = moved.error, run_at = moved.run_at,

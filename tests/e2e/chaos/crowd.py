@@ -8,12 +8,13 @@ from bot.domain.access import Viewer
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.person import Person
+from bot.domain.publication import PublishRequest
 from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.domain.task_file import parse_task
 from bot.domain.task_source import python_fault
 from bot.ports import Store
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
 from bot.store.folders import read_folder

@@ -18,12 +18,12 @@ from pydantic import ValidationError
 from bot.domain.display import Display
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
+from bot.domain.job import Topic
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.failures import is_passing
 from bot.frontends.discord.showing.pace import Pace
 from bot.frontends.discord.showing.patience import LONGEST_S, Patience, pause_s
 from bot.frontends.discord.showing.steps import OthersError, Reached, Show, Steps
-from bot.ports import Topic
 
 _log = structlog.get_logger(__name__)
 

@@ -14,6 +14,7 @@ import structlog
 
 from bot.domain.display import Display
 from bot.domain.ids import SubmissionId
+from bot.domain.status import SubmissionStatus
 from bot.frontends.discord import rooms
 from bot.frontends.discord.answers import as_files
 from bot.frontends.discord.buttons import buttons_of
@@ -26,7 +27,7 @@ from bot.frontends.discord.viewers import of_room
 from bot.reports.status import status_report
 from bot.services.placement import placements
 from bot.services.profiles import profile_files
-from bot.services.status import SubmissionStatus, status
+from bot.services.status import status
 from runners.contract.task import Mode
 
 _log = structlog.get_logger(__name__)

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from bot.domain.leaderboard import Placement
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.frontends.discord.words import MOST, line
 from bot.reports.blocks import Tone
 from bot.reports.lines import one_line
 from bot.reports.placement import placement_line
 from bot.reports.status import job_line, warning_of
-from bot.services.placement import Placement
-from bot.services.status import JobStatus, SubmissionStatus
 
 _MARKS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 "}
 _THREAD_NAME = 100

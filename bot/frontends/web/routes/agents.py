@@ -37,10 +37,10 @@ from bot.domain.agent import (
     Slots,
 )
 from bot.domain.ids import JobId
+from bot.domain.job import Notice, Topic
 from bot.frontends.web.access import FromAgent
 from bot.frontends.web.bodies import parsed, read, whole, written
 from bot.frontends.web.door import Closing, Door, door_of
-from bot.ports import Notice, Topic
 from bot.services.apart import Apart
 from runners.contract.evaluation import Evaluation, Progress
 

@@ -11,7 +11,7 @@ from bot.frontends.web import slices
 from bot.ports import Store
 from bot.settings import Settings
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
+from tests.doubles.memory_store import MemoryStore
 
 
 async def test_the_web_door_runs_the_upkeep_of_its_slices(

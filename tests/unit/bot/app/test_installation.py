@@ -17,10 +17,10 @@ from bot.domain.errors import SetupError
 from bot.ports.lines import Line
 from bot.settings import Settings
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from runners.contract.runner import Capabilities, RunnerError
 from tests.doubles.factories import make_capabilities
+from tests.doubles.memory_store import MemoryStore
 
 
 class BrokenRunner(fake.FakeRunner):

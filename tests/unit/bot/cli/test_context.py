@@ -30,7 +30,7 @@ from bot.cli.context import (
 from bot.domain.errors import SetupError, UserError
 from bot.settings import Settings
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
+from tests.doubles.memory_store import MemoryStore
 
 
 def test_without_a_name_one_acts_as_the_user_of_the_machine() -> None:

@@ -2,13 +2,12 @@
 
 from bot.cli.demo_script import Entry, choose, misplaced, story
 from bot.domain.ids import PersonId, SubmissionId
-from bot.domain.ranking import rank
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.records import FailedRun
 from bot.domain.solutions import Solution
-from bot.ports import Refusal
-from bot.services.standings import BoardStandings
 from runners.contract.evaluation import CPU
 from runners.contract.verdict import Verdict
-from tests.doubles.factories import NOON, make_board, make_score
+from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
 def _solution(name: str, expect: Verdict = Verdict.PASSED, *needs: str) -> Solution:
@@ -45,7 +44,7 @@ def _leaderboard(ranked: tuple[str, ...], absent: tuple[str, ...]) -> BoardStand
         for number, name in enumerate(ranked, start=1)
     ]
     refused = tuple(
-        Refusal(SubmissionId(9), PersonId(8), name, CPU, "crashed", None, "", NOON)
+        FailedRun(SubmissionId(9), PersonId(8), name, CPU, "crashed", None, "", NOON)
         for name in absent
     )
     return BoardStandings(make_board(), 1, CPU, rank(scores), refused)

@@ -33,19 +33,20 @@ from bot.cli.follow import (
 from bot.domain.access import NOBODY, Viewer
 from bot.domain.errors import SetupError
 from bot.domain.ids import SubmissionId
-from bot.domain.job import JobState
-from bot.ports import Notice, Store, Topic
+from bot.domain.job import JobState, Notice, Topic
+from bot.domain.publication import PublishRequest
+from bot.domain.status import SubmissionStatus
+from bot.ports import Store
 from bot.reports.blocks import Text
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.publish import PublishRequest, publish
-from bot.services.status import SubmissionStatus
+from bot.services.publish import publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from runners.contract.runner import RunnerError
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_evaluation, make_request, make_submission, make_task
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.waited import SEVEN, make_status
 
 WRONG = "# fake: verdict=wrong_answer\n"

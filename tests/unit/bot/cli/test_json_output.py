@@ -7,10 +7,9 @@ import pytest
 
 from bot.cli.json_output import case_json, dumps, evaluation_json, standings_json
 from bot.domain.ids import PersonId, SubmissionId
-from bot.domain.ranking import rank
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.records import FailedRun
 from bot.domain.score import ScoreValue
-from bot.ports import Refusal
-from bot.services.standings import BoardStandings
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -21,6 +20,7 @@ from tests.doubles.factories import (
     make_evaluation,
     make_score,
     make_task,
+    rank,
 )
 
 EVALUATION_KEYS = [
@@ -63,7 +63,7 @@ def test_an_untimed_case_has_nulls_and_no_samples() -> None:
 
 
 def test_standings_have_ranks_and_absences() -> None:
-    refusal = Refusal(
+    refusal = FailedRun(
         SubmissionId(9), PersonId(8), "mallory", "CPU", "crashed", "test", "exit 1", NOON
     )
     board = BoardStandings(make_board(), 2, "CPU", rank([make_score(1, 5.0)]), (refusal,))

@@ -1,18 +1,26 @@
 """Tests of how jobs move and what they make of their submission."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain.ids import JobId, PersonId, SubmissionId
 from bot.domain.job import (
+    FINAL_STATES,
     MOST_ATTEMPTS,
     PRIORITIES,
+    Job,
     JobState,
+    after_cancel,
+    after_failure,
+    after_loss,
+    after_lost_lease,
+    after_return,
     attempts_after_loss,
     backoff,
-    next_turn,
     submission_state,
 )
 from bot.domain.submission import SubmissionState
@@ -30,24 +38,6 @@ def test_a_loss_is_made_up_for_until_there_were_too_many(given_attempts: int, lo
     for _ in range(losses):
         attempts = attempts_after_loss(attempts)
     assert attempts == max(given_attempts, min(given_attempts + losses, MOST_ATTEMPTS))
-
-
-@given(st.lists(st.integers(0, 4), max_size=40))
-def test_before_the_first_claim_a_persons_kth_job_has_turn_k(people: list[int]) -> None:
-    turns: dict[int, list[int]] = {}
-    for person in people:
-        mine = turns.setdefault(person, [])
-        mine.append(next_turn(0, max(mine, default=0)))
-    assert all(mine == list(range(1, len(mine) + 1)) for mine in turns.values())
-
-
-@given(present=st.integers(0, 10**6), waiting=st.integers(0, 10**6))
-def test_a_new_job_comes_after_the_present_turn_and_its_persons_others(
-    present: int, waiting: int
-) -> None:
-    turn = next_turn(present, waiting)
-    assert turn > max(present, waiting)
-    assert turn - 1 in {present, waiting}
 
 
 def test_a_quick_test_goes_before_a_ranked_run() -> None:
@@ -73,3 +63,80 @@ def test_a_submission_stands_where_its_jobs_let_it(
     jobs: tuple[JobState, ...], state: SubmissionState
 ) -> None:
     assert submission_state(jobs) is state
+
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+RUNNING = Job(
+    id=JobId(1),
+    submission=SubmissionId(1),
+    person=PersonId(1),
+    gpu="CPU",
+    mode=Mode.RANKED,
+    priority=10,
+    turn=1,
+    state=JobState.RUNNING,
+    attempt=1,
+    max_attempts=3,
+    fence=1,
+    worker="w1",
+    call="call-1",
+    cancel_requested=False,
+    error=None,
+    run_at=NOW,
+    created_at=NOW,
+    started_at=NOW,
+    finished_at=None,
+)
+
+
+def test_a_failed_attempt_waits_and_forgets_its_call() -> None:
+    failed = after_failure(replace(RUNNING, attempt=2), "lost", NOW)
+    assert (failed.state, failed.call, failed.worker) == (JobState.QUEUED, None, None)
+    assert failed.run_at == NOW + timedelta(seconds=4)
+    assert failed.error == "lost"
+
+
+def test_a_lost_lease_keeps_the_call_and_names_the_worker() -> None:
+    lost = after_lost_lease(RUNNING, NOW)
+    assert (lost.state, lost.call) == (JobState.QUEUED, "call-1")
+    assert lost.error == "the worker vanished during attempt 1"
+
+
+def test_a_lost_attempt_is_replaced_by_another() -> None:
+    last = replace(RUNNING, attempt=3)
+    for lost in (after_loss(last, "runner gone", NOW), after_lost_lease(last, NOW)):
+        assert (lost.state, lost.attempt, lost.max_attempts) == (JobState.QUEUED, 3, 4)
+        assert lost.run_at == NOW + timedelta(seconds=8)
+    assert after_loss(last, "runner gone", NOW).error == "runner gone"
+    assert after_loss(last, "gone", NOW).call is None
+
+
+def test_a_job_that_kills_what_it_touches_ends_at_last() -> None:
+    last = replace(RUNNING, attempt=MOST_ATTEMPTS, max_attempts=MOST_ATTEMPTS)
+    assert after_loss(last, "gone", NOW).state is JobState.FAILED
+    assert after_lost_lease(last, NOW).state is JobState.FAILED
+    asked = replace(RUNNING, cancel_requested=True)
+    assert after_loss(asked, "gone", NOW).state is JobState.CANCELLED
+
+
+def test_a_job_handed_back_is_due_at_once_and_keeps_its_attempts() -> None:
+    returned = after_return(RUNNING, NOW)
+    assert (returned.state, returned.attempt, returned.run_at) == (JobState.QUEUED, 0, NOW)
+
+
+@given(attempt=st.integers(1, 5), cancelled=st.booleans(), final=st.booleans())
+def test_a_job_ends_exactly_when_nobody_may_try_it_again(
+    attempt: int, *, cancelled: bool, final: bool
+) -> None:
+    job = replace(RUNNING, attempt=attempt, max_attempts=5, cancel_requested=cancelled)
+    after = after_failure(job, "lost", NOW, final=final)
+    assert (after.state in FINAL_STATES) == (cancelled or final or attempt == 5)
+    assert (after.finished_at is not None) == (after.state in FINAL_STATES)
+    assert (after.state is JobState.CANCELLED) == cancelled
+
+
+def test_a_person_who_stops_a_job_ends_it() -> None:
+    assert after_cancel(RUNNING, NOW).state is JobState.CANCELLED
+    asked = replace(RUNNING, cancel_requested=True)
+    assert after_return(asked, NOW).state is JobState.CANCELLED
+    assert after_lost_lease(asked, NOW).state is JobState.CANCELLED

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.ranking import indistinguishable, rank, records, ties
+from bot.domain.ranking import indistinguishable, records, ties
 from bot.domain.score import Score, ScoreValue
-from tests.doubles.factories import make_score
+from tests.doubles.factories import make_score, rank
 
 fields = st.lists(
     st.tuples(st.integers(1, 12), st.floats(90, 110), st.floats(0, 4)), max_size=30

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from bot.domain.errors import StoreError, UserError
-from bot.ports import KnownPerson
+from bot.domain.records import KnownPerson
 from bot.remote.discord_identities import DiscordIdentities
 from tests.doubles.discord.server import LocalDiscord
 

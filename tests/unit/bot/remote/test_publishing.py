@@ -7,12 +7,11 @@ import pytest
 
 from bot.domain.access import NOBODY
 from bot.domain.errors import SetupError, UserError
+from bot.domain.publication import Draft, PublishChange, PublishRequest, Released
 from bot.domain.task_bundle import TaskBundle
 from bot.remote import outage, publishing
 from bot.remote.address import Server
 from bot.remote.person import asking
-from bot.services.publish import Change, PublishRequest
-from bot.services.release import Draft, Released
 from runners.contract.runner import RunnerError
 from tests.doubles.factories import make_task
 
@@ -64,7 +63,7 @@ async def test_a_check_is_followed_through_a_broken_line() -> None:
     done = begun | {"state": "published", "published": PUBLISHED | {"board": BOARD}}
     released, said = await published(begun, httpx.ReadError("reset"), begun, done)
     assert (released.published.board.name, released.published.version) == ("vectoradd", 2)
-    assert released.published.change is Change.CREATED
+    assert released.published.change is PublishChange.CREATED
     assert said[0] == "running the solutions"
     assert said[-1] == "https://podium.test answers again"
     assert len(said) == 3

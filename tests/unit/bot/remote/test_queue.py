@@ -9,13 +9,13 @@ from bot.domain.job import JobState
 from bot.remote.queue import RemoteQueue
 from bot.services.dispatch import DispatchConfig, Dispatcher
 from bot.services.worker_tokens import revoke
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from runners.contract.evaluation import CPU
 from runners.contract.runner import CallId, RunnerError
 from tests.doubles.agents import LEASE, connecting, make_door, make_token
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import until
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 CONFIG = DispatchConfig(beat_s=0.05, poll_s=0.05, progress_s=0.0)

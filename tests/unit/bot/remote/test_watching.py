@@ -11,11 +11,11 @@ from typing_extensions import override
 
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.job import JobState
+from bot.domain.status import SubmissionStatus
 from bot.remote import outage, watching
 from bot.remote.address import Server
 from bot.remote.person import asking
 from bot.remote.watching import watch
-from bot.services.status import SubmissionStatus
 from tests.doubles.waited import SEVEN, make_status
 
 QUEUED, RUNNING, DONE = map(make_status, (JobState.QUEUED, JobState.RUNNING, JobState.SUCCEEDED))

@@ -2,20 +2,19 @@ import csv
 import io
 
 from bot.domain.ids import AuditId, PersonId
-from bot.ports import AuditRow
+from bot.domain.records import AuditEntry, NamedAuditEntry
 from bot.reports.audit import audit_report
 from bot.reports.blocks import Attachment
-from bot.services.audit import Decision
 from tests.doubles.factories import NOON
 
 
 def test_the_record_is_a_table_in_which_no_reason_is_a_formula() -> None:
     decisions = (
-        Decision(
-            AuditRow(AuditId(2), PersonId(1), "ban", "person discord:9", '=1+1, "x"\nb', NOON),
+        NamedAuditEntry(
+            AuditEntry(AuditId(2), PersonId(1), "ban", "person discord:9", '=1+1, "x"\nb', NOON),
             "Ada",
         ),
-        Decision(AuditRow(AuditId(1), None, "expire", "board 1", "", NOON), None),
+        NamedAuditEntry(AuditEntry(AuditId(1), None, "expire", "board 1", "", NOON), None),
     )
     report = audit_report(decisions)
     file = report.blocks[-1]

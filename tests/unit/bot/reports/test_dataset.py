@@ -5,8 +5,8 @@ import json
 from bot.domain.access import Viewer
 from bot.reports import dataset
 from bot.services.export import evaluations, export
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import make_place
 
 

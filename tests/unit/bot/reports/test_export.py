@@ -7,13 +7,12 @@ import pytest
 
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.person import Person
+from bot.domain.records import BoardExport, ExportedSubmission, JobResult
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
-from bot.ports import Outcome
 from bot.reports import spreadsheet
 from bot.reports.blocks import Attachment
 from bot.reports.export import export_report
-from bot.services.export import Export, ExportedSubmission
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import NOON, make_board
@@ -21,7 +20,7 @@ from tests.doubles.factories import NOON, make_board
 REFERENCE = ScoreValue(58_280.0, 100.0)
 
 
-def exported(name: str) -> Export:
+def exported(name: str) -> BoardExport:
     board = make_board()
     number = SubmissionId(7)
     submission = Submission(
@@ -29,17 +28,17 @@ def exported(name: str) -> Export:
         ("H100", "L4"), SubmissionState.FINISHED, NOON,
     )  # fmt: skip
     outcomes = (
-        Outcome(number, "H100", Verdict.PASSED, ScoreValue(29_140.0, 60.0)),
-        Outcome(number, "L4", Verdict.CRASHED, None),
+        JobResult(number, "H100", Verdict.PASSED, ScoreValue(29_140.0, 60.0)),
+        JobResult(number, "L4", Verdict.CRASHED, None),
     )
     person = Person(PersonId(1), "discord:1", name, NOON)
     row = ExportedSubmission(
         submission, person, 2, outcomes, frozenset({"H100"}), {"H100": REFERENCE}
     )
-    return Export(board, (row,))
+    return BoardExport(board, (row,))
 
 
-def files(export: Export) -> dict[str, bytes]:
+def files(export: BoardExport) -> dict[str, bytes]:
     blocks = export_report(export).blocks
     return {each.name: each.data for each in blocks if isinstance(each, Attachment)}
 

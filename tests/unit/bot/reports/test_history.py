@@ -3,25 +3,24 @@
 import pytest
 
 from bot.domain.ids import SubmissionId
+from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
-from bot.ports import Outcome
 from bot.reports.blocks import Table, Text
 from bot.reports.history import history_line, history_report
-from bot.services.history import HistoryEntry
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import NOON, make_board
 
 
-def _outcome(gpu: str, verdict: Verdict, value: ScoreValue | None = None) -> Outcome:
-    return Outcome(SubmissionId(7), gpu, verdict, value)
+def _outcome(gpu: str, verdict: Verdict, value: ScoreValue | None = None) -> JobResult:
+    return JobResult(SubmissionId(7), gpu, verdict, value)
 
 
 PASSED = _outcome("H100", Verdict.PASSED, ScoreValue(29_140.0, 60.0))
 
 
-def _entry(state: SubmissionState, *results: Outcome) -> HistoryEntry:
+def _entry(state: SubmissionState, *results: JobResult) -> HistoryEntry:
     board = make_board()
     submission = Submission(
         SubmissionId(7), board.creator, board.id, board.task_version, "kernel.py", "hash",
@@ -30,7 +29,7 @@ def _entry(state: SubmissionState, *results: Outcome) -> HistoryEntry:
     return HistoryEntry(submission, "vectoradd", 2, results)
 
 
-def _row(state: SubmissionState, *results: Outcome) -> tuple[str, ...]:
+def _row(state: SubmissionState, *results: JobResult) -> tuple[str, ...]:
     table = history_report("ada", [_entry(state, *results)]).blocks[0]
     assert isinstance(table, Table)
     return table.rows[0]

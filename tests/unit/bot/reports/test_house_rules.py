@@ -3,9 +3,9 @@ from datetime import timedelta
 from bot.domain.ids import BoardId, PersonId
 from bot.domain.moderation import RateLimit
 from bot.domain.person import Person
+from bot.domain.records import NamedLimit, SubmissionRules
 from bot.reports.blocks import Table, Text
 from bot.reports.house_rules import house_rules_report
-from bot.services.house_rules import HouseRules, NamedLimit
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON
 
@@ -18,7 +18,7 @@ def test_each_kind_of_rule_has_its_table() -> None:
         NamedLimit(RateLimit(1, HOUR, BoardId(1), Mode.TEST), "sort"),
     )
     eve = Person(PersonId(2), "discord:17", "Eve", NOON)
-    rules = HouseRules(limits, "a move", {"sort": "soon"}, {"L4": "heat"}, ((eve, "forged"),))
+    rules = SubmissionRules(limits, "a move", {"sort": "soon"}, {"L4": "heat"}, ((eve, "forged"),))
     tables = [each for each in house_rules_report(rules).blocks if isinstance(each, Table)]
     assert [each.rows for each in tables] == [
         (("every board", "every mode", "9", "60 min"), ("sort", "test", "1", "60 min")),
@@ -28,6 +28,6 @@ def test_each_kind_of_rule_has_its_table() -> None:
 
 
 def test_where_nothing_holds_it_is_said() -> None:
-    (said,) = house_rules_report(HouseRules((), None, {}, {}, ())).blocks
+    (said,) = house_rules_report(SubmissionRules((), None, {}, {}, ())).blocks
     assert isinstance(said, Text)
     assert "no limit" in said.text

@@ -1,9 +1,8 @@
-from bot.domain.ranking import rank
+from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.score import ScoreValue
 from bot.reports.blocks import Chart, Table, Text, Tone
 from bot.reports.personal import personal_report
-from bot.services.personal import OwnStanding, PersonalBoard
-from tests.doubles.factories import make_board, make_score
+from tests.doubles.factories import make_board, make_score, rank
 
 
 def test_places_trend_and_gain_are_shown() -> None:

@@ -1,7 +1,8 @@
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
+from bot.domain.leaderboard import Placement
 from bot.domain.score import ScoreValue, Standing
 from bot.reports.placement import ordinal, placement_line, standing_line
 from tests.doubles.factories import make_score
@@ -9,38 +10,31 @@ from tests.doubles.factories import make_score
 VALUE = ScoreValue(29_140, 60)
 
 
-@dataclass(frozen=True)
-class Place:
-    gpu: str = "H100"
-    value: ScoreValue = VALUE
-    rank: int = 1
-    shared: bool = False
-    entries: int = 7
-    is_best: bool = True
-    improved: bool = False
-    reference: ScoreValue | None = None
+FIRST = Placement(
+    gpu="H100", value=VALUE, rank=1, shared=False, entries=7, is_best=True, improved=False
+)
 
 
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        (Place(), "🥇 1st of 7 on H100: 29.14 us ± 0.06"),
-        (Place(rank=3, shared=True), "🥉 3rd (shared) of 7 on H100: 29.14 us ± 0.06"),
+        (FIRST, "🥇 1st of 7 on H100: 29.14 us ± 0.06"),
+        (replace(FIRST, rank=3, shared=True), "🥉 3rd (shared) of 7 on H100: 29.14 us ± 0.06"),
         (
-            Place(rank=4, improved=True),
+            replace(FIRST, rank=4, improved=True),
             "4th of 7 on H100: 29.14 us ± 0.06, a personal best",
         ),
         (
-            Place(reference=ScoreValue(93_248, 100)),
+            replace(FIRST, reference=ScoreValue(93_248, 100)),
             "🥇 1st of 7 on H100: 29.14 us ± 0.06 (3.2x vs reference)",
         ),
         (
-            replace(Place(), is_best=False),
+            replace(FIRST, is_best=False),
             "29.14 us ± 0.06 on H100; the person's best there is faster",
         ),
     ],
 )
-def test_a_place_is_told_in_one_line(place: Place, words: str) -> None:
+def test_a_place_is_told_in_one_line(place: Placement, words: str) -> None:
     assert placement_line(place).text == words
 
 

@@ -4,7 +4,7 @@ import zipfile
 from io import BytesIO
 
 from bot.domain.ids import SubmissionId
-from bot.ports import StoredFile
+from bot.domain.records import StoredFile
 from bot.reports.profile import archives
 from runners.contract.files import EvaluationFile
 

@@ -1,7 +1,7 @@
+from bot.domain.leaderboard import GpuScaling, PersonScaling
 from bot.domain.score import ScoreValue
 from bot.reports.blocks import Chart, Table, Text
 from bot.reports.scaling import scaling_report
-from bot.services.scaling import PersonScaling, Scaling
 from tests.doubles.factories import make_board
 
 ADA = PersonScaling("ada", {"H100": ScoreValue(1000, 5), "L4": ScoreValue(4000, 5)})
@@ -9,7 +9,7 @@ BOB = PersonScaling("bob", {"L4": ScoreValue(3000, 5)})
 
 
 def test_each_time_is_compared_with_the_persons_fastest() -> None:
-    report = scaling_report(Scaling(make_board(), ("H100", "L4"), (ADA, BOB)))
+    report = scaling_report(GpuScaling(make_board(), ("H100", "L4"), (ADA, BOB)))
     _, table, chart = report.blocks
     assert isinstance(table, Table)
     assert table.rows == (("ada", "1.00 us 1.0x", "4.00 us 4.0x"), ("bob", "", "3.00 us 1.0x"))
@@ -20,7 +20,7 @@ def test_each_time_is_compared_with_the_persons_fastest() -> None:
 
 def test_no_more_people_are_drawn_than_can_be_told_apart() -> None:
     crowd = tuple(PersonScaling(f"p{n}", ADA.values) for n in range(20))
-    report = scaling_report(Scaling(make_board(), ("H100", "L4"), crowd))
+    report = scaling_report(GpuScaling(make_board(), ("H100", "L4"), crowd))
     table, chart = report.blocks[1:]
     assert isinstance(table, Table)
     assert isinstance(chart, Chart)
@@ -29,7 +29,7 @@ def test_no_more_people_are_drawn_than_can_be_told_apart() -> None:
 
 
 def test_one_gpu_type_needs_no_plot_and_nobody_no_table() -> None:
-    one = scaling_report(Scaling(make_board(), ("L4",), (BOB,)))
+    one = scaling_report(GpuScaling(make_board(), ("L4",), (BOB,)))
     assert not any(isinstance(block, Chart) for block in one.blocks)
-    nobody = scaling_report(Scaling(make_board(), (), ()))
+    nobody = scaling_report(GpuScaling(make_board(), (), ()))
     assert [type(block) for block in nobody.blocks] == [Text]

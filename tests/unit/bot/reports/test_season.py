@@ -1,12 +1,10 @@
 from datetime import timedelta
 
-from bot.domain.ranking import rank
+from bot.domain.leaderboard import BoardStandings, Season
 from bot.domain.score import Score
 from bot.reports.blocks import Chart, Stroke
 from bot.reports.season import season_chart
-from bot.services.season import Season
-from bot.services.standings import BoardStandings
-from tests.doubles.factories import NOON, make_board, make_score
+from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
 def season(*scores: Score, total: int | None = None) -> Season:

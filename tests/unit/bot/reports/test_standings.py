@@ -1,48 +1,60 @@
 """Tests of the report of a leaderboard."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
-from bot.domain.ranking import rank
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.records import FailedRun
 from bot.domain.score import ScoreValue, Standing
 from bot.frontends.discord.draw import sheets
-from bot.ports import Refusal
 from bot.reports.blocks import Table, Text, Tone
 from bot.reports.standings import standings_pages, standings_report
-from tests.doubles.factories import NOON, make_board, make_score
+from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaderboard:
-    board: Board = field(default_factory=make_board)
-    version: int = 1
-    gpu: str = "CPU"
-    entries: tuple[Standing, ...] = ()
-    refused: tuple[Refusal, ...] = ()
-    note: str = ""
-    speed_of_light_ns: float | None = None
-    reference: ScoreValue | None = None
-    reference_failure: str = ""
-    in_process: bool = False
+def _standings(
+    *,
+    board: Board | None = None,
+    version: int = 1,
+    entries: tuple[Standing, ...] = (),
+    refused: tuple[FailedRun, ...] = (),
+    note: str = "",
+    speed_of_light_ns: float | None = None,
+    reference: ScoreValue | None = None,
+    reference_failure: str = "",
+    in_process: bool = False,
+) -> BoardStandings:
+    return BoardStandings(
+        board=board or make_board(),
+        version=version,
+        gpu="CPU",
+        entries=entries,
+        refused=refused,
+        note=note,
+        speed_of_light_ns=speed_of_light_ns,
+        reference=reference,
+        reference_failure=reference_failure,
+        in_process=in_process,
+    )
 
 
-def _refusal(message: str) -> Refusal:
-    return Refusal(
+def _refusal(message: str) -> FailedRun:
+    return FailedRun(
         SubmissionId(9), PersonId(8), "mallory", "CPU", "wrong_answer", "test", message, NOON
     )
 
 
-def _tables(leaderboard: _Leaderboard) -> dict[str, Table]:
+def _tables(leaderboard: BoardStandings) -> dict[str, Table]:
     report = standings_report(leaderboard)
     return {block.title: block for block in report.blocks if isinstance(block, Table)}
 
 
 def test_people_are_ranked_by_time_with_interval_and_distance() -> None:
     entries = rank([make_score(1, 20_000.0, 40.0), make_score(2, 10_000.0, 10.0)])
-    rows = _tables(_Leaderboard(entries=entries))["standings"].rows
+    rows = _tables(_standings(entries=entries))["standings"].rows
     assert [row[:5] for row in rows] == [
         ("1", "person 2", "10.00 us ± 0.01", "1.00x", "1"),
         ("2", "person 1", "20.00 us ± 0.04", "2.00x", "1"),
@@ -51,7 +63,7 @@ def test_people_are_ranked_by_time_with_interval_and_distance() -> None:
 
 def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> None:
     entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
-    leaderboard = _Leaderboard(entries=entries, speed_of_light_ns=9_000.0)
+    leaderboard = _standings(entries=entries, speed_of_light_ns=9_000.0)
     table = _tables(leaderboard)["standings"]
     assert table.columns[4].name == "of light"
     assert [row[4] for row in table.rows] == ["90%", "45%"]
@@ -61,7 +73,7 @@ def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> No
 
 def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
     entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
-    leaderboard = _Leaderboard(entries=entries, reference=ScoreValue(32_000.0, 100.0))
+    leaderboard = _standings(entries=entries, reference=ScoreValue(32_000.0, 100.0))
     table = _tables(leaderboard)["standings"]
     assert table.columns[3].name == "vs reference"
     assert [row[3] for row in table.rows] == ["3.2x", "1.6x"]
@@ -71,12 +83,12 @@ def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
 
 def test_who_is_slower_than_the_reference_sees_by_how_much() -> None:
     entries = rank([make_score(1, 20_000.0)])
-    leaderboard = _Leaderboard(entries=entries, reference=ScoreValue(900, 1))
+    leaderboard = _standings(entries=entries, reference=ScoreValue(900, 1))
     assert _tables(leaderboard)["standings"].rows[0][3] == "0.045x"
 
 
 def test_why_there_is_no_time_of_the_reference_is_said_in_one_line() -> None:
-    report = standings_report(_Leaderboard(reference_failure="crashed: exit 1\nTraceback"))
+    report = standings_report(_standings(reference_failure="crashed: exit 1\nTraceback"))
     assert report.blocks[0] == Text(
         "reference: no time, crashed: exit 1; only you are told, as the creator", Tone.QUIET
     )
@@ -84,47 +96,47 @@ def test_why_there_is_no_time_of_the_reference_is_said_in_one_line() -> None:
 
 def test_where_unlike_machines_serve_one_card_each_time_says_whose_it_is() -> None:
     scores = [make_score(n, 10_000.0 * n, pool=pool) for n, pool in enumerate(("box", ""), 1)]
-    table = _tables(_Leaderboard(entries=rank(scores)))["standings"]
+    table = _tables(_standings(entries=rank(scores)))["standings"]
     place = [column.name for column in table.columns].index("timed by")
     assert [row[place] for row in table.rows] == ["box", "unknown"]
     alike = rank([make_score(n, 10_000.0 * n, pool="box") for n in (1, 2)])
-    table = _tables(_Leaderboard(entries=alike))["standings"]
+    table = _tables(_standings(entries=alike))["standings"]
     assert "timed by" not in [column.name for column in table.columns]
 
 
 def test_a_shared_rank_is_marked() -> None:
     entries = rank([make_score(1, 10_000.0), make_score(2, 10_001.0), make_score(3, 30_000.0)])
-    rows = _tables(_Leaderboard(entries=entries))["standings"].rows
+    rows = _tables(_standings(entries=entries))["standings"].rows
     assert [row[0] for row in rows] == ["1=", "1=", "3"]
 
 
 def test_a_board_whose_times_nobody_confirmed_says_so() -> None:
-    head = [b.text for b in standings_report(_Leaderboard(in_process=True)).blocks[:1]
+    head = [b.text for b in standings_report(_standings(in_process=True)).blocks[:1]
             if isinstance(b, Text)]  # fmt: skip
     assert head[0].startswith("in-process timing")
-    assert standings_pages(_Leaderboard(in_process=True))[0].blocks[0] == Text(head[0], Tone.QUIET)
+    assert standings_pages(_standings(in_process=True))[0].blocks[0] == Text(head[0], Tone.QUIET)
 
 
 def test_absent_people_are_listed_with_verdict_and_one_line_of_reason() -> None:
-    leaderboard = _Leaderboard(refused=(_refusal("1 of 16 differ\nsecond line"),))
+    leaderboard = _standings(refused=(_refusal("1 of 16 differ\nsecond line"),))
     assert _tables(leaderboard)["not ranked"].rows == (
         ("mallory", "wrong answer", "1 of 16 differ", "#9"),
     )
 
 
 def test_a_long_reason_is_shortened_visibly() -> None:
-    reason = _tables(_Leaderboard(refused=(_refusal("x" * 300),)))["not ranked"].rows[0][2]
+    reason = _tables(_standings(refused=(_refusal("x" * 300),)))["not ranked"].rows[0][2]
     assert len(reason) == 100
     assert reason.endswith("…")
 
 
 def test_an_empty_board_says_so() -> None:
-    assert standings_report(_Leaderboard()).blocks == (Text("nobody is ranked yet", Tone.QUIET),)
+    assert standings_report(_standings()).blocks == (Text("nobody is ranked yet", Tone.QUIET),)
 
 
 def test_the_deadline_and_a_later_task_version_are_named() -> None:
     board = make_board(deadline=NOON)
-    report = standings_report(_Leaderboard(board=board, version=3, note="faster cases"))
+    report = standings_report(_standings(board=board, version=3, note="faster cases"))
     assert report.title == "vectoradd on CPU (task version 3)"
     assert report.blocks[:2] == (
         Text("deadline 2026-11-01 12:00 UTC", Tone.QUIET),
@@ -143,7 +155,7 @@ def test_pages_hold_everyone_and_fit_into_a_message(pools: int, rows: list[int])
     ]
     refused = tuple(replace(_refusal("x" * 300), person=PersonId(n)) for n in range(40, 50))
     pages = standings_pages(
-        _Leaderboard(entries=rank(scores), refused=refused, note="n" * 900, speed_of_light_ns=1.0)
+        _standings(entries=rank(scores), refused=refused, note="n" * 900, speed_of_light_ns=1.0)
     )
     tables = [block for page in pages for block in page.blocks if isinstance(block, Table)]
     assert [len(table.rows) for table in tables] == rows
@@ -155,5 +167,5 @@ def test_pages_hold_everyone_and_fit_into_a_message(pools: int, rows: list[int])
 
 
 def test_an_empty_board_has_one_page() -> None:
-    (page,) = standings_pages(_Leaderboard())
+    (page,) = standings_pages(_standings())
     assert page.blocks == (Text("nobody is ranked yet", Tone.QUIET),)

@@ -1,9 +1,9 @@
 import csv
 import io
 
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.score import ScoreValue, Standing
 from bot.reports.standings_csv import COLUMNS, standings_csv
-from bot.services.standings import BoardStandings
 from tests.doubles.factories import make_board, make_score
 
 

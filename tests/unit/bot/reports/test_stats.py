@@ -1,14 +1,13 @@
 from datetime import date
 
-from bot.ports import DayCount, Usage
+from bot.domain.records import DayCount, InstallationStats, Usage
 from bot.reports.blocks import Table, Text
 from bot.reports.stats import stats_report
-from bot.services.stats import Stats
 from runners.contract.verdict import Verdict
 
 
 def test_counts_queue_days_and_verdicts_are_shown() -> None:
-    stats = Stats(
+    stats = InstallationStats(
         people=3,
         boards=2,
         days=(DayCount(date(2026, 11, 1), 8, 3),),
@@ -37,5 +36,5 @@ def test_counts_queue_days_and_verdicts_are_shown() -> None:
 
 
 def test_an_idle_installation_says_so() -> None:
-    report = stats_report(Stats(0, 0, (), {}, {}))
+    report = stats_report(InstallationStats(0, 0, (), {}, {}))
     assert not any(isinstance(block, Table) for block in report.blocks)

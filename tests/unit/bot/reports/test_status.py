@@ -5,11 +5,11 @@ import pytest
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Job, JobState
 from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.records import StoredFile
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import Submission, SubmissionState
-from bot.ports import StoredFile
 from bot.reports.blocks import Attachment, Text, Tone
 from bot.reports.status import job_line, status_report
-from bot.services.status import JobStatus, QueuePlace, SubmissionStatus
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -48,21 +48,21 @@ def test_files_come_after_everything_else() -> None:
     ("status", "words"),
     [
         (JobStatus(_job(JobState.QUEUED)), "H100: queued"),
-        (JobStatus(_job(JobState.QUEUED), place=QueuePlace(3, None)), "H100: queued, place 3"),
+        (JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, None)), "H100: queued, place 3"),
         (
-            JobStatus(_job(JobState.QUEUED), place=QueuePlace(1, None, running=2)),
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(1, None, running=2)),
             "H100: queued, place 1, 2 running now",
         ),
         (
-            JobStatus(_job(JobState.QUEUED), place=QueuePlace(3, 42.0, "a new driver")),
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, 42.0, "a new driver")),
             "H100: queued, place 3; H100 is paused: a new driver",
         ),
         (
-            JobStatus(_job(JobState.QUEUED), place=QueuePlace(3, 42.0)),
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, 42.0)),
             "H100: queued, place 3, about 42 s",
         ),
         (
-            JobStatus(_job(JobState.QUEUED), place=QueuePlace(6, 0.4)),
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(6, 0.4)),
             "H100: queued, place 6, under 1 s",
         ),
         (

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from bot.ports import Worker
+from bot.domain.job import Worker
 from bot.reports.blocks import Table, Text
 from bot.reports.workers import workers_report
 from runners.contract.evaluation import Isolation

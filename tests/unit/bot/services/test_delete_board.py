@@ -5,8 +5,9 @@ import pytest
 
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
+from bot.domain.publication import PublishRequest
 from bot.services.delete_board import Deletion, delete_board, keepsake
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 

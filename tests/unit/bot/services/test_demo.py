@@ -1,6 +1,7 @@
 from bot.domain.ids import PersonId
+from bot.domain.publication import PublishRequest
 from bot.services.demo import demo_owner, remove_demo
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from runners.contract.evaluation import CPU
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place

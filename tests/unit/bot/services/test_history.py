@@ -2,8 +2,8 @@ import pytest
 
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
+from bot.domain.records import JobResult
 from bot.domain.score import ScoreValue
-from bot.ports import Outcome
 from bot.services.history import history
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -20,8 +20,8 @@ async def test_history_lists_newest_first_with_verdict_and_score(place: Place) -
     assert [entry.submission.id for entry in entries] == [waiting.id, tested.id, ranked.id]
     assert [entry.results for entry in entries] == [
         (),
-        (Outcome(tested.id, "CPU", Verdict.WRONG_ANSWER, None),),
-        (Outcome(ranked.id, "CPU", Verdict.PASSED, ScoreValue(1_000, 1)),),
+        (JobResult(tested.id, "CPU", Verdict.WRONG_ANSWER, None),),
+        (JobResult(ranked.id, "CPU", Verdict.PASSED, ScoreValue(1_000, 1)),),
     ]
     assert {(entry.board_name, entry.version) for entry in entries} == {("vectoradd", 1)}
 

@@ -6,9 +6,9 @@ import pytest
 
 from bot.services import leaderboards
 from bot.services.leaderboards import leaderboard, task_version
-from bot.store.memory import MemoryStore
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 

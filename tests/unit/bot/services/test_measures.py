@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from bot.services.measures import Pool, measures
-from bot.store.memory import MemoryStore
 from runners.contract.runner import Capabilities, OutOfService
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import make_place
 
 LEASE = timedelta(seconds=30)

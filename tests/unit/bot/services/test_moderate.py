@@ -5,9 +5,8 @@ import pytest
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.job import JobState
+from bot.domain.job import Claim, JobState
 from bot.domain.moderation import ExclusionKind, RateLimit
-from bot.ports import Claim
 from bot.services import moderate
 from bot.services.moderate import Deed
 from tests.doubles.place import Place

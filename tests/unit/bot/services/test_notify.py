@@ -5,8 +5,9 @@ import pytest
 
 from bot.domain.access import Access, Visibility
 from bot.domain.news import News, NewsKind, deadline_news
+from bot.domain.publication import PublishRequest
 from bot.services.notify import ask_for, notify, remind_of_deadlines, still_wanted, tell_of_scores
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from runners.contract.evaluation import CaseKind
 from tests.doubles.dispatching import failing
 from tests.doubles.factories import NOON, make_case, make_measurement, make_task

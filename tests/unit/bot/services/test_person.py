@@ -4,13 +4,14 @@ from bot.domain.access import NOBODY, Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.person import HOUSE
+from bot.domain.publication import PublishRequest
 from bot.services.person import portrait
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.time_references import order_references
-from bot.store.memory import MemoryStore
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 ANYBODY = Viewer(NOBODY)

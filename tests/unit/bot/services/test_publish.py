@@ -4,15 +4,8 @@ import pytest
 
 from bot.domain.access import Access, Visibility
 from bot.domain.errors import UserError
-from bot.services.publish import (
-    NO_BOARD,
-    Change,
-    Published,
-    PublishRequest,
-    is_new,
-    publish,
-    published_already,
-)
+from bot.domain.publication import PublishChange, Published, PublishRequest
+from bot.services.publish import NO_BOARD, is_new, publish, published_already
 from runners.contract.task import Device
 from tests.doubles.factories import NOON, make_task
 from tests.doubles.place import Place
@@ -29,7 +22,7 @@ async def actions(place: Place) -> list[str]:
 
 async def test_a_new_task_opens_a_board_with_its_gpus(place: Place) -> None:
     published = await again(place, task=make_task(name="sort", gpus=("H100", "L4", "H100")))
-    assert (published.change, published.version) == (Change.CREATED, 1)
+    assert (published.change, published.version) == (PublishChange.CREATED, 1)
     assert published.board.gpus == ("H100", "L4")
     assert (await actions(place))[0] == "publish-created"
 
@@ -37,13 +30,13 @@ async def test_a_new_task_opens_a_board_with_its_gpus(place: Place) -> None:
 async def test_the_same_task_changes_nothing_and_leaves_no_trace(place: Place) -> None:
     before = await actions(place)
     published = await again(place)
-    assert published == Published(place.board, 1, Change.UNCHANGED)
+    assert published == Published(place.board, 1, PublishChange.UNCHANGED)
     assert await actions(place) == before
 
 
 async def test_a_changed_task_becomes_the_next_version(place: Place) -> None:
     published = await again(place, task=make_task(description="Add them faster."))
-    assert (published.change, published.version) == (Change.NEW_VERSION, 2)
+    assert (published.change, published.version) == (PublishChange.NEW_VERSION, 2)
     assert published.board.task_version != place.board.task_version
     assert (await actions(place))[0] == "publish-new-version"
 
@@ -51,18 +44,18 @@ async def test_a_changed_task_becomes_the_next_version(place: Place) -> None:
 async def test_publishing_an_older_state_again_goes_back_to_its_version(place: Place) -> None:
     await again(place, task=make_task(description="Add them faster."))
     published = await again(place)
-    assert (published.change, published.version) == (Change.NEW_VERSION, 1)
+    assert (published.change, published.version) == (PublishChange.NEW_VERSION, 1)
 
 
 async def test_gpus_and_deadline_are_changed_alone_and_kept_when_not_named(place: Place) -> None:
     deadline = NOON + timedelta(days=1)
     first = await again(place, gpus=("CPU", "H100"), deadline=deadline)
-    assert first.change is Change.CONFIGURED
+    assert first.change is PublishChange.CONFIGURED
     second = await again(place)
-    assert (second.change, second.board.gpus) == (Change.UNCHANGED, ("CPU", "H100"))
+    assert (second.change, second.board.gpus) == (PublishChange.UNCHANGED, ("CPU", "H100"))
     assert second.board.deadline == deadline
     third = await again(place, endless=True)
-    assert (third.change, third.board.deadline) == (Change.CONFIGURED, None)
+    assert (third.change, third.board.deadline) == (PublishChange.CONFIGURED, None)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +94,7 @@ async def test_an_ended_board_may_keep_its_deadline(place: Place) -> None:
     await again(place, deadline=deadline)
     place.clock.advance(2 * 86_400)
     published = await again(place, deadline=deadline)
-    assert (published.change, published.board.deadline) == (Change.UNCHANGED, deadline)
+    assert (published.change, published.board.deadline) == (PublishChange.UNCHANGED, deadline)
 
 
 async def test_the_note_of_a_version_is_told(place: Place) -> None:
@@ -127,9 +120,9 @@ async def test_who_may_see_a_board_is_a_change_and_stays_otherwise(place: Place)
     hidden = Access(Visibility.PRIVATE)
     await place.store.boards.invite(place.board.id, frozenset({"discord:17"}))
     published = await again(place, access=hidden)
-    assert published.change is Change.CONFIGURED
+    assert published.change is PublishChange.CONFIGURED
     assert published.board.access == Access(Visibility.PRIVATE, guests=frozenset({"discord:17"}))
-    assert (await again(place)).change is Change.UNCHANGED
+    assert (await again(place)).change is PublishChange.UNCHANGED
     new = await again(place, name="other", access=hidden)
     assert new.board.access == hidden
 
@@ -153,11 +146,11 @@ async def test_what_a_publishing_that_was_cut_off_has_done_is_known(place: Place
     await publish(place.store, place.clock, new)
     found = await published_already(place.store, new)
     assert found is not None
-    assert (found.board.name, found.version, found.change) == ("other", 1, Change.CREATED)
+    assert (found.board.name, found.version, found.change) == ("other", 1, PublishChange.CREATED)
     second = make_task(description="Second.")
     update = PublishRequest(place.ada, second, name="other", onto=found.board.task_version)
     assert await published_already(place.store, update) is None
     await publish(place.store, place.clock, update)
     after = await published_already(place.store, update)
     assert after is not None
-    assert (after.version, after.change) == (2, Change.NEW_VERSION)
+    assert (after.version, after.change) == (2, PublishChange.NEW_VERSION)

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import StoreError
-from bot.ports import Schema
+from bot.domain.records import Schema
 from bot.ports.lines import Line
 from bot.services.readiness import Part, State, readiness
-from bot.store.memory import MemoryStore
 from runners.contract.runner import OutOfService
 from tests.doubles.factories import make_capabilities
+from tests.doubles.memory_store import MemoryStore
 
 LEASE = timedelta(seconds=30)
 

@@ -3,11 +3,11 @@
 import pytest
 
 from bot.domain.errors import UserError
+from bot.domain.publication import Draft, PublishChange, PublishRequest, Released
 from bot.domain.scaffold import scaffold
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
-from bot.services.publish import Change, PublishRequest
-from bot.services.release import Draft, Released, Releasing
+from bot.services.release import Releasing
 from runners.backends.fake import FakeRunner, create
 from runners.contract.runner import Capabilities
 from tests.doubles.place import Place
@@ -45,7 +45,7 @@ async def boards(place: Place) -> list[str]:
 
 async def test_each_task_is_run_and_gets_its_board_for_the_gpus_that_are_here(place: Place) -> None:
     first, second = await release(place, draft(place, "double"), draft(place, "triple", "CPU"))
-    assert first.published.change is second.published.change is Change.CREATED
+    assert first.published.change is second.published.change is PublishChange.CREATED
     assert [report.dry_run for report in first.reports] == [True] * len(first.published.board.gpus)
     assert second.published.board.gpus == ("CPU",)
 
@@ -80,7 +80,7 @@ async def test_a_task_that_no_runner_can_run_opens_no_board_unless_somebody_vouc
     assert told.value.code == "not-dry-run"
     assert "double" not in await boards(place)
     (opened,) = await release(place, wanted, runner=here, unchecked=True)
-    assert (opened.published.change, opened.reports) == (Change.CREATED, ())
+    assert (opened.published.change, opened.reports) == (PublishChange.CREATED, ())
     assert (await place.store.audit.rows())[0].action == "publish-unchecked"
 
 
@@ -93,7 +93,7 @@ async def test_one_gpu_type_that_is_here_is_enough(place: Place) -> None:
 async def test_a_state_of_the_task_is_run_once(place: Place) -> None:
     await release(place, draft(place, "double", "CPU"))
     (again,) = await release(place, draft(place, "double", "CPU"))
-    assert (again.published.change, again.reports) == (Change.UNCHANGED, ())
+    assert (again.published.change, again.reports) == (PublishChange.UNCHANGED, ())
 
 
 async def test_without_a_runner_nothing_is_published_that_nobody_vouches_for(place: Place) -> None:

@@ -1,8 +1,8 @@
 from datetime import timedelta
 
 from bot.domain.access import Viewer
+from bot.domain.job import Claim
 from bot.domain.score import ScoreValue
-from bot.ports import Claim
 from bot.services.scaling import scaling
 from tests.doubles.factories import make_evaluation
 from tests.doubles.place import Place

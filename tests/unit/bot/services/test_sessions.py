@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
+from bot.domain.records import KnownPerson
 from bot.domain.rights import Rights
 from bot.domain.token import TokenScope
-from bot.ports import KnownPerson
 from bot.services.grant import grant, withdraw_grant
 from bot.services.link import link, unlink, viewer_of_secret
 from bot.services.sessions import (

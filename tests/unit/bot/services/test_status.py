@@ -5,10 +5,13 @@ import pytest
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.job import Notice, Topic
+from bot.domain.publication import PublishRequest
+from bot.domain.records import StoredEvaluation
+from bot.domain.status import QueuePosition, SubmissionStatus
 from bot.domain.submission import SubmissionState
-from bot.ports import Notice, StoredEvaluation, Topic
-from bot.services.publish import PublishRequest, publish
-from bot.services.status import QueuePlace, SubmissionStatus, status, waiting_time, watch
+from bot.services.publish import publish
+from bot.services.status import status, waiting_time, watch
 from bot.store import subscriptions
 from bot.store.subscriptions import Subscriptions
 from runners.contract.task import Mode
@@ -59,7 +62,7 @@ async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_ty
     await place.claim()
     waiting = await place.submit(board="other")
     (job,) = (await status(place.store, waiting.id)).jobs
-    assert job.place == QueuePlace(1, 12.0, running=1)
+    assert job.place == QueuePosition(1, 12.0, running=1)
 
 
 async def test_place_and_estimate_shrink_as_the_queue_moves(place: Place) -> None:

@@ -10,16 +10,18 @@ from typing_extensions import override
 from bot.domain.access import Viewer
 from bot.domain.board import TaskVersion
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import JobState
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.publication import PublishRequest
 from bot.domain.reference import Reference
 from bot.services.apart import Apart
 from bot.services.history import history
 from bot.services.lookup import seen_submission
 from bot.services.moderate import Deed
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from bot.services.rejudge import rejudge
-from bot.services.standings import BoardStandings, standings
+from bot.services.standings import standings
 from bot.services.time_references import AGAIN_AFTER, order_references, time_references
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest, RoundPolicy
@@ -191,7 +193,7 @@ async def test_a_stop_hands_it_back_at_once_and_uncounted(place: Place) -> None:
         await until(lambda: _started(runner))
         await asyncio.wait_for(running.end(), 5)
     job = await place.claim()
-    assert (job.of_the_house, job.attempt) == (True, 1)
+    assert (is_the_houses(job.submission), job.attempt) == (True, 1)
 
 
 async def _started(runner: KeepingRunner) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.ports import Notice, Topic
+from bot.domain.job import Notice, Topic
 from bot.store import subscriptions
 from bot.store.subscriptions import Subscriptions
 

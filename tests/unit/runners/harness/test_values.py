@@ -6,11 +6,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from runners.harness.values import (
     DTYPES,
-    NODE,
     FloatNode,
     Node,
     SequenceNode,
@@ -25,6 +24,8 @@ from runners.harness.values import (
     tensors,
     told_by_host,
 )
+
+NODE: TypeAdapter[Node] = TypeAdapter(Node)
 
 
 class Shelf:

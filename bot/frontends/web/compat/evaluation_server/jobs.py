@@ -15,7 +15,7 @@ from bot.domain.access import Access, SourceVisibility, Viewer, Visibility
 from bot.domain.board import HIDDEN, Board, NewBoard
 from bot.domain.errors import StoreError, UserError, unknown_name
 from bot.domain.ids import PersonId, SubmissionId
-from bot.domain.job import FINAL_STATES, PRIORITIES, Job, JobState
+from bot.domain.job import FINAL_STATES, PRIORITIES, Job, JobState, Topic
 from bot.domain.person import HOUSE
 from bot.domain.requirements import in_service, least_missing, missing
 from bot.domain.submission import NewSubmission, Submission
@@ -28,7 +28,7 @@ from bot.frontends.web.compat.evaluation_server.translate import (
     recorded,
     with_record,
 )
-from bot.ports import Clock, Store, Topic
+from bot.ports import Clock, Store
 from bot.services.admit import admit
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.gpus import spelled

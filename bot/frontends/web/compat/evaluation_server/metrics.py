@@ -7,8 +7,8 @@ from datetime import datetime
 from statistics import fmean
 from typing import TypedDict
 
-from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.job import FINAL_STATES, JobState
+from bot.domain.records import RequestCount, RequestRun
 from bot.frontends.web.compat.evaluation_server.jobs import BOARD
 from bot.ports import Store
 from runners.contract.evaluation import CPU
@@ -38,7 +38,7 @@ class JobStats(TypedDict):
     average_age: float
 
 
-def job_stats(tallies: Mapping[JobState, Tally]) -> JobStats:
+def job_stats(tallies: Mapping[JobState, RequestCount]) -> JobStats:
     """How many requests there are, by state, and how old they are on average."""
     total = sum(each.requests for each in tallies.values())
     ages = sum(each.requests * each.age_s for each in tallies.values())
@@ -52,7 +52,7 @@ def job_stats(tallies: Mapping[JobState, Tally]) -> JobStats:
     )
 
 
-def compilation(runs: Sequence[Run]) -> Numbers:
+def compilation(runs: Sequence[RequestRun]) -> Numbers:
     """How the kernels compiled; the judge keeps no compiled kernel, so nothing is a cache hit."""
     judged = [run for run in runs if _was_built(run)]
     failed = sum(run.verdict in _UNBUILT for run in judged)
@@ -68,7 +68,7 @@ def compilation(runs: Sequence[Run]) -> Numbers:
     }
 
 
-def profiling(runs: Sequence[Run]) -> dict[str, Number | dict[str, Number]]:
+def profiling(runs: Sequence[RequestRun]) -> dict[str, Number | dict[str, Number]]:
     """How the kernels that compiled were checked and timed."""
     tried = [run for run in runs if _was_built(run) and run.verdict not in _UNBUILT]
     right = sum(run.verdict in _RIGHT for run in tried)
@@ -86,7 +86,7 @@ def profiling(runs: Sequence[Run]) -> dict[str, Number | dict[str, Number]]:
     }
 
 
-def utilization(runs: Sequence[Run]) -> dict[str, Number | dict[str, Number]]:
+def utilization(runs: Sequence[RequestRun]) -> dict[str, Number | dict[str, Number]]:
     """For how long requests had GPUs, and waited for them."""
     started = [run for run in runs if run.started_at is not None]
     waits = [_between(run.created_at, run.started_at) for run in started]
@@ -101,7 +101,10 @@ def utilization(runs: Sequence[Run]) -> dict[str, Number | dict[str, Number]]:
 
 
 def throughput(
-    tallies: Mapping[JobState, Tally], runs: Sequence[Run], now: datetime, uptime_s: float
+    tallies: Mapping[JobState, RequestCount],
+    runs: Sequence[RequestRun],
+    now: datetime,
+    uptime_s: float,
 ) -> Numbers:
     """How many requests come and end; `runs` are the newest of those that are counted."""
     total = sum(each.requests for each in tallies.values())
@@ -123,16 +126,16 @@ def throughput(
     }
 
 
-def _was_built(run: Run) -> bool:
+def _was_built(run: RequestRun) -> bool:
     """Whether somebody tried to build it: not where the task or the machine was at fault before."""
     return run.verdict is not None and run.stage is not Stage.PREPARE
 
 
-def _building_s(run: Run) -> float:
+def _building_s(run: RequestRun) -> float:
     return sum(run.durations_s.get(step, 0.0) for step in _BUILDING)
 
 
-def _by_gpu(runs: Sequence[Run]) -> dict[str, Number]:
+def _by_gpu(runs: Sequence[RequestRun]) -> dict[str, Number]:
     found: dict[str, Number] = {}
     for run in runs:
         found[run.gpu] = found.get(run.gpu, 0.0) + run.used_s
@@ -180,13 +183,13 @@ class Slots:
         return {gpu: max(0, n - self.taken.get(gpu, 0)) for gpu, n in self.offered.items()}
 
 
-async def tallies(store: Store) -> Mapping[JobState, Tally]:
+async def tallies(store: Store) -> Mapping[JobState, RequestCount]:
     """How many requests are in each state."""
     board = await store.boards.find(BOARD)
     return {} if board is None else await store.requests.tallies(board.id)
 
 
-async def newest(store: Store) -> tuple[Run, ...]:
+async def newest(store: Store) -> tuple[RequestRun, ...]:
     """The newest requests."""
     board = await store.boards.find(BOARD)
     return () if board is None else await store.requests.newest(board.id, NEWEST)

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.rights import Caller
 from bot.domain.score import Standing
 from bot.domain.submission import Submission
@@ -22,7 +23,7 @@ from bot.ports import Store
 from bot.reports.lines import clean
 from bot.services.lookup import find_board, visible_boards
 from bot.services.pools import Pool, pools
-from bot.services.standings import BoardStandings, standings
+from bot.services.standings import standings
 from runners.contract.gpus import gpu_type
 from runners.contract.task import GPU_NAME, TaskDefinition, Workload
 

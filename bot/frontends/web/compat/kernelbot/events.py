@@ -14,7 +14,9 @@ import anyio
 import structlog
 
 from bot.domain.errors import StoreError, UserError
+from bot.domain.records import StoredFile
 from bot.domain.rights import Caller
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission
 from bot.frontends.web.compat.kernelbot.http import Json
 from bot.frontends.web.compat.kernelbot.profiling import metadata_of
@@ -29,11 +31,11 @@ from bot.frontends.web.compat.kernelbot.translate import (
 )
 from bot.frontends.web.compat.kernelbot.wording import markdown, progress_of, shortened, standing_of
 from bot.frontends.web.door import Door
-from bot.ports import Store, StoredFile
+from bot.ports import Store
 from bot.reports.status import status_report
 from bot.services.cancel import cancel
 from bot.services.profiles import profile_files
-from bot.services.status import JobStatus, SubmissionStatus, watch
+from bot.services.status import watch
 from runners.contract.evaluation import CaseKind, Environment, Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

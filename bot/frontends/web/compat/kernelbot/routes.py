@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
+from bot.domain.records import InstallationStats, Usage
 from bot.frontends.web.compat.kernelbot import boards, submissions
 from bot.frontends.web.compat.kernelbot.http import (
     HOW,
@@ -31,10 +32,9 @@ from bot.frontends.web.door import door_of
 from bot.frontends.web.failures import MethodError
 from bot.frontends.web.limits import POPCORN
 from bot.frontends.web.viewers import MayAdminister
-from bot.ports import Usage
 from bot.services.moderate import Deed, disqualify, pause, resume
 from bot.services.reading import read_submission
-from bot.services.stats import Stats, stats
+from bot.services.stats import stats
 
 account = APIRouter(route_class=Route)
 
@@ -147,7 +147,7 @@ async def other(admin: MayAdminister, deed: str) -> Response:  # noqa: ARG001 - 
     return not_offered(next(named, "Podium does not offer this here; see its README"))
 
 
-def _stats(found: Stats, day: date | None) -> Json:
+def _stats(found: InstallationStats, day: date | None) -> Json:
     days = [each for each in found.days if day in {None, each.day}]
     waiting = sum(states.get(JobState.QUEUED, 0) for states in found.backlog.values())
     counted: Json = {

@@ -7,8 +7,10 @@ from fastapi.responses import StreamingResponse
 
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.rights import Caller
 from bot.domain.score import ScoreValue
+from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.frontends.web.compat.kernelbot.boards import queue_where_known
 from bot.frontends.web.compat.kernelbot.events import told
@@ -25,13 +27,13 @@ from bot.frontends.web.compat.kernelbot.profiling import options_of, require_ncu
 from bot.frontends.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds
 from bot.frontends.web.compat.kernelbot.wording import standing_of
 from bot.frontends.web.door import Door, door_of
-from bot.ports import Outcome, Store
+from bot.ports import Store
 from bot.services.cancel import cancel
-from bot.services.history import HistoryEntry, history
+from bot.services.history import history
 from bot.services.lookup import own_submission, task_of
 from bot.services.moderate import withdraw
 from bot.services.source import source
-from bot.services.status import SubmissionStatus, status
+from bot.services.status import status
 from bot.services.submit import submit
 from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode
@@ -132,7 +134,7 @@ def _summary(entry: HistoryEntry) -> Json:
     }
 
 
-def _line(outcome: Outcome) -> Json:
+def _line(outcome: JobResult) -> Json:
     return {"gpu_type": outcome.gpu, "score": seconds(outcome.score)}
 
 

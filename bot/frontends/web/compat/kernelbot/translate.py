@@ -18,11 +18,11 @@ from decimal import Decimal
 from bot.domain.errors import UserError
 from bot.domain.job import Job
 from bot.domain.score import ScoreValue
+from bot.domain.status import JobStatus
 from bot.frontends.web.compat.kernelbot.http import Json
 from bot.frontends.web.compat.kernelbot.wording import shortened
 from bot.reports.evaluation import verdict_line
 from bot.reports.lines import clean
-from bot.services.status import JobStatus
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation, Measurement
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict

@@ -8,12 +8,12 @@ from typing import assert_never
 
 from bot.domain.job import JobState
 from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text
 from bot.reports.chart import as_table
 from bot.reports.evaluation import evaluation_report
 from bot.reports.lines import clean, one_line, table_lines
 from bot.reports.status import job_line
-from bot.services.status import JobStatus, SubmissionStatus
 from runners.contract.verdict import Verdict
 
 LONGEST_LOG = 16_384

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.board import Board
 from bot.domain.errors import UserError
+from bot.domain.publication import PublishChange
 from bot.domain.rights import require_creator
 from bot.frontends.web.checks import Check, hand_in, own_check
 from bot.frontends.web.door import DOOR, Door, door_of
@@ -27,7 +28,7 @@ from bot.frontends.web.routes.acting.zips import (
 )
 from bot.frontends.web.sessions import Browser, still_signed_in
 from bot.services.lookup import seen_board, visible_boards
-from bot.services.publish import NO_BOARD, Change, vet
+from bot.services.publish import NO_BOARD, vet
 from bot.services.rejudge import best_of, rejudge_from
 from bot.services.wishes import Wish
 from runners.contract.gpus import gpu_types
@@ -169,7 +170,7 @@ async def _drawn(door: Door, browser: Browser, check: Check) -> str:
     standing = 0
     if outcome is not None and outcome.board is not None:
         board = await door.store.boards.get(outcome.board)
-        if board is not None and outcome.change is Change.NEW_VERSION:
+        if board is not None and outcome.change is PublishChange.NEW_VERSION:
             versions = await door.store.boards.versions(board.id)
             earlier = [each.id for each in versions if each.number == outcome.before]
             standing = len(await best_of(door.store, board, earlier[0])) if earlier else 0

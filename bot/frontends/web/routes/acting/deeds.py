@@ -7,7 +7,9 @@ from fastapi import APIRouter, Path, Request, Response
 
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.leaderboard import Placement
 from bot.domain.rights import require_acting
+from bot.domain.status import SubmissionStatus
 from bot.frontends.web.deeds import deeds_of
 from bot.frontends.web.door import Door, door_of
 from bot.frontends.web.events import Part, live
@@ -20,9 +22,9 @@ from bot.reports.status import job_line
 from bot.services.cancel import cancel
 from bot.services.lookup import own_submission
 from bot.services.moderate import withdraw
-from bot.services.placement import Placement, placements
+from bot.services.placement import placements
 from bot.services.rerun import RerunRequest, rerun
-from bot.services.status import SubmissionStatus, status
+from bot.services.status import status
 from bot.services.unserved import unserved
 from runners.contract.task import Mode
 

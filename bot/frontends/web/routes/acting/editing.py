@@ -11,6 +11,7 @@ from bot.domain.board import Board
 from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
+from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.requirements import has_device
 from bot.domain.rights import Caller, require_creator
 from bot.frontends.web.checks import hand_in
@@ -31,7 +32,7 @@ from bot.reports.task_change import change_report
 from bot.services.invite import Invitation, invite, uninvite
 from bot.services.lookup import own_board, task_of
 from bot.services.offered import offered_gpus
-from bot.services.publish import Change, PublishRequest, gpus_of, publish, vet
+from bot.services.publish import gpus_of, publish, vet
 from bot.services.wishes import Wish
 
 router = APIRouter(prefix="/edit/{name}")
@@ -71,7 +72,7 @@ async def configure(request: Request, act: Act, name: str) -> Response:
         published = await publish(door.store, door.clock, wanted)
     except UserError as error:
         return await _form(request, act.browser, board, fault=error)
-    changed = published.change is not Change.UNCHANGED
+    changed = published.change is not PublishChange.UNCHANGED
     return go(_address(board), "changed" if changed else "unchanged")
 
 

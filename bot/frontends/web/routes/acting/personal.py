@@ -9,6 +9,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.domain.moderation import span
 from bot.domain.news import NewsKind
+from bot.domain.records import NamedLimit
 from bot.domain.rights import require_acting
 from bot.domain.token import TokenScope
 from bot.frontends.web.door import door_of
@@ -17,7 +18,7 @@ from bot.frontends.web.routes.acting.drawing import SignedIn, go, show
 from bot.frontends.web.sessions import Browser
 from bot.reports.history import history_table
 from bot.services.history import history
-from bot.services.house_rules import NamedLimit, house_rules
+from bot.services.house_rules import house_rules
 from bot.services.link import link_from, unlink
 from bot.services.lookup import visible_boards
 from bot.services.notify import ask_for

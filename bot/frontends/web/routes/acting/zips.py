@@ -9,13 +9,13 @@ from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.archive import MAX_PACKED
 from bot.domain.deadline import parse_deadline
 from bot.domain.errors import UserError
+from bot.domain.publication import PublishRequest
 from bot.domain.requirements import has_device
 from bot.frontends.web.door import Door
 from bot.frontends.web.forms import ROOM, Fields
 from bot.reports.blocks import Report
 from bot.reports.task_found import found_report
 from bot.services.offered import offered_gpus
-from bot.services.publish import PublishRequest
 from bot.services.wishes import Wish, read
 from runners.contract.gpus import gpu_types
 from runners.contract.task import TaskDefinition

@@ -13,12 +13,13 @@ from bot.domain.api.admin import (
     UsageAnswer,
 )
 from bot.domain.ids import AuditId
+from bot.domain.records import NamedAuditEntry, NamedLimit
 from bot.frontends.web.door import door_of
 from bot.frontends.web.routes.api.arguments import Cursor, PageLimit, number_of
 from bot.frontends.web.routes.api.bodies import unkept
 from bot.frontends.web.viewers import administrator
-from bot.services.audit import Decision, audit_rows
-from bot.services.house_rules import NamedLimit, house_rules
+from bot.services.audit import audit_rows
+from bot.services.house_rules import house_rules
 from bot.services.stats import stats as counts
 
 router = APIRouter(
@@ -84,7 +85,7 @@ async def rules(request: Request) -> RulesAnswer:
     )
 
 
-def _decision(decision: Decision) -> DecisionAnswer:
+def _decision(decision: NamedAuditEntry) -> DecisionAnswer:
     row = decision.row
     return DecisionAnswer(
         actor=decision.actor_name,

@@ -10,12 +10,11 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import EventId, SubmissionId
-from bot.domain.job import FINAL_STATES
+from bot.domain.job import FINAL_STATES, Topic
 from bot.frontends.web.door import Door, door_of
 from bot.frontends.web.routes.api.arguments import SubmissionNumber
 from bot.frontends.web.routes.api.submission_shapes import event_answer
 from bot.frontends.web.viewers import AnyViewer, still_looks
-from bot.ports import Topic
 from bot.services.lookup import seen_submission
 
 router = APIRouter(prefix="/submissions/{number}", tags=["submissions"])

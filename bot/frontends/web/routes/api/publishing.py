@@ -20,6 +20,7 @@ from bot.domain.api.wire import BODY_MAX, PATH
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
+from bot.domain.publication import PublishRequest
 from bot.domain.rights import Caller
 from bot.frontends.web.bodies import read
 from bot.frontends.web.checks import own_check
@@ -34,7 +35,7 @@ from bot.services import boards as service
 from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
 from bot.services.invite import Invitation, invite, uninvite
 from bot.services.lookup import find_board, own_board, task_of
-from bot.services.publish import NO_BOARD, PublishRequest, publish
+from bot.services.publish import NO_BOARD, publish
 from bot.services.rejudge import rejudge_from
 from bot.services.wishes import Wish
 

@@ -17,13 +17,12 @@ from bot.domain.api.boards import (
 )
 from bot.domain.api.wire import Time
 from bot.domain.board import Board, TaskVersion
+from bot.domain.leaderboard import BoardOverview, BoardStandings
+from bot.domain.records import FailedRun
 from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
 from bot.domain.template import shown_files
-from bot.ports import Refusal
-from bot.services.boards import BoardOverview
 from bot.services.pacing import paced
-from bot.services.standings import BoardStandings
 from runners.contract.evaluation import Timing
 from runners.contract.task import Workload
 
@@ -145,7 +144,7 @@ def _entry(entry: Standing, reference: ScoreValue | None) -> Entry:
     )
 
 
-def _absent(refusal: Refusal) -> Absent:
+def _absent(refusal: FailedRun) -> Absent:
     return Absent(
         person=refusal.person_name,
         person_id=refusal.person,

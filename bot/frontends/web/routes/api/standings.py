@@ -10,12 +10,12 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from bot.domain.api.boards import LeaderboardsAnswer
+from bot.domain.leaderboard import BoardStandings
 from bot.frontends.web.door import Door, door_of
 from bot.frontends.web.routes.api.arguments import BoardName, GpuQuery, VersionQuery
 from bot.frontends.web.routes.api.shapes import leaderboards_answer
 from bot.frontends.web.viewers import AnyViewer
 from bot.reports.standings_csv import standings_csv
-from bot.services.standings import BoardStandings
 from bot.services.standings import standings as service
 
 router = APIRouter(prefix="/leaderboards/{name}", tags=["leaderboards"])

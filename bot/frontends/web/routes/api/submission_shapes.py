@@ -16,9 +16,9 @@ from bot.domain.api.submissions import (
 )
 from bot.domain.job import JobEvent
 from bot.domain.moderation import Exclusion
+from bot.domain.records import HistoryEntry
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.frontends.web.routes.api.shapes import board_line, time_answer
-from bot.services.history import HistoryEntry
-from bot.services.status import JobStatus, QueuePlace, SubmissionStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _job(status: JobStatus) -> JobAnswer:
     )
 
 
-def _place(place: QueuePlace | None) -> Place | None:
+def _place(place: QueuePosition | None) -> Place | None:
     if place is None:
         return None
     return Place(

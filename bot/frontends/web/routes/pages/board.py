@@ -9,20 +9,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.domain.access import Viewer
 from bot.domain.board import Board
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.records import FailedRun
 from bot.domain.score import Standing
 from bot.frontends.web.charts import as_data
 from bot.frontends.web.door import Door, door_of
 from bot.frontends.web.figures import Span, spans
 from bot.frontends.web.rendering import Sheet, page, sent, sheet
 from bot.frontends.web.viewers import AnyViewer
-from bot.ports import Refusal
 from bot.reports.blocks import Chart
 from bot.reports.chart import as_table, in_words
 from bot.reports.season import season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.services.lookup import find_board
 from bot.services.season import season
-from bot.services.standings import BoardStandings, standings
+from bot.services.standings import standings
 
 router = APIRouter()
 _ROWS = 100
@@ -59,7 +60,7 @@ class Line:
 class Absence:
     """Somebody who is not ranked, and why."""
 
-    refusal: Refusal
+    refusal: FailedRun
     cells: tuple[str, ...]
 
 

@@ -4,10 +4,10 @@ import math
 
 from fastapi import APIRouter, Request, Response
 
+from bot.domain.leaderboard import BoardOverview
 from bot.frontends.web.door import door_of, is_here
 from bot.frontends.web.rendering import page
 from bot.frontends.web.viewers import AnyViewer
-from bot.services.boards import BoardOverview
 from bot.services.boards import boards as service
 
 router = APIRouter()

@@ -12,6 +12,7 @@ from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.person import Person
+from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.domain.submission import Submission, SubmissionState
 from bot.frontends.web.differences import Difference, difference
 from bot.frontends.web.door import Door, door_of
@@ -19,7 +20,7 @@ from bot.frontends.web.rendering import draw, page
 from bot.frontends.web.viewers import AnyViewer
 from bot.reports.comparison import likeness, names, times
 from bot.reports.evaluation import VERDICT_WORDS
-from bot.services.compare import Comparison, Side, compare
+from bot.services.compare import compare
 from runners.contract.verdict import Verdict
 
 router = APIRouter(prefix="/submissions")
@@ -40,7 +41,7 @@ class Shown:
 class _Drawn:
     """A comparison, and its difference where there is one to be shown."""
 
-    found: Comparison
+    found: SubmissionComparison
     shape: Difference | None = None
     text: Markup | None = None
 
@@ -88,18 +89,18 @@ async def _alone(door: Door, viewer: Viewer, first: SubmissionId, second: Submis
         door.comparing.release()
 
 
-def _drawn(found: Comparison) -> _Drawn:
+def _drawn(found: SubmissionComparison) -> _Drawn:
     shape = difference(found.beside)
     text = draw("parts/difference.html", {"it": shape, "names": _titles(found)})
     return _Drawn(found, shape, Markup(text))  # noqa: S704 - the template has escaped it
 
 
-def _titles(found: Comparison) -> list[str]:
+def _titles(found: SubmissionComparison) -> list[str]:
     sides = (found.first.submission, found.second.submission)
     return [f"#{each.id} {each.file_name}" for each in sides]
 
 
-async def _shown(door: Door, side: Side) -> Shown:
+async def _shown(door: Door, side: ComparedSubmission) -> Shown:
     given = side.submission
     ended = [(gpu, *_words(verdict)) for gpu, verdict in sorted(side.verdicts.items())]
     if given.state is not SubmissionState.FINISHED:

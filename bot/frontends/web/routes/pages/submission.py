@@ -11,6 +11,7 @@ from markupsafe import Markup
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.frontends.web.deeds import deeds_of
 from bot.frontends.web.door import Door, door_of
 from bot.frontends.web.events import TICK_S, Part, live
@@ -29,7 +30,6 @@ from bot.services.comparable import comparable
 from bot.services.placement import placements
 from bot.services.reading import read_files, read_submission
 from bot.services.source import Source, source
-from bot.services.status import JobStatus, SubmissionStatus
 
 router = APIRouter(prefix="/submissions")
 Number = Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)]

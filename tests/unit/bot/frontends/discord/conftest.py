@@ -2,10 +2,11 @@
 
 import pytest
 
-from bot.services.publish import PublishRequest, publish
-from bot.store.memory import MemoryStore
+from bot.domain.publication import PublishRequest
+from bot.services.publish import publish
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place
 
 

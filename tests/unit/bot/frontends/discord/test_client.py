@@ -5,10 +5,10 @@ import pytest
 from bot.frontends.discord.client import connected
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.failures import GaveWayError
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Rates
 from tests.doubles.discord.server import LocalDiscord
+from tests.doubles.memory_store import MemoryStore
 
 
 async def start(server: LocalDiscord) -> None:

@@ -15,8 +15,8 @@ from bot.frontends.discord import keeping as module
 from bot.frontends.discord.door import Door
 from bot.frontends.discord.failures import ALREADY_ANSWERED, UNKNOWN_INTERACTION, GaveWayError
 from bot.frontends.discord.keeping import AWAY, CLAIMED, keeping, name_of
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 TOKEN = "a-token-of-discord"  # noqa: S105
 LEASE = timedelta(seconds=30)

@@ -3,13 +3,12 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.ids import AuditId, PersonId
+from bot.domain.records import AuditEntry, NamedAuditEntry
 from bot.frontends.discord.leafing import _fitting, board_line, decision_line
 from bot.frontends.discord.words import moment
-from bot.ports import AuditRow
-from bot.services.audit import Decision
 from tests.doubles.factories import NOON, make_board
 
-ROW = AuditRow(AuditId(2), PersonId(1), "ban", "person discord:17", "**forged**", NOON)
+ROW = AuditEntry(AuditId(2), PersonId(1), "ban", "person discord:17", "**forged**", NOON)
 
 
 @pytest.mark.parametrize(
@@ -26,17 +25,17 @@ def test_a_board_has_its_deadline_and_its_crowd(people: int, crowd: str) -> None
 
 def test_a_decision_names_people_of_discord_to_be_clicked_on() -> None:
     at = f"<t:{int(NOON.timestamp())}:f>"
-    assert decision_line(Decision(ROW, "Ada_"), 200) == (
+    assert decision_line(NamedAuditEntry(ROW, "Ada_"), 200) == (
         f"{at} **Ada\\_** ban <@17>: \\*\\*forged\\*\\*"
     )
     other = replace(ROW, actor=None, subject="person local:<@17>", reason="")
-    assert decision_line(Decision(other, None), 200) == (
+    assert decision_line(NamedAuditEntry(other, None), 200) == (
         f"{at} **Podium** ban person local:\\<@17>"
     )
 
 
 def test_a_page_of_long_words_still_fits_into_a_message() -> None:
-    long = Decision(replace(ROW, subject="*" * 300, reason="*" * 300), "*" * 300)
+    long = NamedAuditEntry(replace(ROW, subject="*" * 300, reason="*" * 300), "*" * 300)
     page = _fitting(lambda width: (decision_line(long, width) for _ in range(8)))
     assert len(page) <= 2000
     assert page.count("\n") == 7

@@ -1,12 +1,11 @@
 """What is told of a check: every run while it moves, every finding at its end, within limits."""
 
 from bot.domain.board import Board
+from bot.domain.publication import PublishChange, Published, Released, UnsoundTaskError
 from bot.domain.task_report import CheckStep, Finding, Level, TaskReport
 from bot.frontends.discord.outcomes import live_text, published, refused, unsound
 from bot.frontends.discord.words import MOST
 from bot.reports.blocks import Tone
-from bot.services.publish import Change, Published
-from bot.services.release import Released, UnsoundTaskError
 from tests.doubles.place import Place
 
 GOOD = Finding(Level.INFO, "a.py", "passed, as expected")
@@ -58,11 +57,13 @@ def test_an_unsound_task_is_told_with_every_finding() -> None:
 
 async def test_a_published_board_is_told_with_where_it_was_not_run(place: Place) -> None:
     report = TaskReport("add", "H100", (), "missing GPU type H100")
-    outcome = published(Released(Published(place.board, 1, Change.CREATED), (report,)), before=0)
+    outcome = published(
+        Released(Published(place.board, 1, PublishChange.CREATED), (report,)), before=0
+    )
     name = place.board.name
     assert outcome.lines[0] == (f"{name} on {_kinds(place.board)} is published.", Tone.GOOD)
     assert outcome.lines[1] == ("not run on H100: missing GPU type H100", Tone.QUIET)
-    again = published(Released(Published(place.board, 3, Change.NEW_VERSION), ()), before=2)
+    again = published(Released(Published(place.board, 3, PublishChange.NEW_VERSION), ()), before=2)
     assert (again.before, again.board) == (2, place.board.id)
     assert again.lines[0][0].endswith("has task version 3 now.")
 

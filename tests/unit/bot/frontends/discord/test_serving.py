@@ -7,11 +7,11 @@ from bot.domain.errors import SetupError
 from bot.frontends.discord import serving
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.serving import serve
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Rates
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.server import LocalDiscord
+from tests.doubles.memory_store import MemoryStore
 
 
 def door() -> Door:

@@ -11,11 +11,12 @@ import pytest
 
 from bot.domain.errors import StoreError
 from bot.domain.interaction import Asked
+from bot.domain.publication import PublishRequest
 from bot.domain.submission import Submission
 from bot.frontends.discord.keeping import CLAIMED
 from bot.frontends.discord.places import Place
 from bot.frontends.discord.unfinished import MOST_TRIES, SILENT, take_up
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from tests.doubles.discord.limits import CALLBACK
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.files import File

@@ -4,13 +4,15 @@ from unittest.mock import Mock
 
 import discord
 
+from bot.domain.publication import PublishChange
 from bot.frontends.discord.wishes import Outcome, Stand
 from bot.reports.blocks import Tone
-from bot.services.publish import Change
 
 
 def test_a_stand_survives_being_stored() -> None:
-    outcome = Outcome(title="t", lines=(("x", Tone.BAD),), change=Change.NEW_VERSION, before=2)
+    outcome = Outcome(
+        title="t", lines=(("x", Tone.BAD),), change=PublishChange.NEW_VERSION, before=2
+    )
     stand = Stand(channel=1, user=2, thread=3, publishing=True, outcome=outcome, told=1)
     assert Stand.model_validate_json(stand.model_dump_json()) == stand
 

@@ -8,18 +8,18 @@ import httpx
 import pytest
 
 from bot.domain.errors import UserError
+from bot.domain.records import KnownPerson
 from bot.domain.token import TokenScope
 from bot.frontends.web.door import Door
-from bot.ports import KnownPerson
 from bot.remote.discord_identities import DiscordIdentities
 from bot.services.grant import grant
 from bot.services.link import unlink
-from bot.store.memory import MemoryStore
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.server import LocalDiscord
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.spooling import spooling
 from tests.doubles.task_zips import packed

@@ -15,12 +15,12 @@ from bot.domain.errors import StoreError
 from bot.frontends.web.routes import agents, health
 from bot.ports.lines import Line
 from bot.services.apart import Apart
-from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode
 from tests.doubles.agents import HARNESS, SESSION, make_door, make_token, way_to
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_evaluation
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 AGENT = f"{PATH}/{SESSION}"

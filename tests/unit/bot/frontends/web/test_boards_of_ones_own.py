@@ -13,11 +13,11 @@ from bot.domain.token import TokenScope
 from bot.frontends.web.checks import MOST_OPEN, checking
 from bot.frontends.web.door import DOOR, Door
 from bot.services.grant import grant
-from bot.store.memory import MemoryStore
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.scaffolded import make_judge
 from tests.doubles.task_zips import RIGHT, packed

@@ -12,9 +12,9 @@ from bot.frontends.web.checks import KEEP, Stand, checking, own_check
 from bot.frontends.web.door import DOOR, Door
 from bot.services.publish import NO_BOARD, publish
 from bot.services.wishes import WISH, Wish, read
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.task_zips import packed
 

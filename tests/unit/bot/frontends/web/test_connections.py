@@ -15,11 +15,11 @@ from bot.frontends.web import connections, serving
 from bot.frontends.web.assets import asset_url
 from bot.frontends.web.connections import HEAD_S, IDLE_S, PER_ADDRESS, TAKEN_S
 from bot.frontends.web.door import DoorSettings
-from bot.store.memory import MemoryStore
 from tests.architecture.tree import ROOT
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.loop_clock import LoopClock, moved
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.popcorn_cli import PopcornCli, form, uploading
 

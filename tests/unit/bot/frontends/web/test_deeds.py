@@ -10,9 +10,9 @@ from bot.frontends.web.sessions import Browser
 from bot.services.link import link
 from bot.services.sessions import session_of, sign_in_by_token
 from bot.services.status import status
-from bot.store.memory import MemoryStore
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 

@@ -6,9 +6,9 @@ from bot.domain.errors import StoreError, UserError
 from bot.frontends.web import events
 from bot.frontends.web.door import Door
 from bot.frontends.web.events import Part, event, live
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bot.domain.tally import Tally, counted
+from bot.domain.tally import Tally
 from bot.frontends.web.exposition import exposition
 from bot.ports.lines import Line
 from bot.services.measures import MOST_GPUS, OTHER, Measures, Pool
+from tests.doubles.memory_store.statistics import counted
 
 Samples = dict[tuple[str, ...], float]
 

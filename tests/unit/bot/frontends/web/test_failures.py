@@ -9,11 +9,11 @@ from starlette.requests import Request
 
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.frontends.web.failures import answer_to
-from bot.store.memory import MemoryStore
 from runners.contract.runner import RunnerError
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import NOON
+from tests.doubles.memory_store import MemoryStore
 
 REQUEST = Request({"type": "http"})
 

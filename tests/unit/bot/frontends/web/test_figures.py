@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.ranking import rank
 from bot.frontends.web.figures import histogram, spans
-from tests.doubles.factories import make_score
+from tests.doubles.factories import make_score, rank
 
 
 def test_nobody_has_no_spans() -> None:

@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from bot.domain.api.wire import PATH
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import make_place
 
 

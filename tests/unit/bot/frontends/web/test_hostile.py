@@ -6,10 +6,10 @@ from bot.domain.rights import MACHINE, Rights
 from bot.frontends.web.compat.evaluation_server.jobs import houses_board
 from bot.frontends.web.door import Door
 from bot.frontends.web.forms import number_in
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import signed_in
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 TOO_LARGE = ("1" + "0" * 5000, "0" * 30 + "1" + "0" * 5000, "000001" + "9" * 20, "9" * 20)

@@ -3,9 +3,9 @@ import http.cookies
 import httpx
 import pytest
 
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 SLOW = 'a="' + "\\a" * 30_000 + '"'
 OURS = 'podium=podium_session_x-1; podium-sign-in="W10="'

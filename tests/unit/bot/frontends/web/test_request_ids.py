@@ -13,9 +13,9 @@ from fastapi import FastAPI
 from bot.app.logs import log_to
 from bot.frontends.web.app import build
 from bot.frontends.web.request_ids import HEADER
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 
 @pytest.fixture(autouse=True)

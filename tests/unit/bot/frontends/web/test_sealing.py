@@ -4,9 +4,9 @@ import httpx
 import pytest
 
 from bot.frontends.web.door import Door
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 PATHS = ["/", "/none", "/healthz", "/readyz", "/metrics", "/queue/", "/api/v1/me", "/eval/health",
          "/popcorn/leaderboards", "/api/v1/openapi.json", "/eval/mcp", "/api/v1/agents/x/hello",

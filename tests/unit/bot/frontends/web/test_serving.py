@@ -13,10 +13,10 @@ from bot.frontends.web.door import DoorSettings
 from bot.frontends.web.serving import CLOSES_S, serving
 from bot.remote.address import Server
 from bot.remote.connection import connected
-from bot.store.memory import MemoryStore
 from tests.architecture.tree import ROOT
 from tests.doubles.agents import HARNESS, SESSION, make_door, make_token
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 HERE = DoorSettings("127.0.0.1", 0)
 

@@ -15,9 +15,9 @@ from bot.frontends.web.sessions import (
 )
 from bot.services.link import link
 from bot.services.sessions import sign_in_by_token
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 
 class _Application:

@@ -9,7 +9,7 @@ from bot.domain.errors import StoreError
 from bot.frontends.web import slices as slices_module
 from bot.frontends.web.slices import maintaining, slices
 from bot.ports import Store
-from bot.store.memory import MemoryStore
+from tests.doubles.memory_store import MemoryStore
 
 
 def make_slice(upkeep: object) -> ModuleType:

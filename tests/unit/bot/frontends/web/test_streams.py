@@ -13,10 +13,10 @@ from bot.frontends.web import events
 from bot.frontends.web.door import Door
 from bot.services.link import link, unlink
 from bot.services.sessions import sessions_of, sign_out
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.browsers import signed_in
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 

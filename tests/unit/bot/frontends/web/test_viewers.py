@@ -13,9 +13,9 @@ from bot.frontends.web.door import Door
 from bot.frontends.web.viewers import administrator, creator, person_of, submitter, viewer_of
 from bot.services.link import link, unlink
 from bot.services.sessions import sign_in_by_token
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door, make_token
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 
 
 class _Application:

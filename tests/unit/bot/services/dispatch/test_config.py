@@ -4,8 +4,7 @@ import asyncio
 
 from typing_extensions import override
 
-from bot.domain.job import JobState
-from bot.ports import Worker
+from bot.domain.job import JobState, Worker
 from bot.services.dispatch import DispatchConfig
 from runners.backends import fake
 from runners.contract.runner import Capabilities

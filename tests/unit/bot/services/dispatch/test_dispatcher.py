@@ -6,9 +6,8 @@ from typing_extensions import override
 
 from bot.domain.access import Viewer
 from bot.domain.ids import EventId
-from bot.domain.job import JobState
+from bot.domain.job import Claim, JobState
 from bot.domain.submission import Submission
-from bot.ports import Claim
 from bot.services.cancel import cancel
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.standings import standings

@@ -3,9 +3,9 @@
 import pytest
 
 from bot.services.dispatch import DispatchConfig, StoreQueue
-from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU, RoundPolicy
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
 FEW = RoundPolicy(looks=(2,))

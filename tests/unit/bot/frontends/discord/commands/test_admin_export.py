@@ -13,12 +13,11 @@ import pytest
 from bot.domain.board import Board
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.person import Person
+from bot.domain.records import BoardExport, ExportedSubmission, JobResult
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
 from bot.frontends.discord.commands import admin_export
-from bot.ports import Outcome
 from bot.reports.blocks import Attachment, Report
-from bot.services.export import Export, ExportedSubmission
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
@@ -40,7 +39,7 @@ def exported(number: int) -> ExportedSubmission:
         state=SubmissionState.FINISHED,
         created_at=NOW,
     )
-    outcome = Outcome(submission.id, "H100", Verdict.PASSED, ScoreValue(812.5, 1.5))
+    outcome = JobResult(submission.id, "H100", Verdict.PASSED, ScoreValue(812.5, 1.5))
     return ExportedSubmission(submission, ADA, 1, (outcome,), frozenset({"H100"}), {})
 
 
@@ -58,7 +57,7 @@ async def test_many_submissions_are_written_beside_the_event_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = Board(BoardId(1), "sort", ("H100",), None, ADA.id, TaskVersionId(1), NOW)
-    found = Export(board, tuple(exported(1 + n) for n in range(MANY)))
+    found = BoardExport(board, tuple(exported(1 + n) for n in range(MANY)))
     answers = Answers()
 
     @asynccontextmanager

@@ -3,10 +3,11 @@ from dataclasses import replace
 
 import pytest
 
+from bot.domain.leaderboard import Placement
 from bot.domain.score import ScoreValue
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.frontends.discord.showing.wording import headline, line_text, live_text, thread_name
-from bot.services.placement import Placement
-from bot.services.status import JobStatus, SubmissionStatus, status
+from bot.services.status import status
 from tests.doubles.discord_room import Room
 
 NASTY = [

@@ -4,11 +4,12 @@ import pytest
 
 from bot.domain.access import Access, Visibility
 from bot.domain.ids import SubmissionId
+from bot.domain.publication import PublishRequest
 from bot.domain.rights import Rights
 from bot.domain.score import ScoreValue
 from bot.reports.standings_csv import COLUMNS
 from bot.services import moderate
-from bot.services.publish import PublishRequest, publish
+from bot.services.publish import publish
 from tests.doubles.api import Api
 from tests.doubles.factories import make_evaluation, make_task
 

@@ -4,10 +4,10 @@ import pytest
 
 from bot.domain.token import TokenScope
 from bot.services.link import link
-from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_token
 from tests.doubles.clock import ManualClock
 from tests.doubles.eval_server import eval_server, evaluation
+from tests.doubles.memory_store import MemoryStore
 
 ROUTES = [
     ("POST", "/evaluate"), ("POST", "/compare"), ("POST", "/"), ("POST", "/mcp"),

@@ -27,7 +27,6 @@ from bot.frontends.web.compat.evaluation_server.translate import RECORD, rounds_
 from bot.frontends.web.slices import maintaining
 from bot.services.dispatch import DispatchConfig, StoreQueue
 from bot.services.lookup import find_board, seen_submission, visible_boards
-from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode, TaskFormat
 from runners.contract.verdict import Stage
@@ -35,6 +34,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import failing, until
 from tests.doubles.eval_server import EvalServer, eval_server, kernel, make_request
 from tests.doubles.factories import make_capabilities
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import make_place
 
 ALL = tuple(TaskFormat)

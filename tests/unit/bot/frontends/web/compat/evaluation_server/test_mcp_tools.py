@@ -11,7 +11,6 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bot.domain.errors import StoreError
 from bot.frontends.web.app import build
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.eval_server import (
     HERE,
@@ -21,6 +20,7 @@ from tests.doubles.eval_server import (
     evaluation,
     hurrying,
 )
+from tests.doubles.memory_store import MemoryStore
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.evaluation_server.run import Run, Tally
 from bot.domain.job import JobState
+from bot.domain.records import RequestCount, RequestRun
 from bot.frontends.web.compat.evaluation_server.jobs import accept, wait
 from bot.frontends.web.compat.evaluation_server.metrics import (
     compilation,
@@ -18,15 +18,15 @@ from bot.frontends.web.compat.evaluation_server.metrics import (
     throughput,
     utilization,
 )
-from bot.store.memory import MemoryStore
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import until
 from tests.doubles.eval_server import eval_server, make_request
 from tests.doubles.factories import NOON
+from tests.doubles.memory_store import MemoryStore
 
 
-def run(verdict: Verdict | None, stage: Stage | None = None, **changes: object) -> Run:
+def run(verdict: Verdict | None, stage: Stage | None = None, **changes: object) -> RequestRun:
     """A request that waited for 2 s and was judged for 8, 3 of them building."""
     values: dict[str, object] = {
         "gpu": "H100",
@@ -39,7 +39,7 @@ def run(verdict: Verdict | None, stage: Stage | None = None, **changes: object) 
         "used_s": 8.0,
         "durations_s": {"build": 3.0, "run": 4.0},
     }
-    return Run(**(values | changes))  # type: ignore[arg-type]
+    return RequestRun(**(values | changes))  # type: ignore[arg-type]
 
 
 RIGHT = run(Verdict.PASSED)
@@ -52,8 +52,8 @@ RUNS = (RIGHT, WRONG, UNBUILT, OUR_FAULT, WAITS)
 
 def test_requests_are_counted_by_state_with_their_age() -> None:
     tallies = {
-        JobState.QUEUED: Tally(1, 10.0), JobState.SUCCEEDED: Tally(3, 50.0),
-        JobState.FAILED: Tally(1, 20.0), JobState.CANCELLED: Tally(1, 20.0),
+        JobState.QUEUED: RequestCount(1, 10.0), JobState.SUCCEEDED: RequestCount(3, 50.0),
+        JobState.FAILED: RequestCount(1, 20.0), JobState.CANCELLED: RequestCount(1, 20.0),
     }  # fmt: skip
     assert job_stats(tallies) == {
         "total_jobs": 6,
@@ -88,8 +88,8 @@ def test_gpus_are_counted_from_the_moment_a_job_has_one() -> None:
 
 def test_throughput_is_of_what_is_kept() -> None:
     tallies = {
-        JobState.SUCCEEDED: Tally(3, 1.0), JobState.CANCELLED: Tally(1, 1.0),
-        JobState.QUEUED: Tally(1, 1.0),
+        JobState.SUCCEEDED: RequestCount(3, 1.0), JobState.CANCELLED: RequestCount(1, 1.0),
+        JobState.QUEUED: RequestCount(1, 1.0),
     }  # fmt: skip
     found = throughput(tallies, RUNS, NOON + timedelta(seconds=120), 600.0)
     assert (found["total_requests"], found["completed_requests"], found["failed_requests"]) == (

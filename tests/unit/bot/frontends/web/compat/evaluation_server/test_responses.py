@@ -10,7 +10,6 @@ import pytest
 from bot.domain.moderation import RateLimit
 from bot.domain.task_file import MAX_TASK
 from bot.frontends.web.compat.evaluation_server import responses
-from bot.store.memory import MemoryStore
 from runners.backends import fake
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import dispatching
@@ -23,6 +22,7 @@ from tests.doubles.eval_server import (
     hurrying,
     kernel,
 )
+from tests.doubles.memory_store import MemoryStore
 
 STATS = {"mean", "std", "min", "max", "median", "percentile_95", "percentile_99"}
 NAMELESS = {"args": [{"type": "int"}]}

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.frontends.web.compat.evaluation_server import responses
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import failing, until
 from tests.doubles.eval_server import EvalServer, eval_server, evaluation
+from tests.doubles.memory_store import MemoryStore
 
 
 @pytest.fixture

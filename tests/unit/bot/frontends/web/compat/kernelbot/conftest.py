@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.popcorn_cli import PopcornCli
 

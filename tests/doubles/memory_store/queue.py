@@ -1,26 +1,33 @@
-"""The queue in memory: the rules of the Postgres queue without a database."""
+"""The queue in memory, with the rules of the Postgres queue, and its workers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain.errors import StoreError
-from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
-from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, place_in_line
-from bot.domain.reference import machine_of
-from bot.domain.score import ScoreValue
-from bot.ports import Beat, Claim, StoredEvaluation
-from bot.store.memory.tables import Pool, Tables
-from bot.store.text import storable
-from bot.store.transitions import (
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_the_houses
+from bot.domain.job import (
+    FINAL_STATES,
+    Claim,
+    Heartbeat,
+    Job,
+    JobEvent,
+    JobState,
+    Worker,
     after_cancel,
     after_failure,
     after_loss,
     after_lost_lease,
     after_return,
-    after_success,
 )
+from bot.domain.records import StoredEvaluation
+from bot.domain.reference import machine_of
+from bot.domain.score import ScoreValue
+from bot.ports.queue import EMPTY
+from bot.store.text import storable
 from runners.contract.evaluation import Evaluation
+from runners.contract.runner import Capabilities
+from tests.doubles.memory_store.tables import Pool, Tables
 
 
 class MemoryJobs:
@@ -34,7 +41,7 @@ class MemoryJobs:
         for gpu in sorted(claim.slots):
             room = min(claim.slots[gpu], self._room(gpu))
             due = [job for job in self._queued(gpu) if job.run_at <= self._tables.clock.now()]
-            line = sorted(due, key=place_in_line)
+            line = sorted(due, key=_place_in_line)
             claimed += [self._lease(job, claim) for job in line[: max(0, room)]]
         return tuple(claimed)
 
@@ -46,14 +53,14 @@ class MemoryJobs:
 
     async def beat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
-    ) -> tuple[Beat, ...]:
+    ) -> tuple[Heartbeat, ...]:
         until = self._tables.clock.now() + lease
-        beats: list[Beat] = []
+        beats: list[Heartbeat] = []
         for job_id, fence in sorted(held):
             job = self._tables.held(job_id, fence)
             if job is not None and job.worker == storable(worker):
                 self._tables.leases[job_id] = until
-                beats.append(Beat(job_id, job.cancel_requested))
+                beats.append(Heartbeat(job_id, job.cancel_requested))
         return tuple(beats)
 
     async def accept(
@@ -67,12 +74,13 @@ class MemoryJobs:
         self._tables.evaluations[job] = StoredEvaluation(job, held.gpu, kept, now)
         self._tables.tallied.append((held, self._tables.evaluations[job]))
         self._tables.files[job] = evaluation.files
-        if score is not None and held.of_the_house:
+        if score is not None and is_the_houses(held.submission):
             self._time_reference(held, evaluation, score)
         elif score is not None:
             self._tables.scores[job] = score
             self._tables.untold.append(job)
-        self._tables.put(after_success(held, now))
+        ended = replace(held, state=JobState.SUCCEEDED, error=None, finished_at=now)
+        self._tables.put(ended)
         return True
 
     def _time_reference(self, job: Job, evaluation: Evaluation, value: ScoreValue) -> None:
@@ -86,13 +94,13 @@ class MemoryJobs:
         held = self._tables.held(job, fence)
         if held is not None:
             now = self._tables.clock.now()
-            self._tables.put(after_failure(held, error, now, final=final))
+            self._tables.put(after_failure(held, storable(error), now, final=final))
         return held is not None
 
     async def lose(self, job: JobId, fence: int, error: str) -> bool:
         held = self._tables.held(job, fence)
         if held is not None:
-            self._tables.put(after_loss(held, error, self._tables.clock.now()))
+            self._tables.put(after_loss(held, storable(error), self._tables.clock.now()))
         return held is not None
 
     async def give_back(self, job: JobId, fence: int) -> bool:
@@ -149,8 +157,8 @@ class MemoryJobs:
             raise StoreError(f"there is no job with id {job}")
         if found.state is not JobState.QUEUED:
             return 0
-        place = place_in_line(found)
-        return sum(place_in_line(job) < place for job in self._queued(found.gpu))
+        place = _place_in_line(found)
+        return sum(_place_in_line(job) < place for job in self._queued(found.gpu))
 
     async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
         held = self._tables.held(job, fence)
@@ -219,3 +227,41 @@ class MemoryJobs:
         self._tables.pass_turn(job)
         self._tables.leases[job.id] = now + claim.lease
         return leased
+
+
+class MemoryWorkers:
+    """Workers by name, each of which counts until its lease runs out."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._known: dict[str, tuple[Worker, datetime]] = {}
+
+    async def announce(
+        self,
+        worker: str,
+        gpus: Sequence[str] | None,
+        lease: timedelta,
+        offers: Mapping[str, Capabilities] = EMPTY,
+    ) -> None:
+        offered, now = None if gpus is None else tuple(gpus), self._tables.clock.now()
+        self._known[worker] = Worker(worker, offered, dict(offers), now), now + lease
+
+    async def leave(self, worker: str) -> None:
+        self._known.pop(worker, None)
+
+    async def alive(self) -> tuple[Worker, ...]:
+        now = self._tables.clock.now()
+        return tuple(
+            replace(known, running=self._running(known.name))
+            for _, (known, until) in sorted(self._known.items())
+            if until >= now
+        )
+
+    def _running(self, worker: str) -> int:
+        jobs = self._tables.jobs.values()
+        return sum(job.state is JobState.RUNNING and job.worker == worker for job in jobs)
+
+
+def _place_in_line(job: Job) -> tuple[int, int, JobId]:
+    """The order in which the due jobs of a GPU type are claimed."""
+    return -job.priority, job.turn, job.id

@@ -1,16 +1,21 @@
-"""Accepted evaluations and scores in memory."""
+"""Accepted evaluations, scores and reference times in memory."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.job import Job, JobState
 from bot.domain.ranking import Entrant, entrants, in_time, records
+from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
+from bot.domain.reference import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.score import Score, pool_of
-from bot.ports import Course, Outcome, Refusal, StoredEvaluation, StoredFile
-from bot.store.memory.tables import Tables
+from bot.domain.submission import NewSubmission
 from bot.store.text import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
+from tests.doubles.memory_store.submissions import MemorySubmissions
+from tests.doubles.memory_store.tables import Tables, TimedReference
 
 
 class MemoryResults:
@@ -32,11 +37,11 @@ class MemoryResults:
             for file in sorted(kept.get(job.id, ()), key=lambda file: file.name)
         )
 
-    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[Outcome, ...]:
+    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[JobResult, ...]:
         scores = self._tables.scores
         return tuple(
             [
-                Outcome(submission, each.gpu, each.evaluation.verdict, scores.get(each.job))
+                JobResult(submission, each.gpu, each.evaluation.verdict, scores.get(each.job))
                 for submission in sorted(submissions)
                 for each in await self.evaluations(submission)
             ]
@@ -70,10 +75,10 @@ class MemoryResults:
         found = await self.scores(version, gpu)
         return tuple(sorted((each for each in found if each.person == person), key=in_time))
 
-    async def course(self, version: TaskVersionId, gpu: str, most: int) -> Course:
+    async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         found = sorted(await self.scores(version, gpu), key=in_time)
         shown = {*found[:: max(1, -(-len(found) // most))], *records(found)}
-        return Course(tuple(sorted(shown, key=in_time)), len(found))
+        return ScoreHistory(tuple(sorted(shown, key=in_time)), len(found))
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
         found = [await self.scores(version, gpu) for version, gpu in leaderboards]
@@ -82,12 +87,12 @@ class MemoryResults:
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         return entrants(await self.scores(version, gpu))
 
-    async def moves(self, version: TaskVersionId, gpu: str) -> int:  # noqa: ARG002
+    async def moves(self, version: TaskVersionId, gpu: str) -> int:
         """Counts looks, not changes: nobody may take what was there before for what is there."""
         return self._tables.next_move()
 
-    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[Refusal, ...]:
-        found: list[Refusal] = []
+    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[FailedRun, ...]:
+        found: list[FailedRun] = []
         for job_id, stored in self._tables.evaluations.items():
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
             refused = stored.evaluation.verdict is not Verdict.PASSED
@@ -95,7 +100,7 @@ class MemoryResults:
             own = is_the_houses(submission.id)
             if refused and here and submission.mode is Mode.RANKED and not own:
                 found.append(
-                    Refusal(
+                    FailedRun(
                         submission=submission.id,
                         person=submission.person,
                         person_name=self._tables.people[submission.person].name,
@@ -116,7 +121,7 @@ class MemoryResults:
             for stored in self._tables.evaluations.values()
             if stored.gpu == gpu
             and self._version_of(stored) == version
-            and not self._tables.jobs[stored.job].of_the_house
+            and not is_the_houses(self._tables.jobs[stored.job].submission)
         ]
         newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
@@ -125,7 +130,7 @@ class MemoryResults:
         found = [
             stored
             for stored in self._tables.evaluations.values()
-            if stored.gpu == gpu and not self._tables.jobs[stored.job].of_the_house
+            if stored.gpu == gpu and not is_the_houses(self._tables.jobs[stored.job].submission)
         ]
         newest = sorted(found, key=lambda stored: stored.job, reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
@@ -137,3 +142,85 @@ class MemoryResults:
 
 def _order(score: Score) -> tuple[float, datetime, SubmissionId]:
     return score.value.time_ns, score.submitted_at, score.submission
+
+
+class MemoryReferences:
+    """Rows by task version and GPU type."""
+
+    def __init__(self, tables: Tables, submissions: MemorySubmissions) -> None:
+        self._tables = tables
+        self._submissions = submissions
+
+    async def lacking(self) -> tuple[Untimed, ...]:
+        return tuple(
+            Untimed(board.id, board.task_version, gpu)
+            for _, board in sorted(self._tables.boards.items())
+            for gpu in sorted(board.gpus)
+            if (board.task_version, gpu) not in self._tables.references
+        )
+
+    async def order(self, submission: NewSubmission) -> bool:
+        (gpu,) = submission.gpus
+        if not await self.go_without(submission.task_version, gpu):
+            return False
+        number = SubmissionId(-self._tables.next_id())
+        stored = self._submissions.put(replace(submission, judged_again=True), number)
+        self._tables.references[stored.task_version, gpu] = TimedReference(stored.id)
+        return True
+
+    async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
+        known = (version, gpu) in self._tables.references
+        if known or version not in self._tables.versions:
+            return False
+        self._tables.references[version, gpu] = TimedReference()
+        return True
+
+    async def forget_given_up(self, age: timedelta) -> int:
+        before = self._tables.clock.now() - age
+        old = [key for key, row in self._tables.references.items() if self._gave_up(row, before)]
+        for key in old:
+            del self._tables.references[key]
+        return len(old)
+
+    def _gave_up(self, row: TimedReference, before: datetime) -> bool:
+        job = self._job(row)
+        if job is None or job.state not in (JobState.FAILED, JobState.CANCELLED):
+            return False
+        return job.finished_at is not None and job.finished_at < before
+
+    async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
+        row = self._tables.references.get((version, gpu))
+        if row is None:
+            return None
+        if row.value is not None:
+            return Reference(row.submission, row.value, row.machine, row.at)
+        return Reference(row.submission, failure=self._failure(row))
+
+    async def note_failures(self) -> tuple[tuple[str, str], ...]:
+        noted = []
+        for (version_id, gpu), row in self._tables.references.items():
+            reason = "" if row.noted or row.value is not None else self._failure(row)
+            if reason:
+                version = self._tables.versions[version_id]
+                board = self._tables.boards[version.board]
+                subject = failure_subject(board.name, version.number, gpu)
+                self._tables.decided(None, FAILED, subject, reason)
+                self._tables.references[version_id, gpu] = replace(row, noted=True)
+                noted.append((subject, reason))
+        return tuple(noted)
+
+    def _failure(self, row: TimedReference) -> str:
+        job = self._job(row)
+        if job is None:
+            return ""
+        stored = self._tables.evaluations.get(job.id)
+        if stored is None:
+            return failure(job.state, job.error, None, None)
+        evaluation = stored.evaluation
+        return failure(job.state, job.error, evaluation.verdict, storable(evaluation.message))
+
+    def _job(self, row: TimedReference) -> Job | None:
+        if row.submission is None:
+            return None
+        (job,) = self._tables.jobs_of(row.submission)
+        return job

@@ -7,27 +7,24 @@ from copy import copy
 
 from typing_extensions import override
 
-from bot.ports import Clock, Notice
-from bot.store.memory.audit import MemoryAudit
-from bot.store.memory.boards import MemoryBoards
-from bot.store.memory.displays import MemoryDisplays
-from bot.store.memory.interactions import MemoryInteractions
-from bot.store.memory.jobs import MemoryJobs
-from bot.store.memory.moderation import MemoryModeration
-from bot.store.memory.news import MemoryListeners, MemoryOutbox
-from bot.store.memory.operations import MemoryOperations
-from bot.store.memory.people import MemoryPeople
-from bot.store.memory.references import MemoryReferences
-from bot.store.memory.releases import MemoryReleases
-from bot.store.memory.requests import MemoryRequests
-from bot.store.memory.results import MemoryResults
-from bot.store.memory.rights import MemoryRights
-from bot.store.memory.statistics import MemoryStatistics
-from bot.store.memory.submissions import MemorySubmissions
-from bot.store.memory.tables import Tables
-from bot.store.memory.tokens import MemoryTokens
-from bot.store.memory.workers import MemoryWorkers
+from bot.domain.job import Notice
+from bot.ports import Clock
 from bot.store.subscriptions import Subscriptions
+from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, MemoryTokens
+from tests.doubles.memory_store.boards import MemoryBoards
+from tests.doubles.memory_store.delivery import (
+    MemoryDisplays,
+    MemoryListeners,
+    MemoryOutbox,
+    MemoryReleases,
+)
+from tests.doubles.memory_store.interactions import MemoryInteractions
+from tests.doubles.memory_store.moderation import MemoryAudit, MemoryModeration
+from tests.doubles.memory_store.queue import MemoryJobs, MemoryWorkers
+from tests.doubles.memory_store.results import MemoryReferences, MemoryResults
+from tests.doubles.memory_store.statistics import MemoryOperations, MemoryStatistics
+from tests.doubles.memory_store.submissions import MemoryRequests, MemorySubmissions
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryStore:
@@ -64,7 +61,7 @@ class MemoryStore:
             before, sender = [*self.state()], self._tables.subscriptions
             self._tables.subscriptions = held = _HeldBack()
             within = copy(self)
-            within._turn = nullcontext()  # noqa: SLF001
+            within._turn = nullcontext()
             try:
                 yield within
             except BaseException:

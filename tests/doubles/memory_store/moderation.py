@@ -1,13 +1,14 @@
-"""Bans, exclusions, limits and the pause, in memory."""
+"""Bans, exclusions, limits, pauses and the audit log, in memory."""
 
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain.ids import BoardId, PersonId, SubmissionId
+from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, RateLimit
-from bot.store.memory.tables import Pool, Tables
+from bot.domain.records import AuditEntry
 from bot.store.text import storable
 from runners.contract.task import Mode
+from tests.doubles.memory_store.tables import Pool, Tables
 
 
 class MemoryModeration:
@@ -104,3 +105,20 @@ class MemoryModeration:
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
     ) -> tuple[RateLimit, datetime] | None:
         return self._tables.limited_by(person, board, mode, now)
+
+
+class MemoryAudit:
+    """Rows that are added and never changed."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def record(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
+        self._tables.decided(actor, action, subject, reason)
+
+    async def rows(
+        self, limit: int = 100, skip: int = 0, before: AuditId | None = None
+    ) -> tuple[AuditEntry, ...]:
+        newest = reversed(self._tables.audit)
+        found = [row for row in newest if before is None or row.id < before]
+        return tuple(found[skip : skip + limit])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from runners.harness.cuda.rates import TRIES, WARM_UPS, measured_rates
+from tests.gpu.rates import TRIES, WARM_UPS, measured_rates
 
 SIZE, COPIED = 32, 1 << 20
 OPERATIONS = 2.0 * SIZE**3

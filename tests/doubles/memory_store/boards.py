@@ -7,10 +7,10 @@ from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
-from bot.store.memory.tables import Tables
 from bot.store.refusals import board_exists, require_number
 from bot.store.text import storable
 from runners.contract.task import TaskDefinition
+from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryBoards:

@@ -18,14 +18,15 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.job import Job, JobEvent, JobState, next_turn
+from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
 from bot.domain.moderation import Exclusion, RateLimit
 from bot.domain.news import News
 from bot.domain.once import Once
 from bot.domain.person import Person
+from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.score import ScoreValue
 from bot.domain.submission import Submission
-from bot.ports import AuditRow, Clock, Notice, StoredEvaluation, Topic
+from bot.ports import Clock
 from bot.store.subscriptions import Subscriptions
 from bot.store.text import storable
 from runners.contract.files import EvaluationFile
@@ -117,7 +118,7 @@ class Tables:
     outbox: dict[NewsId, Posted] = field(default_factory=dict)
     tallied: list[tuple[Job, StoredEvaluation]] = field(default_factory=list)
     lost_leases: Counter[str] = field(default_factory=Counter)
-    audit: list[AuditRow] = field(default_factory=list)
+    audit: list[AuditEntry] = field(default_factory=list)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
     _moves: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -133,7 +134,7 @@ class Tables:
         """Add a row to the record of decisions."""
         texts = storable(action), storable(subject), storable(reason)
         number = AuditId(len(self.audit) + 1)
-        self.audit.append(AuditRow(number, actor, *texts, self.clock.now()))
+        self.audit.append(AuditEntry(number, actor, *texts, self.clock.now()))
 
     def forget_board(self, board: BoardId) -> None:
         """Remove a board with everything that hangs on it."""
@@ -196,7 +197,7 @@ class Tables:
             if (job.person, job.gpu, job.priority) == (person, gpu, priority)
             and job.state is JobState.QUEUED
         ]
-        return next_turn(self.present_turns.get((gpu, priority), 0), max(waiting, default=0))
+        return turn_for_new_job(self.present_turns.get((gpu, priority), 0), max(waiting, default=0))
 
     def pass_turn(self, job: Job) -> None:
         """Note that the turn of a job has come."""
@@ -243,3 +244,12 @@ class Tables:
 def _drop(rows: dict[Any, Any], keys: Iterable[object]) -> None:
     for key in keys:
         rows.pop(key, None)
+
+
+def turn_for_new_job(present: int, waiting: int) -> int:
+    """The turn of a new job; turns are counted per GPU type and priority.
+
+    `present` is the highest turn that was claimed so far, `waiting` the highest turn of this
+    person's own queued jobs; 0 if there is none. The database has the same rule as `next_turn`.
+    """
+    return 1 + max(present, waiting)

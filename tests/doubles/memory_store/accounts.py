@@ -1,13 +1,74 @@
-"""Tokens in memory."""
+"""Accounts, rights and tokens in memory."""
 
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
+from bot.domain.person import Person
+from bot.domain.records import RightsGrant
+from bot.domain.rights import Rights
 from bot.domain.token import Token, TokenScope
-from bot.store.memory.tables import Tables
+from bot.ports import Clock
 from bot.store.text import storable
+from tests.doubles.memory_store.tables import Tables
+
+_OF_BROWSERS = frozenset({TokenScope.SESSION, TokenScope.ADMIN_SESSION})
+
+
+class MemoryPeople:
+    """Accounts, by id and by identity."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def ensure(self, identity: str, name: str) -> Person:
+        known = await self.find(identity)
+        if known is None:
+            person_id = PersonId(self._tables.next_id())
+            now = self._tables.clock.now()
+            known = Person(person_id, storable(identity), storable(name), now)
+        person = replace(known, name=storable(name))
+        self._tables.people[person.id] = person
+        return person
+
+    async def get(self, person: PersonId) -> Person | None:
+        return self._tables.people.get(person)
+
+    async def find(self, identity: str) -> Person | None:
+        wanted = storable(identity)
+        people = self._tables.people.values()
+        return next((person for person in people if person.identity == wanted), None)
+
+
+@dataclass(slots=True)
+class MemoryRights:
+    """Rights by person and source."""
+
+    clock: Clock
+    _rows: dict[tuple[PersonId, str], tuple[Rights, datetime]] = field(default_factory=dict)
+
+    async def note(self, person: PersonId, source: str, rights: Rights) -> None:
+        self._rows[person, source] = rights, self.clock.now()
+
+    async def forget(self, person: PersonId, source: str) -> bool:
+        return self._rows.pop((person, source), None) is not None
+
+    async def of(self, person: PersonId) -> Rights:
+        found = Rights()
+        for (owner, _), (rights, _) in self._rows.items():
+            if owner == person:
+                found |= rights
+        return found
+
+    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
+        before = self.clock.now() - age
+        found = sorted(
+            (seen_at, person, source)
+            for (person, source), (_, seen_at) in self._rows.items()
+            if source.startswith(f"{kind}:") and seen_at < before
+        )
+        return tuple(RightsGrant(person, source) for _, person, source in found[:limit])
 
 
 class MemoryTokens:
@@ -44,7 +105,9 @@ class MemoryTokens:
         return tuple(sorted((each for each in own if each.is_live(now)), key=_number))
 
     async def sessions_of(self, person: PersonId) -> tuple[Token, ...]:
-        own = (each for each in self._live() if each.person == person and each.of_browser)
+        own = (
+            each for each in self._live() if each.person == person and each.scope in _OF_BROWSERS
+        )
         return tuple(sorted(own, key=_number, reverse=True))
 
     async def of_workers(self) -> tuple[Token, ...]:

@@ -105,6 +105,6 @@ def _product(size: int, dtype: torch.dtype, device: str) -> Callable[[], object]
 def _product_fp8(size: int, device: str) -> Callable[[], object]:
     a, b = (torch.randn(size, size, device=device).to(torch.float8_e4m3fn) for _ in range(2))
     one = torch.ones((), device=device)
-    return lambda: torch._scaled_mm(  # noqa: SLF001 - its public form needs PyTorch 2.10
+    return lambda: torch._scaled_mm(
         a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
     )

@@ -1,0 +1,137 @@
+"""Leaderboards as use cases return them: standings, placements, seasons, scaling."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bot.domain.board import Board
+from bot.domain.ranking import records
+from bot.domain.records import FailedRun, HistoryEntry
+from bot.domain.reference import Reference
+from bot.domain.score import Score, ScoreValue, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class BoardOverview:
+    """A board, the number of people who submitted to it, and its best scores."""
+
+    board: Board
+    participants: int
+    best: tuple[Score, ...]
+    """One per GPU type that has a score, in the board's order, of the present task version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """One task version on one GPU type; `moves` grows whenever another field changes.
+
+    `refused` has the latest failed ranked run of each person without a score here, with messages
+    that everybody may read.
+    """
+
+    moves: int
+    entries: tuple[Standing, ...]
+    refused: tuple[FailedRun, ...]
+    reference: Reference | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoardStandings:
+    """A leaderboard as a viewer sees it: one task version on one GPU type.
+
+    `refused` has the latest failed ranked run of each person without a score here. `note` is the
+    author's note on the version. `speed_of_light_ns` is the least time that the card allows, and
+    `reference` the time of the task's own reference; None where unknown. `reference_failure` says
+    to the board's creator why the reference has no time. `in_process`: the task's own evaluation
+    timed the submissions, and nothing confirms its times.
+    """
+
+    board: Board
+    version: int
+    gpu: str
+    entries: tuple[Standing, ...]
+    refused: tuple[FailedRun, ...]
+    note: str = ""
+    speed_of_light_ns: float | None = None
+    reference: ScoreValue | None = None
+    reference_failure: str = ""
+    in_process: bool = False
+    quotes: bool = True
+    """Whether messages of failed runs may quote exceptions."""
+    moves: int = field(default=0, compare=False)
+    """Grows whenever entries, refused or the reference's time change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A person's rank on one GPU type, and whether one submission of theirs earned it."""
+
+    gpu: str
+    value: ScoreValue
+    rank: int
+    shared: bool
+    entries: int
+    is_best: bool
+    """Whether this is the person's fastest submission."""
+    improved: bool
+    """Whether the person had a slower score before."""
+    reference: ScoreValue | None = None
+    """The time of the task's own reference on this GPU type; None if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStanding:
+    """A person's standing on one GPU type among `entries`, and their scores, oldest first."""
+
+    gpu: str
+    standing: Standing
+    entries: int
+    scores: tuple[Score, ...]
+    reference: ScoreValue | None = None
+    """The time of the task's own reference on this GPU type; None if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalBoard:
+    """A person's standings and submissions on a board; times are of the present task version."""
+
+    board: Board
+    standings: tuple[OwnStanding, ...]
+    past: tuple[HistoryEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Season:
+    """A leaderboard and its scores up to `until`, oldest first.
+
+    A long season has every record but only some of the other scores; `total` counts all.
+    """
+
+    leaderboard: BoardStandings
+    scores: tuple[Score, ...]
+    until: datetime
+    total: int
+
+    @property
+    def records(self) -> tuple[Score, ...]:
+        """The scores that were the fastest when they were submitted."""
+        return records(self.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonScaling:
+    """A person's best score on each GPU type."""
+
+    person_name: str
+    values: dict[str, ScoreValue]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuScaling:
+    """The GPU types with scores, fastest first, and how each person does on them.
+
+    People with scores on more GPU types come first, then faster ones.
+    """
+
+    board: Board
+    gpus: tuple[str, ...]
+    people: tuple[PersonScaling, ...]

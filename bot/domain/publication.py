@@ -1,0 +1,102 @@
+"""The publication of a task: what was requested, and the result."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from bot.domain.access import Access
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.task_bundle import TaskBundle
+from bot.domain.task_report import TaskReport
+from runners.contract.task import TaskDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class PublishRequest:
+    """A task to publish, and the settings of its board.
+
+    Without `name`, the task's is used; without `gpus`, the board's present ones, else the task's;
+    without `deadline`, the board's present one, unless `endless` asks for no deadline.
+    """
+
+    person: PersonId
+    task: TaskDefinition
+    name: str | None = None
+    gpus: tuple[str, ...] = ()
+    deadline: datetime | None = None
+    endless: bool = False
+    as_admin: bool = False
+    """An admin may change a board of another person."""
+    access: Access | None = None
+    """Who may see the board; None: as before, and public if the board is new."""
+    onto: TaskVersionId | None = None
+    """The task version that the board must still have, NO_BOARD if it must be new; None: any."""
+
+    @property
+    def board_name(self) -> str:
+        """The name of the board."""
+        return self.name or self.task.name
+
+
+class PublishChange(StrEnum):
+    """What publishing did."""
+
+    CREATED = "created"
+    """There was no board of this name."""
+    NEW_VERSION = "new-version"
+    """The task differs: the new version judges new submissions."""
+    CONFIGURED = "configured"
+    """Only the GPU types, the deadline or who may see it differ."""
+    UNCHANGED = "unchanged"
+    """Nothing differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The board after publishing, its task version's number and note, and what changed."""
+
+    board: Board
+    version: int
+    change: PublishChange
+    note: str = ""
+
+    @property
+    def told(self) -> str:
+        """What publishing did, as a sentence."""
+        words = f"{self.board.name} on {', '.join(self.board.gpus)}"
+        match self.change:
+            case PublishChange.CREATED:
+                return f"{words} is published."
+            case PublishChange.NEW_VERSION:
+                return f"{words} has task version {self.version} now."
+            case PublishChange.CONFIGURED | PublishChange.UNCHANGED:
+                return f"{words}: {self.change}, task version {self.version}."
+
+
+class UnsoundTaskError(UserError):
+    """The check of a task found errors; the report lists them all."""
+
+    def __init__(self, report: TaskReport, message: str) -> None:
+        super().__init__("unsound-task", message)
+        self.report = report
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A task to check and publish, with its files."""
+
+    bundle: TaskBundle
+    request: PublishRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A published draft and the reports of its check.
+
+    No reports if the board already had this state of the task.
+    """
+
+    published: Published
+    reports: tuple[TaskReport, ...]

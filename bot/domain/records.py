@@ -1,0 +1,275 @@
+"""What the store and the use cases return: results, decisions, counts and exports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from bot.domain.board import Board
+from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.job import JobState
+from bot.domain.moderation import RateLimit
+from bot.domain.person import Person
+from bot.domain.score import Score, ScoreValue
+from bot.domain.submission import Submission
+from runners.contract.evaluation import Evaluation
+from runners.contract.files import EvaluationFile
+from runners.contract.verdict import Stage, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The verdict of a submission on one GPU type; only a passed ranked one has a score."""
+
+    submission: SubmissionId
+    gpu: str
+    verdict: Verdict
+    score: ScoreValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvaluation:
+    """An accepted evaluation with its job."""
+
+    job: JobId
+    gpu: str
+    evaluation: Evaluation
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of an accepted evaluation, and the GPU type of its job."""
+
+    gpu: str
+    file: EvaluationFile
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRun:
+    """A ranked evaluation that did not pass: why a person is not on a leaderboard."""
+
+    submission: SubmissionId
+    person: PersonId
+    person_name: str
+    gpu: str
+    verdict: str
+    stage: str | None
+    message: str
+    submitted_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreHistory:
+    """The scores of a leaderboard over time, oldest first: enough of `total` to draw them."""
+
+    scores: tuple[Score, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One submission, the name of its board, its task version's number, and its results."""
+
+    submission: Submission
+    board_name: str
+    version: int
+    results: tuple[JobResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSubmission:
+    """One of two compared submissions, with its verdicts and scores by GPU type."""
+
+    submission: Submission
+    verdicts: dict[str, Verdict]
+    scores: dict[str, ScoreValue]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionComparison:
+    """Two submissions to one board; `difference` is a unified diff of their sources."""
+
+    first: ComparedSubmission
+    second: ComparedSubmission
+    difference: str
+    beside: tuple[tuple[str, str, str], ...]
+    """Each line of the first, ` ` or `|` `<` `>` as `diff --side-by-side` has it, and the second's.
+
+    Empty where the sources are the same, or too long to be compared. Lines are the same whatever
+    ends them, so there may be lines and no difference.
+    """
+    too_long: bool = False
+    """Whether a source has more than `MOST_LINES` lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSubmission:
+    """One submission, its submitter, the number of its task version, and its results."""
+
+    submission: Submission
+    person: Person
+    version: int
+    outcomes: tuple[JobResult, ...]
+    ranked_on: frozenset[str]
+    """The GPU types on which its score counts: neither withdrawn nor disqualified."""
+    references: Mapping[str, ScoreValue]
+    """The known reference times of its task version, by GPU type."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardExport:
+    """A board with all its submissions, oldest first."""
+
+    board: Board
+    submissions: tuple[ExportedSubmission, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One row of the audit log; later rows have greater ids."""
+
+    id: AuditId
+    actor: PersonId | None
+    action: str
+    subject: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAuditEntry:
+    """An audit entry with its actor's name; None if Podium itself acted."""
+
+    row: AuditEntry
+    actor_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """A page of audit entries, newest first; page 0 has the newest."""
+
+    number: int
+    decisions: tuple[NamedAuditEntry, ...]
+    more: bool
+    """Whether there are older entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLimit:
+    """A limit with the name of its board; None for one that covers every board."""
+
+    limit: RateLimit
+    board: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRules:
+    """The limits, pauses and bans that keep submissions out now."""
+
+    limits: tuple[NamedLimit, ...]
+    pause: str | None
+    """The notice of the pause of all submissions; None while there is none."""
+    boards: dict[str, str]
+    """The notice of each paused board, by its name."""
+    gpus: dict[str, str]
+    """The notice of each paused GPU type."""
+    bans: tuple[tuple[Person, str], ...]
+    """Banned people, and the reason for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayCount:
+    """Submissions of one day (UTC), and how many people made them."""
+
+    day: date
+    submissions: int
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The GPU time of one person's evaluations for one board on one GPU type.
+
+    The system counts as a person.
+    """
+
+    board: str
+    person: str
+    gpu: str
+    evaluations: int
+    seconds: float
+    """GPU seconds: a job on two GPUs counts twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationStats:
+    """Counts as they are now; days, verdicts and usage are of the last two weeks."""
+
+    people: int
+    boards: int
+    days: tuple[DayCount, ...]
+    verdicts: Mapping[Verdict, int]
+    backlog: Mapping[str, Mapping[str, int]]
+    """Jobs that have not ended, by GPU type and state."""
+    usage: tuple[Usage, ...] = ()
+    """GPU time of the evaluations of the two weeks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The number of the newest migration that the database has, and that the code knows."""
+
+    present: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRun:
+    """The job of one evaluation server request; `verdict` is None until it was judged."""
+
+    gpu: str
+    state: JobState
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    verdict: Verdict | None = None
+    stage: Stage | None = None
+    used_s: float = 0.0
+    durations_s: Mapping[str, float] = field(default_factory=dict)
+    """Seconds by step of the evaluation."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCount:
+    """How many evaluation server requests are in one state, and their mean age in seconds."""
+
+    requests: int
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPerson:
+    """A person as an identity provider knows them; `identity` is such as `discord:17`."""
+
+    identity: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RightsGrant:
+    """A source that grants rights to a person."""
+
+    person: PersonId
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnannouncedScore:
+    """A stored score that was not announced yet."""
+
+    job: JobId
+    submission: SubmissionId
+    person: PersonId
+    board: BoardId
+    task_version: TaskVersionId
+    gpu: str

@@ -1,0 +1,293 @@
+"""Displays, notifications and publications in memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import count
+
+from bot.domain.display import Display
+from bot.domain.ids import JobId, NewsId, PersonId, ReleaseId, SubmissionId
+from bot.domain.news import Letter, News, NewsKind
+from bot.domain.records import UnannouncedScore
+from bot.domain.release import NewRelease, Release, ReleaseNote
+from bot.ports import Clock
+from bot.store.text import storable
+from tests.doubles.memory_store.tables import Posted, Shown, Tables
+
+
+class MemoryDisplays:
+    """Displays by submission; each is held under a lease."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1000
+    ) -> tuple[Display, ...]:
+        now = self._tables.clock.now()
+        free = [
+            number
+            for number, shown in sorted(self._tables.displays.items())
+            if shown.door == door
+            and not shown.finished
+            and (shown.lease_until is None or shown.lease_until <= now)
+        ]
+        for number in free[:limit]:
+            claims = self._tables.displays[number].claims + 1
+            self._put(number, owner=owner, lease_until=now + lease, claims=claims)
+        return tuple(self._display(number) for number in free[:limit])
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
+        now = self._tables.clock.now()
+        kept = tuple(
+            number
+            for number, shown in self._held(owner)
+            if shown.lease_until is not None and shown.lease_until > now
+        )
+        for number in kept:
+            self._put(number, lease_until=now + lease)
+        return kept
+
+    async def note(self, submission: SubmissionId, owner: str, place: str) -> bool:
+        if submission not in dict(self._held(owner)):
+            return False
+        self._put(submission, place=storable(place))
+        return True
+
+    async def finish(self, submission: SubmissionId, owner: str, place: str) -> bool:
+        if not await self.note(submission, owner, place):
+            return False
+        self._put(submission, owner=None, lease_until=None, finished=True)
+        return True
+
+    async def let_go(self, owner: str) -> int:
+        held = [number for number, _ in self._held(owner)]
+        for number in held:
+            self._put(number, owner=None, lease_until=None)
+        return len(held)
+
+    async def find(self, submission: SubmissionId) -> Display | None:
+        return self._display(submission) if submission in self._tables.displays else None
+
+    def _held(self, owner: str) -> Iterator[tuple[SubmissionId, Shown]]:
+        for number, shown in sorted(self._tables.displays.items()):
+            if shown.owner == owner and not shown.finished:
+                yield number, shown
+
+    def _put(self, number: SubmissionId, **changes: object) -> None:
+        self._tables.displays[number] = replace(self._tables.displays[number], **changes)  # type: ignore[arg-type]
+
+    def _display(self, number: SubmissionId) -> Display:
+        shown = self._tables.displays[number]
+        person = self._tables.submissions[number].person
+        return Display(number, person, shown.door, shown.place, shown.claims)
+
+
+class MemoryListeners:
+    """The kinds of each addressee."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, frozenset[NewsKind]] = {}
+
+    async def listen(self, addressee: str, kinds: frozenset[NewsKind]) -> None:
+        self._kinds[storable(addressee)] = kinds
+
+    async def kinds(self, addressee: str) -> frozenset[NewsKind]:
+        return self._kinds.get(storable(addressee), frozenset())
+
+    async def to(self, kind: NewsKind) -> tuple[str, ...]:
+        return tuple(sorted(each for each, kinds in self._kinds.items() if kind in kinds))
+
+
+class MemoryOutbox:
+    """News by key; each is held under a lease."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
+        return tuple(self._untold(job) for job in self._tables.untold[:limit])
+
+    def _untold(self, job: JobId) -> UnannouncedScore:
+        gpu = self._tables.jobs[job].gpu
+        submission = self._tables.submissions[self._tables.jobs[job].submission]
+        return UnannouncedScore(
+            job,
+            submission.id,
+            submission.person,
+            submission.board,
+            submission.task_version,
+            gpu,
+        )
+
+    async def settle(self, job: JobId, news: Sequence[News]) -> bool:
+        if job not in self._tables.untold:
+            return False
+        self._tables.untold.remove(job)
+        await self.put(news)
+        return True
+
+    async def put(self, news: Sequence[News]) -> int:
+        known = {posted.news.key for posted in self._tables.outbox.values()}
+        fresh = {each.key: each for each in news if each.board in self._tables.boards}
+        kept = [each for key, each in fresh.items() if storable(key) not in known]
+        for each in kept:
+            number = NewsId(self._tables.next_id())
+            stored = replace(each, key=storable(each.key), text=storable(each.text))
+            self._tables.outbox[number] = Posted(stored, self._tables.clock.now())
+        return len(kept)
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1
+    ) -> tuple[Letter, ...]:
+        now = self._tables.clock.now()
+        due = [
+            number
+            for number, posted in self._tables.outbox.items()
+            if posted.done_at is None
+            and posted.due <= now
+            and (posted.lease_until is None or posted.lease_until <= now)
+            and posted.news.addressee.startswith(door)
+        ]
+        due.sort(key=lambda number: (self._tables.outbox[number].due, number))
+        return tuple(sorted((self._take(one, owner, lease) for one in due[:limit]), key=_number))
+
+    def _take(self, number: NewsId, owner: str, lease: timedelta) -> Letter:
+        posted = self._tables.outbox[number]
+        until = self._tables.clock.now() + lease
+        taken = replace(posted, owner=owner, lease_until=until, tries=posted.tries + 1)
+        self._tables.outbox[number] = taken
+        return Letter(number, posted.news, taken.tries)
+
+    async def sent(self, news: NewsId, owner: str) -> bool:
+        return self._leave(news, owner, done_at=self._tables.clock.now())
+
+    async def refused(self, news: NewsId, owner: str, why: str) -> bool:
+        return self._leave(news, owner, done_at=self._tables.clock.now(), refusal=storable(why))
+
+    async def again(self, news: NewsId, owner: str, wait: timedelta) -> bool:
+        return self._leave(news, owner, due=self._tables.clock.now() + wait)
+
+    def _leave(self, news: NewsId, owner: str, **changes: object) -> bool:
+        posted = self._tables.outbox.get(news)
+        if posted is None or posted.owner != owner:
+            return False
+        left = replace(posted, owner=None, lease_until=None, **changes)  # type: ignore[arg-type]
+        self._tables.outbox[news] = left
+        return True
+
+    async def forget(self, age: timedelta) -> int:
+        before = self._tables.clock.now() - age
+        old = [
+            number
+            for number, posted in self._tables.outbox.items()
+            if posted.done_at is not None and posted.done_at < before
+        ]
+        for number in old:
+            del self._tables.outbox[number]
+        return len(old)
+
+
+def _number(letter: Letter) -> int:
+    return letter.id
+
+
+@dataclass(slots=True)
+class _Row:
+    """A release, and which process of its door holds it."""
+
+    door: str
+    release: Release
+    owner: str | None = None
+    lease_until: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class MemoryReleases:
+    """Releases by number; each is held under a lease."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._numbers = count(1)
+        self._rows: dict[ReleaseId, _Row] = {}
+
+    async def add(self, release: NewRelease) -> ReleaseId:
+        number = ReleaseId(next(self._numbers))
+        stored = Release(number, release.person, release.zip, release.wish, release.place, tries=0)
+        self._rows[number] = _Row(release.door, stored)
+        return number
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1
+    ) -> tuple[Release, ...]:
+        now = self._clock.now()
+        free = [
+            row
+            for row in self._rows.values()
+            if row.door == door
+            and row.ended_at is None
+            and (row.lease_until is None or row.lease_until <= now)
+        ]
+        for row in free[:limit]:
+            row.owner, row.lease_until = owner, now + lease
+            row.release = replace(row.release, tries=row.release.tries + 1)
+        return tuple(row.release for row in free[:limit])
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+        now = self._clock.now()
+        held = [row for row in self._held(owner) if row.lease_until and row.lease_until > now]
+        for row in held:
+            row.lease_until = now + lease
+        return tuple(row.release.id for row in held)
+
+    async def note(self, release: ReleaseId, owner: str, place: str) -> bool:
+        row = self._rows.get(release)
+        if row is None or row.owner != owner:
+            return False
+        row.release = replace(row.release, place=place)
+        return True
+
+    async def finish(self, release: ReleaseId, owner: str) -> bool:
+        row = self._rows.get(release)
+        if row is None or row.owner != owner:
+            return False
+        del self._rows[release]
+        return True
+
+    async def end(self, release: ReleaseId, owner: str, place: str) -> bool:
+        if not await self.note(release, owner, place):
+            return False
+        row = self._rows[release]
+        row.release = replace(row.release, zip=b"")
+        row.ended_at, row.owner, row.lease_until = self._clock.now(), None, None
+        return True
+
+    async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
+        row = self._rows.get(release)
+        return None if row is None or row.door != door else _note(row)
+
+    async def told_to(self, door: str, person: PersonId) -> tuple[ReleaseNote, ...]:
+        rows = reversed(self._rows.values())
+        found = [each for each in rows if (each.door, each.release.person) == (door, person)]
+        return tuple(map(_note, found[:100]))
+
+    async def forget(self, ended_before: datetime) -> int:
+        old = [n for n, row in self._rows.items() if row.ended_at and row.ended_at < ended_before]
+        for number in old:
+            del self._rows[number]
+        return len(old)
+
+    async def let_go(self, owner: str) -> int:
+        held = self._held(owner)
+        for row in held:
+            row.owner = row.lease_until = None
+            row.release = replace(row.release, tries=row.release.tries - 1)
+        return len(held)
+
+    def _held(self, owner: str) -> list[_Row]:
+        return [row for row in self._rows.values() if row.owner == owner]
+
+
+def _note(row: _Row) -> ReleaseNote:
+    one = row.release
+    return ReleaseNote(one.id, one.person, one.wish, one.place, one.tries, row.ended_at)

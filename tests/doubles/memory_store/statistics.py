@@ -1,0 +1,115 @@
+"""Counts over everything in memory."""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+
+from bot.domain.ids import BoardId, PersonId, is_the_houses
+from bot.domain.job import JobState
+from bot.domain.person import HOUSE
+from bot.domain.records import DayCount, Schema, Usage
+from bot.domain.tally import BUCKETS_S, REFERENCE, Tally
+from runners.contract.verdict import Verdict
+from tests.doubles.memory_store.tables import Tables
+
+
+class MemoryStatistics:
+    """Counts of the rows that there are."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def people(self) -> int:
+        return sum(each.identity != HOUSE for each in self._tables.people.values())
+
+    async def participants(self) -> dict[BoardId, int]:
+        made = self._tables.submissions.values()
+        own = {
+            (each.board, each.person) for each in made if each.id not in self._tables.judged_again
+        }
+        return dict(Counter(board for board, _ in own))
+
+    async def days(self, since: datetime) -> tuple[DayCount, ...]:
+        found: dict[date, list[PersonId]] = defaultdict(list)
+        for each in self._tables.submissions.values():
+            if each.created_at >= since and not is_the_houses(each.id):
+                found[each.created_at.astimezone(UTC).date()].append(each.person)
+        return tuple(DayCount(day, len(who), len(set(who))) for day, who in sorted(found.items()))
+
+    async def verdicts(self, since: datetime) -> dict[Verdict, int]:
+        jobs = self._tables.jobs
+        everything = self._tables.evaluations.values()
+        stored = [each for each in everything if not is_the_houses(jobs[each.job].submission)]
+        return dict(Counter(each.evaluation.verdict for each in stored if each.at >= since))
+
+    async def usage(self, since: datetime) -> tuple[Usage, ...]:
+        tables = self._tables
+        found: dict[tuple[str, PersonId, str], list[float]] = defaultdict(list)
+        for each in tables.evaluations.values():
+            if each.at >= since:
+                made = tables.submissions[tables.jobs[each.job].submission]
+                key = (tables.boards[made.board].name, made.person, each.gpu)
+                found[key].append(each.evaluation.gpu_s)
+        return tuple(
+            Usage(board, tables.people[person].name, gpu, len(spent), sum(spent))
+            for (board, person, gpu), spent in sorted(found.items())
+        )
+
+
+_SCHEMA = Schema(0, 0)
+"""Nothing to migrate: a store in memory is as new as its code."""
+
+
+class MemoryOperations:
+    """Counts over a list to which every accepted evaluation was added."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def schema(self) -> Schema:
+        return _SCHEMA
+
+    async def tallies(self) -> tuple[Tally, ...]:
+        judged: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        waited: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        for job, stored in self._tables.tallied:
+            mode = REFERENCE if is_the_houses(job.submission) else job.mode.value
+            key = job.gpu, mode, stored.evaluation.verdict.value
+            began = job.started_at or job.created_at
+            judged[key].append(stored.evaluation.wall_s)
+            waited[key].append(max(0.0, (began - job.created_at).total_seconds()))
+        return tuple(
+            Tally(
+                *key,
+                evaluations=len(judged[key]),
+                judged_s=sum(judged[key]),
+                waited_s=sum(waited[key]),
+                judged=counted(judged[key]),
+                waited=counted(waited[key]),
+            )
+            for key in sorted(judged)
+        )
+
+    async def lost_leases(self) -> dict[str, int]:
+        return dict(self._tables.lost_leases)
+
+    async def waiting_since(self) -> dict[str, datetime]:
+        now, found = self._tables.clock.now(), dict[str, datetime]()
+        for job in self._tables.jobs.values():
+            if job.state is JobState.QUEUED and job.run_at <= now:
+                found[job.gpu] = min(job.created_at, found.get(job.gpu, job.created_at))
+        return found
+
+
+def bucket_of(seconds: float) -> int:
+    """The index of the bucket that a duration falls into."""
+    return bisect_right(BUCKETS_S, seconds)
+
+
+def counted(seconds: Iterable[float]) -> tuple[int, ...]:
+    """How many of these durations each bucket has."""
+    counts = [0] * (len(BUCKETS_S) + 1)
+    for each in seconds:
+        counts[bucket_of(each)] += 1
+    return tuple(counts)
