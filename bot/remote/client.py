@@ -29,7 +29,7 @@ from bot.remote.publishing import published
 from bot.remote.repeating import made_once
 from bot.remote.watching import watch
 from bot.services.history import HistoryEntry
-from bot.services.release import Draft, Released
+from bot.services.publishing.pipeline import Draft, Released
 from bot.services.standings import BoardStandings
 from bot.services.status import SubmissionStatus
 from runners.contract.files import FILES_MAX

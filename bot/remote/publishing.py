@@ -13,8 +13,8 @@ from bot.domain.task_report import TaskReport
 from bot.remote.outage import BUSY, PATIENCE_S, Outage, Say
 from bot.remote.person import Requests, UnsureError
 from bot.remote.readings import board_of
-from bot.services.publish import Change, Published, PublishRequest
-from bot.services.release import Draft, Released
+from bot.services.publishing.pipeline import Draft, Released
+from bot.services.publishing.publish import Change, Published, PublishRequest
 from runners.contract.runner import RunnerError
 
 LOOK_S = 0.5

@@ -13,7 +13,7 @@ from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
 from bot.services.demo import demo_owner, remove_demo
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

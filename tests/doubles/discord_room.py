@@ -18,7 +18,7 @@ from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.places import Place as Shown
 from bot.frontends.discord.requests import govern
 from bot.frontends.discord.showing.steps import Show, Steps
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.store.memory import MemoryStore
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

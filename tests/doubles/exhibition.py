@@ -13,7 +13,7 @@ from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Claim
 from bot.services.link import link
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.store.memory import MemoryStore
 from runners.contract.evaluation import (
     CaseKind,

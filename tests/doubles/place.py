@@ -10,7 +10,7 @@ from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Claim
 from bot.services.evaluation_server.accept import PRIORITY, houses_board
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU, Evaluation

@@ -20,7 +20,7 @@ from bot.frontends.web.door import Door, DoorSettings
 from bot.frontends.web.serving import serving
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.grant import grant
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.store.clock import SystemClock
 from bot.store.memory import MemoryStore
 from runners.backends import fake

@@ -17,7 +17,7 @@ import pytest
 from bot.domain.access import Viewer
 from bot.domain.submission import SubmissionRequest
 from bot.ports import Store
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.services.worker_tokens import issue
 from bot.store.clock import SystemClock

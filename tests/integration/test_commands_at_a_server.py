@@ -19,9 +19,9 @@ from bot.frontends.cli.app import run
 from bot.frontends.cli.failures import ExitCode
 from bot.remote import client as remote_client
 from bot.remote import publishing, watching
-from bot.services import proving
 from bot.services.link import link
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing import engine as proving
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from bot.store.event_log import log_to

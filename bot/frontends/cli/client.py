@@ -11,7 +11,7 @@ from bot.domain.board import Board
 from bot.domain.ids import SubmissionId
 from bot.ports import StoredFile, Worker
 from bot.services.history import HistoryEntry
-from bot.services.release import Draft, Released
+from bot.services.publishing.pipeline import Draft, Released
 from bot.services.standings import BoardStandings
 from bot.services.status import SubmissionStatus
 from runners.contract.task import Mode

@@ -22,7 +22,7 @@ from bot.services.history import HistoryEntry, history
 from bot.services.lookup import task_of, visible_boards
 from bot.services.moderate import withdraw
 from bot.services.profiles import profile_files
-from bot.services.release import Draft, Released, Releasing
+from bot.services.publishing.pipeline import Draft, Released, Releasing
 from bot.services.rerun import RerunRequest, rerun
 from bot.services.standings import BoardStandings, standings
 from bot.services.status import SubmissionStatus, status, watch

@@ -9,7 +9,7 @@ from bot.domain.scoring import score
 from bot.domain.task_report import TaskReport
 from bot.ports import Refusal
 from bot.services.history import HistoryEntry
-from bot.services.release import Released
+from bot.services.publishing.pipeline import Released
 from bot.services.standings import BoardStandings
 from bot.services.status import JobStatus, SubmissionStatus
 from runners.contract.evaluation import CaseResult, Evaluation, Timing

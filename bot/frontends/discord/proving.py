@@ -7,8 +7,8 @@ import discord
 
 from bot.domain.release import Release
 from bot.frontends.discord.door import DOOR, Door
-from bot.frontends.discord.proof import Proof
-from bot.services import proving as service
+from bot.frontends.discord.publication_thread.poster import Proof
+from bot.services.publishing import engine as service
 
 
 @asynccontextmanager

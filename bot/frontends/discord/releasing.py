@@ -19,8 +19,8 @@ from bot.reports.blocks import Report, Text, Tone
 from bot.reports.task_change import change_report
 from bot.reports.task_found import found_report
 from bot.services.offered import offered_gpus
-from bot.services.publish import NO_BOARD, Change, PublishRequest, gpus_of, publish, vet
-from bot.services.wishes import WISH, Wish, read
+from bot.services.publishing.publish import NO_BOARD, Change, PublishRequest, gpus_of, publish, vet
+from bot.services.publishing.request import WISH, Wish, read
 from runners.contract.gpus import gpu_types
 from runners.contract.task import TaskDefinition
 

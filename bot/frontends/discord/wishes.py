@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.domain.ids import BoardId
 from bot.reports.blocks import Tone
-from bot.services.publish import Change
+from bot.services.publishing.publish import Change
 
 
 class Outcome(BaseModel):

@@ -23,10 +23,10 @@ from bot.domain.task_report import CheckStep, Level
 from bot.frontends.web.door import DOOR, Door
 from bot.reports.blocks import Tone
 from bot.reports.task_check import step_line
-from bot.services.proving import Proving, TakenOverError, proving, release_proven
-from bot.services.publish import Change, PublishRequest
-from bot.services.release import Released, Releasing, UnsoundTaskError
-from bot.services.wishes import WISH, Wish
+from bot.services.publishing.engine import Proving, TakenOverError, proving, release_proven
+from bot.services.publishing.pipeline import Released, Releasing, UnsoundTaskError
+from bot.services.publishing.publish import Change, PublishRequest
+from bot.services.publishing.request import WISH, Wish
 from runners.contract.runner import RunnerError
 
 NOTE_S = 0.5

@@ -13,7 +13,7 @@ from bot.domain.submission import Submission, SubmissionRequest
 from bot.domain.task_file import parse_task
 from bot.domain.task_source import python_fault
 from bot.ports import Store
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
 from bot.store.folders import read_folder

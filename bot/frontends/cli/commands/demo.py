@@ -36,7 +36,7 @@ from bot.frontends.cli.rounds import cap_rounds
 from bot.frontends.cli.shapes import dumps, standings_json
 from bot.reports.standings import standings_report
 from bot.services.demo import Removed, demo_owner, remove_demo
-from bot.services.publish import PublishRequest, publish, vet
+from bot.services.publishing.publish import PublishRequest, publish, vet
 from bot.services.standings import BoardStandings, standings
 from bot.services.submit import submit
 from bot.services.syntax import fault_of

@@ -33,9 +33,9 @@ from bot.frontends.cli.packing import pack
 from bot.frontends.cli.shapes import dumps, released_json, task_report_json
 from bot.frontends.cli.task_places import Listed, Root, read_places
 from bot.reports.task_check import task_report
-from bot.services.check_task import check_on
-from bot.services.publish import PublishRequest
-from bot.services.release import Draft, Released
+from bot.services.publishing.check import check_on
+from bot.services.publishing.pipeline import Draft, Released
+from bot.services.publishing.publish import PublishRequest
 from runners.contract.evaluation import CPU
 
 Places = Annotated[

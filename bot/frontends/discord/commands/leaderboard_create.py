@@ -16,7 +16,7 @@ from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.roles import ADMIN, CREATOR, require
 from bot.frontends.discord.viewers import member, viewer_of
 from bot.services.lookup import own_board
-from bot.services.wishes import Wish
+from bot.services.publishing.request import Wish
 
 
 async def setup(tree: Tree) -> None:

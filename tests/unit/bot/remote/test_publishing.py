@@ -11,8 +11,8 @@ from bot.domain.task_bundle import TaskBundle
 from bot.remote import outage, publishing
 from bot.remote.address import Server
 from bot.remote.person import asking
-from bot.services.publish import Change, PublishRequest
-from bot.services.release import Draft, Released
+from bot.services.publishing.pipeline import Draft, Released
+from bot.services.publishing.publish import Change, PublishRequest
 from runners.contract.runner import RunnerError
 from tests.doubles.factories import make_task
 

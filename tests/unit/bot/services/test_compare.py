@@ -6,7 +6,7 @@ from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.services.compare import MOST_LINES, compare
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from runners.contract.evaluation import CaseKind
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_case, make_measurement, make_task

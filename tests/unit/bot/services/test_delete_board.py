@@ -6,7 +6,7 @@ import pytest
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.services.delete_board import Deletion, delete_board, keepsake
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 

@@ -1,6 +1,6 @@
 from bot.domain.ids import PersonId
 from bot.services.demo import demo_owner, remove_demo
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from runners.contract.evaluation import CPU
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place

@@ -6,7 +6,7 @@ import pytest
 from bot.domain.access import Access, Visibility
 from bot.domain.news import News, NewsKind, deadline_news
 from bot.services.notify import ask_for, notify, remind_of_deadlines, still_wanted, tell_of_scores
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from runners.contract.evaluation import CaseKind
 from tests.doubles.dispatching import failing
 from tests.doubles.factories import NOON, make_case, make_measurement, make_task

@@ -5,7 +5,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.person import HOUSE
 from bot.services.person import portrait
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.time_references import order_references
 from bot.store.memory import MemoryStore
 from runners.contract.task import Mode

@@ -3,7 +3,7 @@ import pytest
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.services.moderate import Deed
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.rejudge import best_of, rejudge, rejudge_from, rejudge_standings
 from runners.contract.task import Mode
 from tests.doubles.factories import make_task

@@ -2,7 +2,7 @@ import pytest
 
 from bot.domain.access import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.standings import standings
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Grader

@@ -7,7 +7,7 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import SubmissionState
 from bot.ports import Notice, StoredEvaluation, Topic
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.status import QueuePlace, SubmissionStatus, status, waiting_time, watch
 from bot.store import subscriptions
 from bot.store.subscriptions import Subscriptions

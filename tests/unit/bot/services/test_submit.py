@@ -5,7 +5,7 @@ import pytest
 from bot.domain.access import Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.job import PRIORITIES
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON, make_task
 from tests.doubles.place import Place

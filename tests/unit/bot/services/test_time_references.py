@@ -17,7 +17,7 @@ from bot.services.apart import Apart
 from bot.services.history import history
 from bot.services.lookup import seen_submission
 from bot.services.moderate import Deed
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.rejudge import rejudge
 from bot.services.standings import BoardStandings, standings
 from bot.services.time_references import AGAIN_AFTER, order_references, time_references

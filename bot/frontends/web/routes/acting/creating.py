@@ -27,9 +27,9 @@ from bot.frontends.web.routes.acting.zips import (
 )
 from bot.frontends.web.sessions import Browser, still_signed_in
 from bot.services.lookup import seen_board, visible_boards
-from bot.services.publish import NO_BOARD, Change, vet
+from bot.services.publishing.publish import NO_BOARD, Change, vet
+from bot.services.publishing.request import Wish
 from bot.services.rejudge import best_of, rejudge_from
-from bot.services.wishes import Wish
 from runners.contract.gpus import gpu_types
 
 router = APIRouter(prefix="/create")

@@ -31,8 +31,8 @@ from bot.reports.task_change import change_report
 from bot.services.invite import Invitation, invite, uninvite
 from bot.services.lookup import own_board, task_of
 from bot.services.offered import offered_gpus
-from bot.services.publish import Change, PublishRequest, gpus_of, publish, vet
-from bot.services.wishes import Wish
+from bot.services.publishing.publish import Change, PublishRequest, gpus_of, publish, vet
+from bot.services.publishing.request import Wish
 
 router = APIRouter(prefix="/edit/{name}")
 

@@ -15,8 +15,8 @@ from bot.frontends.web.forms import ROOM, Fields
 from bot.reports.blocks import Report
 from bot.reports.task_found import found_report
 from bot.services.offered import offered_gpus
-from bot.services.publish import PublishRequest
-from bot.services.wishes import Wish, read
+from bot.services.publishing.publish import PublishRequest
+from bot.services.publishing.request import Wish, read
 from runners.contract.gpus import gpu_types
 from runners.contract.task import TaskDefinition
 

@@ -34,9 +34,9 @@ from bot.services import boards as service
 from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
 from bot.services.invite import Invitation, invite, uninvite
 from bot.services.lookup import find_board, own_board, task_of
-from bot.services.publish import NO_BOARD, PublishRequest, publish
+from bot.services.publishing.publish import NO_BOARD, PublishRequest, publish
+from bot.services.publishing.request import Wish
 from bot.services.rejudge import rejudge_from
-from bot.services.wishes import Wish
 
 router = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)])
 

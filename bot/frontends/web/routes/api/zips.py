@@ -19,8 +19,8 @@ from bot.frontends.web.checks import hand_in
 from bot.frontends.web.door import Door
 from bot.frontends.web.forms import ROOM
 from bot.services.offered import offered_gpus
-from bot.services.publish import gpus_of, vet
-from bot.services.wishes import Wish, read
+from bot.services.publishing.publish import gpus_of, vet
+from bot.services.publishing.request import Wish, read
 
 MOST = MAX_PACKED + ROOM
 """Bytes of a form with a zip."""

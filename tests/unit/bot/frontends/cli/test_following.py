@@ -17,7 +17,7 @@ from bot.frontends.cli.local_client import LocalClient
 from bot.frontends.cli.progress import ProgressLines
 from bot.ports import Notice, Store, Topic
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
 from bot.store.memory import MemoryStore

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task

@@ -11,8 +11,8 @@ import pytest
 from bot.domain.ids import ReleaseId
 from bot.domain.release import NewRelease, Release
 from bot.frontends.discord.door import DOOR, Door
-from bot.frontends.discord.proof import Proof
 from bot.frontends.discord.proving import proving
+from bot.frontends.discord.publication_thread.poster import Proof
 from tests.doubles.place import Place
 
 

@@ -14,8 +14,8 @@ from bot.domain.scaffold import scaffold
 from bot.frontends.discord.answers import Answer
 from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.releasing import ZIP_BYTES, Plan, create, hand_in, plan_for, update
-from bot.services.publish import NO_BOARD
-from bot.services.wishes import WISH, Wish
+from bot.services.publishing.publish import NO_BOARD
+from bot.services.publishing.request import WISH, Wish
 from runners.backends.fake import create as fake_runner
 from runners.contract.runner import Capabilities
 from runners.contract.task import Device

@@ -15,7 +15,7 @@ from bot.domain.submission import Submission
 from bot.frontends.discord.keeping import CLAIMED
 from bot.frontends.discord.places import Place
 from bot.frontends.discord.unfinished import MOST_TRIES, SILENT, take_up
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from tests.doubles.discord.limits import CALLBACK
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.files import File

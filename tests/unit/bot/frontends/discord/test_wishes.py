@@ -6,7 +6,7 @@ import discord
 
 from bot.frontends.discord.wishes import Outcome, Stand
 from bot.reports.blocks import Tone
-from bot.services.publish import Change
+from bot.services.publishing.publish import Change
 
 
 def test_a_stand_survives_being_stored() -> None:

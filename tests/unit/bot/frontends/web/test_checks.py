@@ -10,8 +10,8 @@ from bot.domain.ids import ReleaseId
 from bot.domain.release import NewRelease
 from bot.frontends.web.checks import KEEP, Stand, checking, own_check
 from bot.frontends.web.door import DOOR, Door
-from bot.services.publish import NO_BOARD, publish
-from bot.services.wishes import WISH, Wish, read
+from bot.services.publishing.publish import NO_BOARD, publish
+from bot.services.publishing.request import WISH, Wish, read
 from bot.store.memory import MemoryStore
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -91,5 +91,5 @@ async def test_a_bug_ends_the_check_with_an_incident(
     def broken(*_: object) -> object:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr("bot.services.proving.read", broken)
+    monkeypatch.setattr("bot.services.publishing.engine.read", broken)
     assert "please report incident" in await ended(door, await waiting(place, Stand()))

@@ -8,7 +8,7 @@ from bot.domain.rights import Rights
 from bot.domain.score import ScoreValue
 from bot.reports.standings_csv import COLUMNS
 from bot.services import moderate
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from tests.doubles.api import Api
 from tests.doubles.factories import make_evaluation, make_task
 

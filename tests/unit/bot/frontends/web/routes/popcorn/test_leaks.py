@@ -7,7 +7,7 @@ import pytest
 from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
-from bot.services.publish import PublishRequest, publish
+from bot.services.publishing.publish import PublishRequest, publish
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode, Workload

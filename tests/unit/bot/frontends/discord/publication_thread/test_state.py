@@ -2,11 +2,11 @@
 
 from bot.domain.board import Board
 from bot.domain.task_report import CheckStep, Finding, Level, TaskReport
-from bot.frontends.discord.outcomes import live_text, published, refused, unsound
+from bot.frontends.discord.publication_thread.state import live_text, published, refused, unsound
 from bot.frontends.discord.words import MOST
 from bot.reports.blocks import Tone
-from bot.services.publish import Change, Published
-from bot.services.release import Released, UnsoundTaskError
+from bot.services.publishing.pipeline import Released, UnsoundTaskError
+from bot.services.publishing.publish import Change, Published
 from tests.doubles.place import Place
 
 GOOD = Finding(Level.INFO, "a.py", "passed, as expected")

@@ -14,7 +14,7 @@ from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import ParsedTask, read_task
 from bot.domain.task_lint import lint
 from bot.services.apart import Apart
-from bot.services.publish import PublishRequest
+from bot.services.publishing.publish import PublishRequest
 from runners.contract.task import TaskDefinition
 
 

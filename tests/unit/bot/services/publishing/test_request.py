@@ -9,9 +9,9 @@ from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TaskVersionId
 from bot.domain.scaffold import scaffold
-from bot.services import wishes
 from bot.services.apart import Apart
-from bot.services.wishes import WISH, Wish, read
+from bot.services.publishing import request as wishes
+from bot.services.publishing.request import WISH, Wish, read
 from tests.doubles.factories import make_task
 from tests.doubles.task_zips import packed
 

@@ -7,8 +7,8 @@ from bot.domain.errors import UserError
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_report import TaskReport
 from bot.ports import Clock, Store
-from bot.services.check_task import Watch, check_on, unwatched
-from bot.services.publish import Published, PublishRequest, gpus_of, is_new, publish, vet
+from bot.services.publishing.check import Watch, check_on, unwatched
+from bot.services.publishing.publish import Published, PublishRequest, gpus_of, is_new, publish, vet
 from runners.contract.runner import Runner
 
 

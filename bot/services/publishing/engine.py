@@ -14,9 +14,9 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.release import Release
 from bot.ports import Store
-from bot.services.publish import published_already
-from bot.services.release import Draft, Released, Releasing
-from bot.services.wishes import Wish, read
+from bot.services.publishing.pipeline import Draft, Released, Releasing
+from bot.services.publishing.publish import published_already
+from bot.services.publishing.request import Wish, read
 
 LOOK_S = 1.0
 """Between two looks for a release that nobody holds."""

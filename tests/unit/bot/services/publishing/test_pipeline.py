@@ -6,8 +6,8 @@ from bot.domain.errors import UserError
 from bot.domain.scaffold import scaffold
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
-from bot.services.publish import Change, PublishRequest
-from bot.services.release import Draft, Released, Releasing
+from bot.services.publishing.pipeline import Draft, Released, Releasing
+from bot.services.publishing.publish import Change, PublishRequest
 from runners.backends.fake import FakeRunner, create
 from runners.contract.runner import Capabilities
 from tests.doubles.place import Place

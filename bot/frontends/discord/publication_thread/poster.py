@@ -24,7 +24,7 @@ from bot.frontends.discord.buttons import board_buttons
 from bot.frontends.discord.door import Door
 from bot.frontends.discord.draw import sheets
 from bot.frontends.discord.failures import is_passing, words_for
-from bot.frontends.discord.outcomes import live_text, published, refused, unsound
+from bot.frontends.discord.publication_thread.state import live_text, published, refused, unsound
 from bot.frontends.discord.rooms import (
     channel_of,
     is_lost,
@@ -36,11 +36,11 @@ from bot.frontends.discord.rooms import (
 from bot.frontends.discord.viewers import of_room
 from bot.frontends.discord.wishes import Outcome, Stand
 from bot.reports.blocks import Report, Text
-from bot.services.proving import TakenOverError, release_proven
-from bot.services.publish import Change, PublishRequest
+from bot.services.publishing.engine import TakenOverError, release_proven
+from bot.services.publishing.pipeline import Released, Releasing, UnsoundTaskError
+from bot.services.publishing.publish import Change, PublishRequest
+from bot.services.publishing.request import WISH, Wish
 from bot.services.rejudge import best_of
-from bot.services.release import Released, Releasing, UnsoundTaskError
-from bot.services.wishes import WISH, Wish
 
 EVERY_S = 1.5
 """Between two edits of the live message: a channel takes five in five seconds."""

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.access import Access, Visibility
 from bot.domain.errors import UserError
-from bot.services.publish import (
+from bot.services.publishing.publish import (
     NO_BOARD,
     Change,
     Published,

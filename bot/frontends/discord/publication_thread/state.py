@@ -5,7 +5,7 @@ from bot.frontends.discord.wishes import Outcome
 from bot.frontends.discord.words import MOST, line
 from bot.reports.blocks import Text, Tone
 from bot.reports.task_check import step_line, task_report
-from bot.services.release import Released, UnsoundTaskError
+from bot.services.publishing.pipeline import Released, UnsoundTaskError
 
 _ROOM = 40
 """Letters for the line that says how many runs are not shown."""

@@ -8,9 +8,9 @@ import pytest
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.release import NewRelease, Release
-from bot.services.proving import MOST_TRIES, Proving, proving, release_proven
-from bot.services.release import Releasing
-from bot.services.wishes import Wish
+from bot.services.publishing.engine import MOST_TRIES, Proving, proving, release_proven
+from bot.services.publishing.pipeline import Releasing
+from bot.services.publishing.request import Wish
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)

@@ -12,11 +12,11 @@ from bot.domain.ids import TaskVersionId
 from bot.domain.release import NewRelease, Release
 from bot.domain.scaffold import scaffold
 from bot.frontends.discord.door import DOOR, Door
-from bot.frontends.discord.proof import Proof
+from bot.frontends.discord.publication_thread.poster import Proof
 from bot.frontends.discord.wishes import Stand
-from bot.services.proving import MOST_TRIES, TakenOverError
-from bot.services.publish import NO_BOARD, publish
-from bot.services.wishes import WISH, Wish, read
+from bot.services.publishing.engine import MOST_TRIES, TakenOverError
+from bot.services.publishing.publish import NO_BOARD, publish
+from bot.services.publishing.request import WISH, Wish, read
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)
