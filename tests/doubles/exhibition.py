@@ -13,7 +13,8 @@ from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Claim
 from bot.services.link import link
-from bot.services.publishing.publish import PublishRequest, publish
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import PublishRequest
 from bot.store.memory import MemoryStore
 from runners.contract.evaluation import (
     CaseKind,
@@ -155,8 +156,8 @@ async def _publish(
     shown: Exhibition, task: TaskDefinition, deadline: datetime | None, access: Access
 ) -> None:
     ada = shown.people["Ada"]
-    request = PublishRequest(ada, task, deadline=deadline, access=access)
-    shown.boards[task.name] = (await publish(shown.store, shown.clock, request)).board
+    request = PublishRequest(ada, deadline=deadline, access=access)
+    shown.boards[task.name] = (await publish(shown.store, shown.clock, request, task)).board
 
 
 async def _play(shown: Exhibition, rounds: int) -> None:

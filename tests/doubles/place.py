@@ -10,7 +10,8 @@ from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.ports import Claim
 from bot.services.evaluation_server.accept import PRIORITY, houses_board
-from bot.services.publishing.publish import PublishRequest, publish
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import PublishRequest
 from bot.services.submit import submit
 from bot.store.memory import MemoryStore
 from runners.contract.evaluation import CPU, Evaluation
@@ -74,5 +75,5 @@ class Place:
 async def make_place(store: MemoryStore, clock: ManualClock) -> Place:
     """A place in this store."""
     ada = (await store.people.ensure("local:ada", "ada")).id
-    published = await publish(store, clock, PublishRequest(ada, make_task()))
+    published = await publish(store, clock, PublishRequest(ada), make_task())
     return Place(store, clock, ada, published.board)

@@ -20,7 +20,8 @@ from bot.frontends.web.door import Door, DoorSettings
 from bot.frontends.web.serving import serving
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.grant import grant
-from bot.services.publishing.publish import PublishRequest, publish
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import PublishRequest
 from bot.store.clock import SystemClock
 from bot.store.memory import MemoryStore
 from runners.backends import fake
@@ -91,7 +92,7 @@ async def staged() -> AsyncIterator[Scene]:
     store = MemoryStore(clock)
     ada = await store.people.ensure("local:ada", "Ada")
     task = make_task(gpus=("H100", "CPU"), description="Add two vectors.")
-    await publish(store, clock, PublishRequest(ada.id, task))
+    await publish(store, clock, PublishRequest(ada.id), task)
     made = await grant(
         store, clock, ada.id, "ada", scope=TokenScope.ADMIN, lifetime=timedelta(days=1)
     )

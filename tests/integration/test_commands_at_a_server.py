@@ -20,8 +20,9 @@ from bot.frontends.cli.failures import ExitCode
 from bot.remote import client as remote_client
 from bot.remote import publishing, watching
 from bot.services.link import link
-from bot.services.publishing import engine as proving
-from bot.services.publishing.publish import PublishRequest, publish
+from bot.services.publishing import engine
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import PublishRequest
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from bot.store.event_log import log_to
@@ -43,7 +44,7 @@ def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
     monkeypatch.setattr(watching, "POLL_S", 0.02)
     monkeypatch.setattr(watching, "BREATH_S", 0.001)
     monkeypatch.setattr(publishing, "LOOK_S", 0.01)
-    monkeypatch.setattr(proving, "LOOK_S", 0.01)
+    monkeypatch.setattr(engine, "POLL_S", 0.01)
     visiting = Visiting()
     visiting.token = asyncio.run(_opened(visiting))
     return visiting
@@ -51,14 +52,14 @@ def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
 
 async def _opened(visiting: Visiting) -> str:
     ken = await _person(visiting, "ken")
-    await publish(visiting.store, SystemClock(), PublishRequest(ken.id, make_task()))
+    await publish(visiting.store, SystemClock(), PublishRequest(ken.id), make_task())
     return (await link(visiting.store, (await _person(visiting, "ada")).id, "laptop")).secret
 
 
 async def _another_board(visiting: Visiting, **changes: object) -> None:
     ken = await _person(visiting, "ken")
     task = make_task(**changes)
-    await publish(visiting.store, SystemClock(), PublishRequest(ken.id, task, "another"))
+    await publish(visiting.store, SystemClock(), PublishRequest(ken.id, "another"), task)
 
 
 async def _person(visiting: Visiting, name: str) -> Person:

@@ -1,4 +1,4 @@
-"""Puts several tasks on their boards together, each proven by a dry run first: all or none."""
+"""Checks several tasks by their own solutions, then puts them on their boards: all or none."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +8,10 @@ from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_report import TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, unwatched
-from bot.services.publishing.publish import Published, PublishRequest, gpus_of, is_new, publish, vet
+from bot.services.publishing.publish import Published, is_new, publish, validate_publish
+from bot.services.publishing.request import PublishRequest, named_gpus, with_gpus
 from runners.contract.runner import Runner
+from runners.contract.task import TaskDefinition
 
 
 class UnsoundTaskError(UserError):
@@ -22,10 +24,16 @@ class UnsoundTaskError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A task that is about to be published, with the files that prove it."""
+    """A task that is about to be published, with its files, among them its solutions."""
 
     bundle: TaskBundle
+    task: TaskDefinition
     request: PublishRequest
+
+    @property
+    def board_name(self) -> str:
+        """The name of its board."""
+        return self.request.board_name(self.task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,71 +45,77 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class Releasing:
-    """Where tasks are published and proven; `tell` hears what is begun, `watch` each step."""
+class Pipeline:
+    """Where tasks are checked and published.
+
+    `say` gets a line when a check starts, `watch` each step of it.
+    """
 
     store: Store
     clock: Clock
     runners: Sequence[Runner]
-    tell: Callable[[str], None]
+    say: Callable[[str], None]
     watch: Watch = unwatched
-    sound: Callable[[PublishRequest], Awaitable[None]] | None = None
-    """Awaited when a task has proven sound, just before it is stored."""
+    before_publish: Callable[[], Awaitable[None]] | None = None
+    """Awaited when every check has passed, just before anything is stored."""
 
-    async def release(
+    async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
     ) -> tuple[Released, ...]:
         """Publish all the drafts; UserError before anything is stored when one must not be.
 
-        `unchecked` opens the boards on the word of the person who publishes, which is recorded.
+        `unchecked` publishes without a check, which is recorded under the board's creator.
         """
         whole = [await self._with_gpus(draft) for draft in drafts]
         for draft in whole:
-            await vet(self.store, self.clock, draft.request)
-        proofs = [() if unchecked else await self._prove(draft) for draft in whole]
-        released = []
-        for draft, reports in zip(whole, proofs, strict=True):
-            if self.sound is not None:
-                await self.sound(draft.request)
-            published = await publish(self.store, self.clock, draft.request)
-            released.append(Released(published, reports))
-            if unchecked:
-                await self._record(published)
-        return tuple(released)
+            await validate_publish(self.store, self.clock, draft.request, draft.task)
+        reports = [() if unchecked else await self._check(draft) for draft in whole]
+        if self.before_publish is not None:
+            await self.before_publish()
+        checked = tuple(zip(whole, reports, strict=True))
+        return await publish_all(self.store, self.clock, checked, unchecked=unchecked)
 
     async def _with_gpus(self, draft: Draft) -> Draft:
-        """Of a new board for which nobody names GPU types: those that runners have."""
-        board = await self.store.boards.find(draft.request.board_name)
-        if gpus_of(draft.request, board):
-            return draft
-        offers = [await runner.capabilities() for runner in self.runners]
-        gpus = tuple(sorted({gpu for offer in offers for gpu in offer.gpus}))
-        return replace(draft, request=replace(draft.request, gpus=gpus))
+        request = await with_gpus(self.store, self.runners, draft.request, draft.task)
+        return replace(draft, request=request)
 
-    async def _prove(self, draft: Draft) -> tuple[TaskReport, ...]:
-        """A report per GPU type; UserError unless the task was run, and is sound."""
-        request = draft.request
-        if not await is_new(self.store, request):
+    async def _check(self, draft: Draft) -> tuple[TaskReport, ...]:
+        """Return a report per GPU type; UserError unless the task was run, and is sound."""
+        name = draft.board_name
+        if not await is_new(self.store, draft.request, draft.task):
             return ()
-        gpus = gpus_of(request, await self.store.boards.find(request.board_name))
-        self.tell(f"running the solutions of {request.board_name} on {', '.join(gpus)}")
+        gpus = named_gpus(draft.request, draft.task, await self.store.boards.find(name))
+        self.say(f"running the solutions of {name} on {', '.join(gpus)}")
         reports = await check_on(
-            self.runners,
-            draft.bundle,
-            request.task,
-            gpus,
-            board=request.board_name,
-            watch=self.watch,
+            self.runners, draft.bundle, draft.task, gpus, board=name, watch=self.watch
         )
         for report in reports:
-            _require_sound(report, request.board_name)
-        _require_run(reports, request.board_name)
+            _require_sound(report, name)
+        _require_run(reports, name)
         return reports
 
-    async def _record(self, published: Published) -> None:
-        board = published.board
-        subject = f"board {board.name} version {published.version}"
-        await self.store.audit.record(board.creator, "publish-unchecked", subject, "")
+
+async def publish_all(
+    store: Store,
+    clock: Clock,
+    checked: Sequence[tuple[Draft, tuple[TaskReport, ...]]],
+    *,
+    unchecked: bool = False,
+) -> tuple[Released, ...]:
+    """Store every draft on its board, with the reports of its check."""
+    released = []
+    for draft, reports in checked:
+        published = await publish(store, clock, draft.request, draft.task)
+        released.append(Released(published, reports))
+        if unchecked:
+            await _record_unchecked(store, published)
+    return tuple(released)
+
+
+async def _record_unchecked(store: Store, published: Published) -> None:
+    board = published.board
+    subject = f"board {board.name} version {published.version}"
+    await store.audit.record(board.creator, "publish-unchecked", subject, "")
 
 
 def _require_sound(report: TaskReport, name: str) -> None:

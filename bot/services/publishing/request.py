@@ -1,69 +1,144 @@
-"""What a person wants of a board, whatever its task is: kept with a task zip while it is proven."""
+"""What is requested of a board, the rule of its GPU types, and how its task zip is read."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import Base64Bytes, TypeAdapter
 
 from bot.domain.access import Access
 from bot.domain.archive import read_zip
+from bot.domain.board import Board
+from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.requirements import has_device
 from bot.domain.solutions import solutions
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import ParsedTask, read_task
 from bot.domain.task_lint import lint
+from bot.ports import Store
 from bot.services.apart import Apart
-from bot.services.publishing.publish import PublishRequest
+from runners.contract.gpus import gpu_types
+from runners.contract.runner import Runner
 from runners.contract.task import TaskDefinition
+
+NO_BOARD = TaskVersionId(0)
+"""In place of a version: there must be no board of the name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a person wants of a board; `zip_name` is the zip's own."""
+class PublishRequest:
+    """How a board is to be, whatever its task is; stored with a task zip as JSON.
+
+    No `name`: the task's. No `gpus`: see `default_gpus`. No `deadline`: the board's present one,
+    unless `endless` opens the board without a deadline.
+    """
 
     person: PersonId
-    name: str
-    gpus: tuple[str, ...]
-    deadline: datetime | None
+    name: str | None = None
+    gpus: tuple[str, ...] = ()
+    deadline: datetime | None = None
     endless: bool = False
     as_admin: bool = False
+    """An admin may change a board that is somebody else's."""
     access: Access | None = None
+    """Who may see the board; None leaves it as it is, and a new one public."""
     onto: TaskVersionId | None = None
+    """The task version that the board must still have, NO_BOARD for a new one; None: any."""
     zip_name: str = ""
+    """The name of the uploaded zip, without its suffix."""
 
-    def request(self, task: TaskDefinition) -> PublishRequest:
-        """The wish with its task."""
-        return PublishRequest(
-            person=self.person,
-            task=task,
-            name=self.name,
-            gpus=self.gpus,
-            deadline=self.deadline,
-            endless=self.endless,
-            as_admin=self.as_admin,
-            access=self.access,
-            onto=self.onto,
-        )
+    def board_name(self, task: TaskDefinition) -> str:
+        """Return the name of the board."""
+        return self.name or task.name
 
 
-WISH = TypeAdapter(Wish)
-"""A wish as text, which a release keeps."""
+REQUEST = TypeAdapter(PublishRequest)
+"""A request as the JSON that is stored with its zip."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskUpload:
+    """A request with the zip that came with it, and the task that was read from the zip."""
+
+    request: PublishRequest
+    zip: bytes
+    task: TaskDefinition
+
+    def for_gpus(self, gpus: Sequence[str]) -> "TaskUpload":
+        """Return the same upload for these GPU types."""
+        return replace(self, request=replace(self.request, gpus=tuple(gpus)))
 
 
 TASKS = Apart(10.0, patience_s=30.0)
-"""Where the tasks of strangers are read."""
+"""The process in which tasks of strangers are read."""
 
 
-async def read(data: bytes, wish: Wish) -> tuple[TaskBundle, ParsedTask]:
-    """The files of a zip, and the task which they make; UserError with file and line."""
-    parsed = await TASKS.do(task_in, data, wish.zip_name)
-    return await asyncio.to_thread(read_zip, data, name=wish.zip_name), parsed
+async def read_upload(data: bytes, request: PublishRequest) -> tuple[TaskBundle, ParsedTask]:
+    """Return the files of a zip and the task in it; UserError with file and line."""
+    parsed = await TASKS.do(task_in, data, request.zip_name)
+    return await asyncio.to_thread(read_zip, data, name=request.zip_name), parsed
 
 
 def task_in(data: Base64Bytes, name: str) -> ParsedTask:
-    """The task of a zip of this name; only ever called apart."""
+    """Return the task of a zip of this name; only ever called in a process of its own."""
     bundle = read_zip(data, name=name)
     parsed = read_task(bundle)
     lint(parsed.task, solutions(bundle))
     return parsed
+
+
+def named_gpus(
+    request: PublishRequest, task: TaskDefinition, board: Board | None
+) -> tuple[str, ...]:
+    """Return the GPU types of the request, else of its board, else of the task, each once."""
+    present = () if board is None else board.gpus
+    return gpu_types(request.gpus or present or task.gpus)
+
+
+async def possible_gpus(
+    store: Store, runners: Sequence[Runner], task: TaskDefinition
+) -> tuple[str, ...]:
+    """Return the GPU types that a board of this task can have, sorted.
+
+    They are offered here or by a live worker, or named by the task, and fit the task's device.
+    """
+    offers = [await runner.capabilities() for runner in runners]
+    offered = {gpu for offer in offers for gpu in offer.gpus}
+    alive = {gpu for worker in await store.workers.alive() for gpu in worker.gpus or ()}
+    known = offered | alive | set(gpu_types(task.gpus))
+    return tuple(sorted(gpu for gpu in known if has_device(task, gpu)))
+
+
+async def default_gpus(
+    store: Store,
+    runners: Sequence[Runner],
+    request: PublishRequest,
+    task: TaskDefinition,
+    *,
+    board: Board | None,
+) -> tuple[str, ...]:
+    """Return the named GPU types, else every possible one; UserError `no-gpu` when none is."""
+    gpus = named_gpus(request, task, board) or await possible_gpus(store, runners, task)
+    if not gpus:
+        raise no_gpu(task)
+    return gpus
+
+
+async def with_gpus(
+    store: Store, runners: Sequence[Runner], request: PublishRequest, task: TaskDefinition
+) -> PublishRequest:
+    """Return the request with the GPU types of a new board; a board that exists keeps its own."""
+    board = await store.boards.find(request.board_name(task))
+    gpus = await default_gpus(store, runners, request, task, board=board)
+    return replace(request, gpus=gpus) if board is None else request
+
+
+def no_gpu(task: TaskDefinition) -> UserError:
+    """Return the error for a task that no known GPU type fits."""
+    return UserError(
+        "no-gpu",
+        f"no worker lives that has a GPU type for this task (device {task.device}), and "
+        "task.yml names none; start a worker, or name GPU types by the option gpus",
+    )

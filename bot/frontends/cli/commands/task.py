@@ -35,7 +35,7 @@ from bot.frontends.cli.task_places import Listed, Root, read_places
 from bot.reports.task_check import task_report
 from bot.services.publishing.check import check_on
 from bot.services.publishing.pipeline import Draft, Released
-from bot.services.publishing.publish import PublishRequest
+from bot.services.publishing.request import PublishRequest
 from runners.contract.evaluation import CPU
 
 Places = Annotated[
@@ -112,13 +112,12 @@ class _Wish:
             deadline, endless = problem.deadline, problem.deadline is None
         request = PublishRequest(
             NOBODY,
-            listed.task,
             self.name or (problem.name if problem else None),
             self.gpus or listed.gpus,
             deadline,
             endless,
         )
-        return Draft(listed.bundle, request)
+        return Draft(listed.bundle, listed.task, request)
 
 
 def publish(

@@ -1,30 +1,32 @@
-"""Proves one task and publishes it: a live message while its solutions run, then the outcome.
+"""Posts one publication: a live message during its check, then its outcome and announcement.
 
-Everything is written down as soon as it is done, and each message carries a nonce, so that who
-goes on after a kill neither publishes nor tells a thing twice.
+What was sent is stored at once, and each message carries a nonce, so that a process that goes on
+after a kill sends nothing twice.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
 
 import aiohttp
 import discord
 import structlog
 
 from bot.domain.board import Board
-from bot.domain.errors import StoreError, UserError
+from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId
-from bot.domain.release import Release
-from bot.domain.task_report import CheckStep
 from bot.frontends.discord.announcing import announcement, season
 from bot.frontends.discord.answers import as_files
 from bot.frontends.discord.buttons import board_buttons
-from bot.frontends.discord.door import Door
+from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.draw import sheets
-from bot.frontends.discord.failures import is_passing, words_for
-from bot.frontends.discord.publication_thread.state import live_text, published, refused, unsound
+from bot.frontends.discord.failures import is_passing
+from bot.frontends.discord.publication_thread.state import (
+    PublicationThread,
+    live_text,
+    outcome_report,
+)
 from bot.frontends.discord.rooms import (
     channel_of,
     is_lost,
@@ -34,194 +36,141 @@ from bot.frontends.discord.rooms import (
     takes_threads,
 )
 from bot.frontends.discord.viewers import of_room
-from bot.frontends.discord.wishes import Outcome, Stand
-from bot.reports.blocks import Report, Text
-from bot.services.publishing.engine import TakenOverError, release_proven
-from bot.services.publishing.pipeline import Released, Releasing, UnsoundTaskError
-from bot.services.publishing.publish import Change, PublishRequest
-from bot.services.publishing.request import WISH, Wish
+from bot.services.publishing.engine import PublicationEngine
+from bot.services.publishing.publish import Change
+from bot.services.publishing.state import HeldPublication, PublicationOutcome, PublicationState
 from bot.services.rejudge import best_of
 
 EVERY_S = 1.5
 """Between two edits of the live message: a channel takes five in five seconds."""
-_PATIENCE_S = 60.0
+_MOST_WAIT_S = 60.0
 _log = structlog.get_logger(__name__)
 
 
+def publishing(client: discord.Client, door: Door) -> AbstractAsyncContextManager[None]:
+    """Check and publish what came in here until the block ends, once Discord is connected."""
+
+    def observe(held: HeldPublication) -> PublicationPoster:
+        return PublicationPoster.of(client, door, held)
+
+    return PublicationEngine(
+        door.store, door.clock, door.runners, DOOR, door.lease, observe, client.wait_until_ready
+    ).running()
+
+
 @dataclass(slots=True)
-class Proof:
-    """One release in the hands of this process."""
+class PublicationPoster:
+    """Shows one publication in a private thread of its submitter."""
 
     client: discord.Client
     door: Door
-    owner: str
-    release: Release
-    stand: Stand
-    wish: Wish
-    steps: dict[tuple[str, str], CheckStep] = field(default_factory=dict)
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    held: HeldPublication
+    thread: PublicationThread
 
     @classmethod
-    def of(cls, client: discord.Client, door: Door, owner: str, release: Release) -> "Proof":
-        """The release as it was left."""
-        stand = Stand.model_validate_json(release.place)
-        return cls(client, door, owner, release, stand, WISH.validate_json(release.wish))
+    def of(cls, client: discord.Client, door: Door, held: HeldPublication) -> "PublicationPoster":
+        """Return the poster of a publication, with what was sent so far."""
+        return cls(client, door, held, PublicationThread.model_validate_json(held.release.place))
 
-    async def run(self) -> None:
-        """Prove, publish and tell; TakenOverError when another process goes on with it."""
-        if self.stand.outcome is None:
-            async with self._live():
-                outcome = await self._outcome()
-            await self._until_it_works(lambda: self._note(outcome=outcome))
-        await self._until_it_works(self._tell)
-        await self._until_it_works(self._announce)
-        await self._until_it_works(self._finish)
+    async def changed(self, state: PublicationState) -> None:
+        """Send the live message, or edit it."""
+        await self._until_it_works(lambda: self._draw(state))
+        await asyncio.sleep(EVERY_S)
 
-    async def _finish(self) -> None:
-        await self.door.store.releases.finish(self.release.id, self.owner)
+    async def finished(self, state: PublicationState) -> None:
+        """Send what is not sent yet of the outcome, then announce the board."""
+        outcome = state.outcome
+        if outcome is not None:
+            await self._until_it_works(lambda: self._tell(state, outcome))
+            await self._until_it_works(lambda: self._announce(outcome))
+
+    @property
+    def _name(self) -> str:
+        return self.held.request.name or ""
+
+    @property
+    def _nonce(self) -> str:
+        return f"release-{self.held.release.id}"
 
     async def _note(self, **changes: object) -> None:
-        self.stand = self.stand.model_copy(update=changes)
-        written = self.stand.model_dump_json()
-        if not await self.door.store.releases.note(self.release.id, self.owner, written):
-            raise TakenOverError
+        self.thread = self.thread.model_copy(update=changes)
+        await self.held.save_place(self.thread.model_dump_json())
 
-    async def _outcome(self) -> Outcome:
+    async def _until_it_works(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Repeat while Discord or the store is unavailable; give up what Discord refuses."""
         wait_s = 1.0
         while True:
             try:
-                return published(await self._publish(), await self._before())
-            except StoreError as error:
-                _log.warning("the store is away", action="release_waits", error=str(error))
-            except UnsoundTaskError as error:
-                return unsound(error)
-            except UserError as error:
-                return refused(self.wish.name, error.message)
-            except TakenOverError:
-                raise
-            except Exception as error:  # noqa: BLE001 - the outermost frame of a release
-                words = f"{words_for(error)} Nothing was published."
-                return refused(self.wish.name, words)
-            await asyncio.sleep(wait_s)
-            wait_s = min(_PATIENCE_S, 2 * wait_s)
-
-    async def _publish(self) -> Released:
-        releasing = Releasing(
-            self.door.store, self.door.clock, self.door.runners, _unheard, self._watch, self._sound
-        )
-        begun = self.stand.publishing
-        return await release_proven(releasing, self.release, self.wish, begun=begun)
-
-    async def _before(self) -> int:
-        """The number of the task version that was the board's when the release was handed in."""
-        onto = self.wish.onto
-        version = None if onto is None else await self.door.store.boards.version(onto)
-        return 0 if version is None else version.number
-
-    async def _sound(self, request: PublishRequest) -> None:
-        del request
-        await self._note(publishing=True)
-
-    def _watch(self, step: CheckStep) -> None:
-        self.steps[step.gpu, step.name] = step
-        self.moved.set()
-
-    @asynccontextmanager
-    async def _live(self) -> AsyncIterator[None]:
-        """Keeps the live message moving; Discord's trouble with it stops nothing."""
-        task = asyncio.create_task(self._keep_drawing(), name=f"release-{self.release.id}")
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def _keep_drawing(self) -> None:
-        while True:
-            await self._until_it_works(self._draw)
-            await asyncio.sleep(EVERY_S)
-            await self.moved.wait()
-
-    async def _until_it_works(self, deed: Callable[[], Awaitable[None]]) -> None:
-        """Again after a pause while Discord or the store is away; what is refused is let be."""
-        wait_s = 1.0
-        while True:
-            try:
-                return await deed()
+                return await action()
             except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
                 passing = isinstance(error, StoreError) or is_passing(error)
                 _log.warning("a release is not told", action="release_untold", error=repr(error))
                 if not passing:
                     return None
             await asyncio.sleep(wait_s)
-            wait_s = min(_PATIENCE_S, 2 * wait_s)
+            wait_s = min(_MOST_WAIT_S, 2 * wait_s)
 
-    async def _draw(self) -> None:
-        self.moved.clear()
+    async def _draw(self, state: PublicationState) -> None:
         room = await self._room()
-        text = live_text(self.wish.name, list(self.steps.values()), self.release.tries)
-        if self.stand.live is None:
-            message = await room.send(text, nonce=f"release-{self.release.id}-live")
+        text = live_text(self._name, state.steps, self.held.release.tries)
+        if self.thread.live is None:
+            message = await room.send(text, nonce=f"{self._nonce}-live")
             await self._note(live=message.id)
             return
         with suppress(discord.NotFound):  # somebody has removed it: their choice
-            await room.get_partial_message(self.stand.live).edit(content=text)
+            await room.get_partial_message(self.thread.live).edit(content=text)
 
     async def _room(self) -> discord.PartialMessageable:
         """A private thread for the person, or direct messages where none can be made."""
-        if self.stand.thread is None:
+        if self.thread.thread is None:
             thread = await self._thread()
             if thread is None:
                 await self._move_on()
             else:
-                await thread.add_user(discord.Object(self.stand.user))
+                await thread.add_user(discord.Object(self.thread.user))
                 await self._note(thread=thread.id)
-        return self.client.get_partial_messageable(self.stand.thread or 0)
+        return self.client.get_partial_messageable(self.thread.thread or 0)
 
     async def _move_on(self) -> None:
-        """To direct messages, where whatever was told so far is told again."""
-        conversation = await self.client.create_dm(discord.Object(self.stand.user))
+        """To direct messages, where whatever was sent so far is sent again."""
+        conversation = await self.client.create_dm(discord.Object(self.thread.user))
         await self._note(thread=conversation.id, direct=True, live=None, told=0)
 
     async def _thread(self) -> discord.Thread | None:
-        channel = await channel_of(self.client, self.stand.channel)
+        channel = await channel_of(self.client, self.thread.channel)
         if channel is None or not takes_threads(may_here(channel)):
             return None
-        name = f"Check {self.release.id}: {self.wish.name}"
+        name = f"Check {self.held.release.id}: {self._name}"
         return await own_thread(self.client, channel, name) or await new_thread(channel, name)
 
-    async def _tell(self) -> None:
-        """How it ended, for the person alone, whose thread may be gone by now."""
+    async def _tell(self, state: PublicationState, outcome: PublicationOutcome) -> None:
+        """Send the outcome to the person alone, whose thread may be gone by now."""
         try:
-            await self._tell_here()
+            await self._tell_here(state, outcome)
         except discord.HTTPException as error:
-            if self.stand.direct or not is_lost(error):
+            if self.thread.direct or not is_lost(error):
                 raise
             await self._move_on()
-            await self._tell_here()
+            await self._tell_here(state, outcome)
 
-    async def _tell_here(self) -> None:
-        outcome = self.stand.outcome
-        if outcome is None:
-            return
-        if self.steps or self.stand.live is None:
-            await self._draw()
-        found = sheets(Report(outcome.title, tuple(Text(*each) for each in outcome.lines)))
+    async def _tell_here(self, state: PublicationState, outcome: PublicationOutcome) -> None:
+        found = sheets(outcome_report(outcome))
+        if self.thread.live is None or (state.steps and not self.thread.told):
+            await self._draw(state)
         for number, sheet in enumerate(found, start=1):
-            if number > self.stand.told:
+            if number > self.thread.told:
                 room = await self._room()
-                nonce = f"release-{self.release.id}-{number}"
+                nonce = f"{self._nonce}-{number}"
                 await room.send(sheet.content, files=as_files(sheet.files), nonce=nonce)
                 await self._note(told=number)
 
-    async def _announce(self) -> None:
+    async def _announce(self, outcome: PublicationOutcome) -> None:
         """Tell the channel of a new board, or ask about an old one's standings, once."""
-        outcome = self.stand.outcome
-        if outcome is not None and outcome.board is not None and not self.stand.announced:
+        if outcome.board is not None and not self.thread.announced:
             await self._announce_board(outcome, outcome.board)
             await self._note(announced=True)
 
-    async def _announce_board(self, outcome: Outcome, number: BoardId) -> None:
+    async def _announce_board(self, outcome: PublicationOutcome, number: BoardId) -> None:
         board = await self.door.store.boards.get(number)
         if board is None:
             return  # deleted meanwhile
@@ -245,27 +194,23 @@ class Proof:
         await room.send(
             f"{season(board.deadline)} {words}",
             view=discord.utils.MISSING if view is None else view,
-            nonce=f"release-{self.release.id}-news",
+            nonce=f"{self._nonce}-news",
         )
 
     async def _announce_new(self, board: Board) -> None:
-        nonce = f"release-{self.release.id}-news"
+        nonce = f"{self._nonce}-news"
         room = await self._room()
         version = await self.door.store.boards.version(board.task_version)
         if version is None:
             return
-        if not board.access.admits(of_room(self.client, self.stand.channel)):
-            words = f"Not everyone in <#{self.stand.channel}> may see this board, so nobody"
+        if not board.access.admits(of_room(self.client, self.thread.channel)):
+            words = f"Not everyone in <#{self.thread.channel}> may see this board, so nobody"
             await room.send(f"{words} was told of it. {season(board.deadline)}", nonce=nonce)
             return
-        channel = await channel_of(self.client, self.stand.channel)
+        channel = await channel_of(self.client, self.thread.channel)
         if channel is None or not may_here(channel).send_messages:
-            words = f"I cannot write in <#{self.stand.channel}>, so nobody was told of the board."
+            words = f"I cannot write in <#{self.thread.channel}>, so nobody was told of the board."
             await room.send(f"{words} {season(board.deadline)}", nonce=nonce)
             return
         view = board_buttons(board, 1, rejudge=False)
         await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
-
-
-def _unheard(words: str) -> None:
-    """The live message says what is begun."""

@@ -1,52 +1,58 @@
-"""What is told of a release: the message that moves with its check, and how it ended."""
+"""Where a publication is shown, and its words: the live message of its check, and its outcome."""
+
+from typing import Any
+
+import discord
+from pydantic import BaseModel, ConfigDict
 
 from bot.domain.task_report import CheckStep, Level
-from bot.frontends.discord.wishes import Outcome
 from bot.frontends.discord.words import MOST, line
-from bot.reports.blocks import Text, Tone
+from bot.reports.blocks import Report, Text, Tone
 from bot.reports.task_check import step_line, task_report
-from bot.services.publishing.pipeline import Released, UnsoundTaskError
+from bot.services.publishing.state import PublicationOutcome
 
 _ROOM = 40
 """Letters for the line that says how many runs are not shown."""
 
 
-def published(released: Released, before: int) -> Outcome:
-    """What became of the board; `before` is the number of the task version that it had."""
-    published = released.published
-    board = published.board
-    lines = [(published.told, Tone.GOOD), *_runs(released)]
-    return Outcome(
-        title=f"Leaderboard {board.name}",
-        lines=tuple(lines),
-        board=board.id,
-        before=before,
-        change=published.change,
-    )
+class PublicationThread(BaseModel):
+    """The channel that a publication came from, and what was sent so far."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    channel: int
+    user: int
+    thread: int | None = None
+    """Where it is shown: a private thread's number, or that of direct messages."""
+    direct: bool = False
+    """Whether that is direct messages."""
+    live: int | None = None
+    """The message that moves with the check."""
+    told: int = 0
+    """How many messages of the outcome are sent."""
+    announced: bool = False
+
+    @classmethod
+    def here(cls, interaction: discord.Interaction[Any]) -> "PublicationThread":
+        """In the channel of an interaction, or in that channel's parent."""
+        channel = interaction.channel
+        parent = channel.parent_id if isinstance(channel, discord.Thread) else None
+        return cls(channel=parent or interaction.channel_id or 0, user=interaction.user.id)
 
 
-def _runs(released: Released) -> list[tuple[str, Tone]]:
-    return [
-        (f"not run on {report.gpu}: {report.obstacle}", Tone.QUIET)
-        for report in released.reports
-        if not report.dry_run
-    ]
+def outcome_report(outcome: PublicationOutcome) -> Report:
+    """Return what became of the board, or every finding of a check that failed."""
+    if outcome.report is not None:
+        blocks = task_report(outcome.report).blocks
+        words = "Nothing was published. Mend it, and give the command again."
+        return Report(outcome.title, (*blocks, Text(words, Tone.BAD)))
+    tone = Tone.BAD if outcome.board is None else Tone.GOOD
+    lines = [Text(outcome.message, tone)]
+    lines += [Text(f"not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
+    return Report(outcome.title, tuple(lines))
 
 
-def unsound(error: UnsoundTaskError) -> Outcome:
-    """Every finding of the check."""
-    report = task_report(error.report)
-    lines = [(each.text, each.tone) for each in report.blocks if isinstance(each, Text)]
-    lines.append(("Nothing was published. Mend it, and give the command again.", Tone.BAD))
-    return Outcome(title=report.title, lines=tuple(lines))
-
-
-def refused(name: str, words: str) -> Outcome:
-    """Why nothing became of it."""
-    return Outcome(title=f"Leaderboard {name}", lines=((words, Tone.BAD),))
-
-
-def live_text(name: str, steps: list[CheckStep], tries: int) -> str:
+def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
     """How many runs have ended, and each run on a line of its own, as many as there is room for."""
     ended = sum(each.finding is not None for each in steps)
     count = f"{ended} of {len(steps)} runs have ended" if steps else "it is read"
@@ -56,7 +62,7 @@ def live_text(name: str, steps: list[CheckStep], tries: int) -> str:
     several = len({each.gpu for each in steps}) > 1
     lines = [
         f"> {_mark(each)} {line(step_line(each, with_gpu=several), 160)}"
-        for each in _by_interest(steps)
+        for each in sorted(steps, key=_interest)
     ]
     text = head
     for number, each in enumerate(lines):
@@ -66,12 +72,8 @@ def live_text(name: str, steps: list[CheckStep], tries: int) -> str:
     return text
 
 
-def _by_interest(steps: list[CheckStep]) -> list[CheckStep]:
-    """What went wrong, what moves, what has ended, what waits; each in the task's own order."""
-    return sorted(steps, key=_interest)
-
-
 def _interest(step: CheckStep) -> int:
+    """What failed first, then what moves, what has ended, and what waits."""
     if step.finding is not None:
         return 0 if step.finding.level is Level.ERROR else 2
     return 3 if step.stage is None else 1

@@ -12,7 +12,8 @@ from bot.remote import outage, publishing
 from bot.remote.address import Server
 from bot.remote.person import asking
 from bot.services.publishing.pipeline import Draft, Released
-from bot.services.publishing.publish import Change, PublishRequest
+from bot.services.publishing.publish import Change
+from bot.services.publishing.request import PublishRequest
 from runners.contract.runner import RunnerError
 from tests.doubles.factories import make_task
 
@@ -53,7 +54,7 @@ async def published(*looks: dict[str, Any] | Exception) -> tuple[Released, list[
             raise found
         return httpx.Response(200, json=CHECK | found)
 
-    draft = Draft(TaskBundle({"task.yml": b""}), PublishRequest(NOBODY, make_task()))
+    draft = Draft(TaskBundle({"task.yml": b""}), make_task(), PublishRequest(NOBODY))
     server = Server("https://podium.test", "secret")
     async with asking(server, httpx.MockTransport(answer)) as requests:
         return await publishing.published(requests, draft, say=said.append), said

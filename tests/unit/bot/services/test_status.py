@@ -7,7 +7,8 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import SubmissionState
 from bot.ports import Notice, StoredEvaluation, Topic
-from bot.services.publishing.publish import PublishRequest, publish
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import PublishRequest
 from bot.services.status import QueuePlace, SubmissionStatus, status, waiting_time, watch
 from bot.store import subscriptions
 from bot.store.subscriptions import Subscriptions
@@ -53,8 +54,8 @@ async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_ty
     place: Place,
 ) -> None:
     await place.judged(await place.submit(), wall_s=8.0)
-    request = PublishRequest(place.ada, make_task(name="other"))
-    await publish(place.store, place.clock, request)
+    other = make_task(name="other")
+    await publish(place.store, place.clock, PublishRequest(place.ada), other)
     await place.submit()
     await place.claim()
     waiting = await place.submit(board="other")

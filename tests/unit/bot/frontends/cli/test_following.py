@@ -17,7 +17,8 @@ from bot.frontends.cli.local_client import LocalClient
 from bot.frontends.cli.progress import ProgressLines
 from bot.ports import Notice, Store, Topic
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.publishing.publish import PublishRequest, publish
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import PublishRequest
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
 from bot.store.memory import MemoryStore
@@ -37,7 +38,7 @@ def _lines() -> tuple[ProgressLines, io.StringIO]:
 async def _submitted(store: Store, *sources: str) -> list[SubmissionId]:
     clock = SystemClock()
     person = await store.people.ensure("local:ada", "ada")
-    await publish(store, clock, PublishRequest(person.id, make_task()))
+    await publish(store, clock, PublishRequest(person.id), make_task())
     requests = [make_submission(person.id, content=source.encode()) for source in sources]
     return [(await submit(store, clock, request)).id for request in requests]
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.services.publishing.publish import PublishRequest, publish
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import PublishRequest
 from bot.store.memory import MemoryStore
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
@@ -14,5 +15,5 @@ async def place() -> Place:
     clock = ManualClock()
     store = MemoryStore(clock)
     ada = (await store.people.ensure("local:ada", "ada")).id
-    published = await publish(store, clock, PublishRequest(ada, make_task()))
+    published = await publish(store, clock, PublishRequest(ada), make_task())
     return Place(store, clock, ada, published.board)

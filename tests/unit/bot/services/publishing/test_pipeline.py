@@ -1,13 +1,16 @@
 """Boards open together, and only for tasks that were run."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.scaffold import scaffold
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
-from bot.services.publishing.pipeline import Draft, Released, Releasing
-from bot.services.publishing.publish import Change, PublishRequest
+from bot.services.publishing.pipeline import Draft, Pipeline, Released
+from bot.services.publishing.publish import Change
+from bot.services.publishing.request import PublishRequest
 from runners.backends.fake import FakeRunner, create
 from runners.contract.runner import Capabilities
 from tests.doubles.place import Place
@@ -25,7 +28,7 @@ def draft(place: Place, name: str, *gpus: str, **changes: str) -> Draft:
         **changes,
     }
     bundle = TaskBundle({f"{name}/{path}": text.encode() for path, text in files.items()}, name)
-    return Draft(bundle, PublishRequest(place.ada, parse_task(bundle), gpus=gpus))
+    return Draft(bundle, parse_task(bundle), PublishRequest(place.ada, gpus=gpus))
 
 
 async def release(
@@ -33,8 +36,8 @@ async def release(
 ) -> tuple[Released, ...]:
     runner = runner or create()
     try:
-        releasing = Releasing(place.store, place.clock, [runner], lambda words: None)
-        return await releasing.release(drafts, unchecked=unchecked)
+        pipeline = Pipeline(place.store, place.clock, [runner], lambda words: None)
+        return await pipeline.check_and_publish(drafts, unchecked=unchecked)
     finally:
         await runner.aclose()
 
@@ -62,7 +65,7 @@ async def test_one_task_of_somebody_else_leaves_all_as_it_was(place: Place) -> N
     before = await boards(place)
     bob = await place.person("bob")
     theirs = draft(place, "vectoradd", "CPU")
-    stolen = Draft(theirs.bundle, PublishRequest(bob, theirs.request.task, gpus=("CPU",)))
+    stolen = replace(theirs, request=PublishRequest(bob, gpus=("CPU",)))
     with pytest.raises(UserError, match="belongs to somebody else"):
         await release(place, draft(place, "double", "CPU"), stolen)
     assert await boards(place) == before
@@ -98,8 +101,8 @@ async def test_a_state_of_the_task_is_run_once(place: Place) -> None:
 
 async def test_without_a_runner_nothing_is_published_that_nobody_vouches_for(place: Place) -> None:
     before = await boards(place)
-    releasing = Releasing(place.store, place.clock, (), lambda words: None)
+    pipeline = Pipeline(place.store, place.clock, (), lambda words: None)
     with pytest.raises(UserError, match="double: no runner is here") as told:
-        await releasing.release([draft(place, "double", "H100")], unchecked=False)
+        await pipeline.check_and_publish([draft(place, "double", "H100")])
     assert told.value.code == "no-runner"
     assert await boards(place) == before
