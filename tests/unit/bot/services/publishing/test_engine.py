@@ -19,6 +19,7 @@ from bot.services.publishing.state import (
     PublicationOutcome,
     PublicationState,
     TakenOverError,
+    outcome_of,
 )
 from runners.contract.runner import Runner
 from tests.doubles.dispatching import until
@@ -229,7 +230,7 @@ async def test_what_is_published_while_the_store_goes_away_is_published_once(
     versions, calls = place.store.boards.versions, []
 
     def failing(error: Exception) -> Callable[..., object]:
-        real = module.outcome_of
+        real = outcome_of
 
         def once(*given: object) -> object:
             calls.append(given)

@@ -169,4 +169,5 @@ async def test_the_live_message_has_the_steps_of_the_state(place: Place) -> None
     steps = (CheckStep("CPU", "a.py", "test", 1, 2),)
     outcome = PublicationOutcome(title="t", message="no")
     await poster.finished(PublicationState(steps=steps, outcome=outcome))
-    assert "a.py: test 1/2" in room.edit.await_args.kwargs["content"]
+    ((_, sent),) = room.edit.await_args_list
+    assert "a.py: test 1/2" in sent["content"]
