@@ -90,7 +90,7 @@ async def run(place: Place, engine: PublicationEngine, number: ReleaseId) -> Pub
         return note is not None and note.ended_at is not None
 
     async with engine.running():
-        await until(over)
+        await until(over, 30)
     note = await note_of(place, number)
     assert note is not None
     outcome = PublicationState.model_validate_json(note.state).outcome
