@@ -1,6 +1,7 @@
 """Boards open together, and only for tasks that were run."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -91,6 +92,29 @@ async def test_one_gpu_type_that_is_here_is_enough(place: Place) -> None:
     here = create(capabilities=Capabilities(harness_version="1", gpus={"CPU": 1}))
     (opened,) = await release(place, draft(place, "double", "CPU", "H100"), runner=here)
     assert [(each.gpu, each.dry_run) for each in opened.reports] == [("CPU", True), ("H100", False)]
+
+
+async def test_a_new_board_gets_only_gpu_types_that_fit_its_task(place: Place) -> None:
+    here = create(capabilities=Capabilities(harness_version="1", gpus={"CPU": 1, "H100": 1}))
+    await place.store.workers.announce("box", ("L4", "CPU"), timedelta(seconds=30))
+    (opened,) = await release(place, draft(place, "double", **{"task.yml": CUDA_TEXT}), runner=here)
+    assert opened.published.board.gpus == ("H100", "L4")
+    assert [(each.gpu, each.dry_run) for each in opened.reports] == [("H100", True), ("L4", False)]
+
+
+async def test_nothing_is_stored_before_every_check_has_passed(place: Place) -> None:
+    before, seen = await boards(place), []
+
+    async def look() -> None:
+        seen.append(await boards(place))
+
+    runner = create()
+    pipeline = Pipeline(place.store, place.clock, [runner], lambda words: None, before_publish=look)
+    drafts = [draft(place, "double", "CPU"), draft(place, "triple", "CPU")]
+    await pipeline.check_and_publish(drafts)
+    await runner.aclose()
+    assert seen == [before]
+    assert len(await boards(place)) == len(before) + 2
 
 
 async def test_a_state_of_the_task_is_run_once(place: Place) -> None:
