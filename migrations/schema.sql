@@ -462,13 +462,15 @@ create table releases (
     owner       text,
     lease_until timestamptz,
     ended_at    timestamptz,
+    state       text not null default '{}',
     check ((owner is null) = (lease_until is null))
 );
 comment on table releases is 'Kept while a task''s own solutions run, so that a restart goes on with it';
-comment on column releases.wish is 'The door''s own words for the board that is wanted';
-comment on column releases.place is 'The door''s own words for where it tells of it and what is told already';
+comment on column releases.wish is 'The request for the board';
+comment on column releases.place is 'The door''s own words for where it shows it, and what is sent already';
 comment on column releases.tries is 'How often a process has begun; one that takes its process with it is given up';
 comment on column releases.ended_at is 'Since when only its outcome is kept, in place, for who comes to read it';
+comment on column releases.state is 'The steps of its check and its outcome, of every door alike';
 create index releases_of_person on releases (person, id);
 
 create sequence house_submissions increment by -1;

@@ -25,7 +25,7 @@ from bot.services.history import history
 from bot.services.lookup import task_of, visible_boards
 from bot.services.moderate import withdraw
 from bot.services.profiles import profile_files
-from bot.services.release import Releasing
+from bot.services.publishing.pipeline import Pipeline
 from bot.services.rerun import RerunRequest, rerun
 from bot.services.standings import standings
 from bot.services.status import status, watch
@@ -210,8 +210,8 @@ class LocalClient:
             for each in drafts
         ]
         async with self.installation.runners() as runners:
-            releasing = Releasing(self.podium.store, self.podium.clock, runners, say)
-            return await releasing.release(own, unchecked=unchecked)
+            pipeline = Pipeline(self.podium.store, self.podium.clock, runners, say)
+            return await pipeline.check_and_publish(own, unchecked=unchecked)
 
     async def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         store = self.podium.store

@@ -15,29 +15,29 @@ from runners.contract.task import TaskDefinition
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """A task to publish, and the settings of its board.
+    """How a board is to be, whatever its task is; stored with a task zip as JSON.
 
-    Without `name`, the task's is used; without `gpus`, the board's present ones, else the task's;
-    without `deadline`, the board's present one, unless `endless` asks for no deadline.
+    No `name`: the task's. No `gpus`: see `default_gpus`. No `deadline`: the board's present one,
+    unless `endless` opens the board without a deadline.
     """
 
     person: PersonId
-    task: TaskDefinition
     name: str | None = None
     gpus: tuple[str, ...] = ()
     deadline: datetime | None = None
     endless: bool = False
     as_admin: bool = False
-    """An admin may change a board of another person."""
+    """An admin may change a board that is somebody else's."""
     access: Access | None = None
-    """Who may see the board; None: as before, and public if the board is new."""
+    """Who may see the board; None leaves it as it is, and a new one public."""
     onto: TaskVersionId | None = None
-    """The task version that the board must still have, NO_BOARD if it must be new; None: any."""
+    """The task version that the board must still have, NO_BOARD for a new one; None: any."""
+    zip_name: str = ""
+    """The name of the uploaded zip, without its suffix."""
 
-    @property
-    def board_name(self) -> str:
-        """The name of the board."""
-        return self.name or self.task.name
+    def board_name(self, task: TaskDefinition) -> str:
+        """Return the name of the board."""
+        return self.name or task.name
 
 
 class PublishChange(StrEnum):
@@ -88,7 +88,13 @@ class Draft:
     """A task to check and publish, with its files."""
 
     bundle: TaskBundle
+    task: TaskDefinition
     request: PublishRequest
+
+    @property
+    def board_name(self) -> str:
+        """The name of its board."""
+        return self.request.board_name(self.task)
 
 
 @dataclass(frozen=True, slots=True)

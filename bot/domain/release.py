@@ -8,18 +8,21 @@ from bot.domain.ids import PersonId, ReleaseId
 
 @dataclass(frozen=True, slots=True)
 class NewRelease:
-    """A task zip; `wish` and `place` are the door's own text: what is wanted, where it is told."""
+    """A task zip; `wish` is the request as JSON, `place` the door's own JSON: where it is shown."""
 
     door: str
     person: PersonId
     zip: bytes
     wish: str
-    place: str
+    place: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A stored one; `tries` counts how often a process has begun it, this one included."""
+    """A stored one with its state; `tries` counts how often a process has begun it, also this one.
+
+    `state` is a `PublicationState` as JSON, of every door alike.
+    """
 
     id: ReleaseId
     person: PersonId
@@ -27,15 +30,16 @@ class Release:
     wish: str
     place: str
     tries: int
+    state: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseNote:
-    """What is told of a release, without its zip; since `ended_at` nothing moves any more."""
+    """A release as it is shown, without its zip; nothing changes after `ended_at`."""
 
     id: ReleaseId
     person: PersonId
     wish: str
-    place: str
+    state: str
     tries: int
     ended_at: datetime | None

@@ -21,17 +21,21 @@ class Releases(Protocol):
     async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
         """Prolong the owner's leases; gives what it still holds."""
 
-    async def note(self, release: ReleaseId, owner: str, place: str) -> bool:
-        """Write down what is told already; False when another owner has taken over."""
+    async def note(
+        self,
+        release: ReleaseId,
+        owner: str,
+        *,
+        state: str | None = None,
+        place: str | None = None,
+    ) -> bool:
+        """Store what is given, both JSON; False when another owner has taken over."""
 
     async def finish(self, release: ReleaseId, owner: str) -> bool:
         """Forget it: everything is told. False when another owner has taken over."""
 
-    async def end(self, release: ReleaseId, owner: str, place: str) -> bool:
-        """Nothing is left but what is told of it, in `place`, for who asks; the zip is dropped.
-
-        False when another owner has taken over.
-        """
+    async def end(self, release: ReleaseId, owner: str) -> bool:
+        """Keep its state for readers, and drop the zip; False when another owner has taken over."""
 
     async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
         """What is told of a release that is not finished."""

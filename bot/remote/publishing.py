@@ -50,14 +50,14 @@ async def _handed_in(requests: Requests, draft: Draft) -> CheckAnswer:
 async def _upload(requests: Requests, draft: Draft) -> CheckAnswer:
     wanted, bundle = draft.request, draft.bundle
     data = await asyncio.to_thread(write_zip, bundle)
-    file = "task_zip", f"{bundle.name or bundle.root or wanted.task.name}.zip", data
-    board = f"leaderboards/{quote(wanted.board_name, safe='')}"
+    file = "task_zip", f"{bundle.name or bundle.root or draft.task.name}.zip", data
+    board = f"leaderboards/{quote(draft.board_name, safe='')}"
     try:
         await requests.get(board, BoardAnswer)
     except UserError as error:
         if error.code != "unknown-board":
             raise
-        named = {"name": wanted.board_name}
+        named = {"name": draft.board_name}
         return await requests.upload("leaderboards", CheckAnswer, file, _fields(wanted) | named)
     return await requests.upload(f"{board}/task", CheckAnswer, file, _fields(wanted))
 

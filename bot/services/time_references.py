@@ -18,7 +18,7 @@ from bot.domain.submission import NewSubmission
 from bot.domain.task_file import REFERENCE
 from bot.ports import Store
 from bot.services.apart import TooHardError
-from bot.services.wishes import TASKS
+from bot.services.publishing.request import TASKS
 from runners.contract.task import Mode
 
 AGAIN_AFTER = timedelta(days=1)

@@ -21,7 +21,6 @@ COVERED_ELSEWHERE = {
     "bot/frontends/discord/guilds.py": "tests/e2e/discord",
     "bot/frontends/discord/leafing.py": "tests/e2e/discord",
     "bot/frontends/discord/notices.py": "tests/e2e/discord",
-    "bot/frontends/discord/proving.py": "tests/e2e/discord",
     "bot/frontends/discord/roles.py": "tests/e2e/discord",
     "bot/frontends/discord/viewers.py": "tests/e2e/discord",
     "bot/frontends/web/compat/kernelbot": "tests/unit/bot/frontends/web/compat/kernelbot",

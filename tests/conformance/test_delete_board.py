@@ -14,7 +14,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
 from bot.services.demo import demo_owner, remove_demo
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
@@ -94,8 +94,8 @@ async def test_the_demo_goes_and_what_others_submitted_to_its_boards_stays(
     owner = await demo_owner(store)
     boards = []
     for name in ("demo-own", "demo-shared"):
-        request = PublishRequest(owner.id, make_task(), name=name, gpus=("CPU",))
-        boards.append((await publish(store, clock, request)).board)
+        request = PublishRequest(owner.id, name, ("CPU",))
+        boards.append((await publish(store, clock, request, make_task())).board)
     made_up = await store.people.ensure("demo:ada", "Ada")
     for board in boards:
         await replace(scene, board=board).submit(made_up)

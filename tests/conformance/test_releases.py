@@ -33,12 +33,13 @@ async def test_who_lost_a_release_changes_nothing_of_it(scene: Scene, clock: Man
     number = await waiting(scene)
     releases = scene.store.releases
     await releases.claim("discord", "one", LEASE)
-    assert await releases.note(number, "one", "told")
+    assert await releases.note(number, "one", place="told")
+    assert await releases.note(number, "one", state="half")
     clock.advance(31)
     assert await releases.keep("one", LEASE) == ()
     (taken,) = await releases.claim("discord", "two", LEASE)
-    assert (taken.place, taken.tries) == ("told", 2)
-    assert not await releases.note(number, "one", "mine")
+    assert (taken.place, taken.state, taken.tries) == ("told", "half", 2)
+    assert not await releases.note(number, "one", state="mine", place="mine")
     assert not await releases.finish(number, "one")
     assert await releases.finish(number, "two")
     assert not await releases.finish(number, "two")
@@ -60,12 +61,13 @@ async def test_of_what_has_ended_only_the_words_are_kept(scene: Scene, clock: Ma
     releases, ada = scene.store.releases, scene.ada.id
     number = await waiting(scene)
     assert await releases.told("discord", number) == ReleaseNote(
-        number, ada, "a board", "here", tries=0, ended_at=None
+        number, ada, "a board", "{}", tries=0, ended_at=None
     )
     await releases.claim("discord", "one", LEASE)
-    assert not await releases.end(number, "two", "mine")
-    assert await releases.end(number, "one", "published")
-    assert not await releases.end(number, "one", "again")
+    assert await releases.note(number, "one", state="published")
+    assert not await releases.end(number, "two")
+    assert await releases.end(number, "one")
+    assert not await releases.end(number, "one")
     ended = ReleaseNote(number, ada, "a board", "published", tries=1, ended_at=clock.now())
     assert await releases.told("discord", number) == ended
     assert await releases.told("web", number) is None

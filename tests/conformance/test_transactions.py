@@ -26,7 +26,7 @@ from bot.services.demo import demo_owner, remove_demo
 from bot.services.invite import Invitation, invite, uninvite
 from bot.services.link import MOST_TOKENS, link
 from bot.services.moderate import Deed
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.rejudge import rejudge
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.stored import Scene, make_task
@@ -258,14 +258,13 @@ USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
     "rejudge": lambda at: rejudge(at.store, at.deed, at.mine),
     "cancel": lambda at: cancel(at.store, at.viewer, at.mine),
     "publish": lambda at: publish(
-        at.store, at.clock, PublishRequest(at.scene.ada.id, make_task(), "new", ("CPU",))
+        at.store, at.clock, PublishRequest(at.scene.ada.id, "new", ("CPU",)), make_task()
     ),
     "publish a version": lambda at: publish(
         at.store,
         at.clock,
-        PublishRequest(
-            at.scene.ada.id, make_task(description="better"), gpus=("A", "B"), access=Access()
-        ),
+        PublishRequest(at.scene.ada.id, gpus=("A", "B"), access=Access()),
+        make_task(description="better"),
     ),
     "invite": lambda at: invite(at.store, at.viewer, _invitation("discord:2")),
     "uninvite": lambda at: uninvite(at.store, at.viewer, _invitation("discord:1")),

@@ -19,7 +19,7 @@ from bot.frontends.discord.door import DOOR, Door
 from bot.frontends.discord.places import Place as Shown
 from bot.frontends.discord.requests import govern
 from bot.frontends.discord.showing.steps import Show, Steps
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Limits, Rates
@@ -101,7 +101,7 @@ async def room(
     clock = ManualClock(datetime.now(UTC)) if commands else ManualClock()
     store = MemoryStore(clock)
     ada = (await store.people.ensure("discord:1", "ada")).id
-    published = await publish(store, clock, PublishRequest(ada, make_task()))
+    published = await publish(store, clock, PublishRequest(ada), make_task())
     async with LocalDiscord(rates=Rates(scale), limits=limits) as server:
         guild = server.guild("gpu", permissions)
         channel = guild.create_channel("submissions")

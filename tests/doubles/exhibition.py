@@ -13,7 +13,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.services.link import link
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from runners.contract.evaluation import (
     CaseKind,
     Compiled,
@@ -155,8 +155,8 @@ async def _publish(
     shown: Exhibition, task: TaskDefinition, deadline: datetime | None, access: Access
 ) -> None:
     ada = shown.people["Ada"]
-    request = PublishRequest(ada, task, deadline=deadline, access=access)
-    shown.boards[task.name] = (await publish(shown.store, shown.clock, request)).board
+    request = PublishRequest(ada, deadline=deadline, access=access)
+    shown.boards[task.name] = (await publish(shown.store, shown.clock, request, task)).board
 
 
 async def _play(shown: Exhibition, rounds: int) -> None:

@@ -10,7 +10,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.frontends.web.compat.evaluation_server.jobs import PRIORITY, houses_board
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.submit import submit
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.task import Mode
@@ -74,5 +74,5 @@ class Place:
 async def make_place(store: MemoryStore, clock: ManualClock) -> Place:
     """A place in this store."""
     ada = (await store.people.ensure("local:ada", "ada")).id
-    published = await publish(store, clock, PublishRequest(ada, make_task()))
+    published = await publish(store, clock, PublishRequest(ada), make_task())
     return Place(store, clock, ada, published.board)

@@ -21,7 +21,7 @@ from bot.frontends.web.door import Door, DoorSettings
 from bot.frontends.web.serving import serving
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.grant import grant
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.store.clock import SystemClock
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
@@ -92,7 +92,7 @@ async def staged() -> AsyncIterator[Scene]:
     store = MemoryStore(clock)
     ada = await store.people.ensure("local:ada", "Ada")
     task = make_task(gpus=("H100", "CPU"), description="Add two vectors.")
-    await publish(store, clock, PublishRequest(ada.id, task))
+    await publish(store, clock, PublishRequest(ada.id), task)
     made = await grant(
         store, clock, ada.id, "ada", scope=TokenScope.ADMIN, lifetime=timedelta(days=1)
     )

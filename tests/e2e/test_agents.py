@@ -18,7 +18,7 @@ from bot.domain.access import Viewer
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import SubmissionRequest
 from bot.ports import Store
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.submit import submit
 from bot.services.worker_tokens import issue
 from bot.store.clock import SystemClock
@@ -177,7 +177,7 @@ async def site_at(folder: Path, dsn: str, **environment: str) -> AsyncIterator[S
     )
     async with open_store(dsn, CLOCK) as store:
         admin = await store.people.ensure("local:admin", "Admin")
-        await publish(store, CLOCK, PublishRequest(admin.id, make_identity(60), gpus=(CPU,)))
+        await publish(store, CLOCK, PublishRequest(admin.id, gpus=(CPU,)), make_identity(60))
         site = Site(podium, dsn, store)
         await site.rows(UNTIMED)
         try:

@@ -22,9 +22,9 @@ from bot.domain.rights import MACHINE, Rights
 from bot.domain.scaffold import scaffold
 from bot.remote import client as remote_client
 from bot.remote import publishing, watching
-from bot.services import proving
 from bot.services.link import link
-from bot.services.publish import publish
+from bot.services.publishing import engine
+from bot.services.publishing.publish import publish
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from tests.doubles.factories import make_task
@@ -44,7 +44,7 @@ def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
     monkeypatch.setattr(watching, "POLL_S", 0.02)
     monkeypatch.setattr(watching, "BREATH_S", 0.001)
     monkeypatch.setattr(publishing, "LOOK_S", 0.01)
-    monkeypatch.setattr(proving, "LOOK_S", 0.01)
+    monkeypatch.setattr(engine, "POLL_S", 0.01)
     visiting = Visiting()
     visiting.token = asyncio.run(_opened(visiting))
     return visiting
@@ -52,14 +52,14 @@ def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
 
 async def _opened(visiting: Visiting) -> str:
     ken = await _person(visiting, "ken")
-    await publish(visiting.store, SystemClock(), PublishRequest(ken.id, make_task()))
+    await publish(visiting.store, SystemClock(), PublishRequest(ken.id), make_task())
     return (await link(visiting.store, (await _person(visiting, "ada")).id, "laptop")).secret
 
 
 async def _another_board(visiting: Visiting, **changes: object) -> None:
     ken = await _person(visiting, "ken")
     task = make_task(**changes)
-    await publish(visiting.store, SystemClock(), PublishRequest(ken.id, task, "another"))
+    await publish(visiting.store, SystemClock(), PublishRequest(ken.id, "another"), task)
 
 
 async def _person(visiting: Visiting, name: str) -> Person:

@@ -11,7 +11,7 @@ from bot.domain.task_file import parse_task
 from bot.domain.task_lint import lint
 from bot.domain.task_report import Level
 from bot.domain.task_schema import TaskFile
-from bot.services.check_task import check_task
+from bot.services.publishing.check import check_task
 from runners.backends.local_process import create
 
 GUIDE = Path(__file__).parents[2] / "tasks" / "README.md"

@@ -8,7 +8,7 @@ from bot.domain.scaffold import scaffold
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
 from bot.domain.task_report import Level, TaskReport
-from bot.services.check_task import check_task
+from bot.services.publishing.check import check_task
 from bot.store.folders import read_folder
 from runners.backends.local_process import create
 

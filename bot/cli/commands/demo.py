@@ -37,7 +37,7 @@ from bot.domain.submission import SubmissionRequest
 from bot.domain.task_file import parse_task
 from bot.reports.standings import standings_report
 from bot.services.demo import Removed, demo_owner, remove_demo
-from bot.services.publish import publish, vet
+from bot.services.publishing.publish import publish, validate_publish
 from bot.services.standings import standings
 from bot.services.submit import submit
 from bot.services.syntax import fault_of
@@ -174,15 +174,15 @@ class _Demonstration:
         gpus = tuple(sorted({gpu for offer in offers for gpu in offer.gpus}))
         owner = await demo_owner(podium.store)
         requests = [
-            PublishRequest(owner.id, each.definition, name=each.board, gpus=gpus)
+            (PublishRequest(owner.id, each.board, gpus), each.definition)
             for each in tasks
             if each.board in boards
         ]
-        for request in requests:
-            await _require_free(podium, request)
+        for request, task in requests:
+            await _require_free(podium, request, task)
         await remove_demo(podium.store)
-        for request in requests:
-            await publish(podium.store, podium.clock, request)
+        for request, task in requests:
+            await publish(podium.store, podium.clock, request, task)
         self.line.say(f"published {len(requests)} tasks for {', '.join(gpus)}")
 
     async def _hand_in(
@@ -230,15 +230,15 @@ async def _people(podium: OpenPodium) -> dict[str, Person]:
     return {name: await ensure(f"{DEMO}:{name.lower()}", name) for name in PEOPLE}
 
 
-async def _require_free(podium: OpenPodium, request: PublishRequest) -> None:
+async def _require_free(podium: OpenPodium, request: PublishRequest, task: TaskDefinition) -> None:
     try:
-        await vet(podium.store, podium.clock, request)
+        await validate_publish(podium.store, podium.clock, request, task)
     except UserError as error:
         if error.code != "not-yours":
             raise
         words = (
-            f"leaderboard {request.board_name!r} is somebody's own, and the demo leaves it alone; "
-            "give the demo another folder, as with --data demo-data"
+            f"leaderboard {request.board_name(task)!r} is somebody's own, and the demo leaves it "
+            "alone; give the demo another folder, as with --data demo-data"
         )
         raise UserError(error.code, words) from error
 

@@ -34,7 +34,7 @@ from bot.domain.scaffold import scaffold
 from bot.domain.task_file import parse_task
 from bot.domain.task_report import TaskReport
 from bot.reports.task_check import task_report
-from bot.services.check_task import check_on
+from bot.services.publishing.check import check_on
 from runners.contract.evaluation import CPU
 
 GROUP = "Check, publish, pack, scaffold and import tasks."
@@ -100,13 +100,12 @@ class _Wish:
             deadline, endless = problem.deadline, problem.deadline is None
         request = PublishRequest(
             NOBODY,
-            listed.task,
             self.name or (problem.name if problem else None),
             self.gpus or listed.gpus,
             deadline,
             endless,
         )
-        return Draft(listed.bundle, request)
+        return Draft(listed.bundle, listed.task, request)
 
 
 def publish(

@@ -12,7 +12,7 @@ from bot.domain.errors import SetupError
 from bot.frontends.discord.client import PodiumClient, connected
 from bot.frontends.discord.door import Door, DoorSettings
 from bot.frontends.discord.notices import delivering
-from bot.frontends.discord.proving import proving
+from bot.frontends.discord.publication_thread.poster import publishing
 from bot.frontends.discord.rechecking import rechecking
 from bot.frontends.discord.showing.showing import showing
 from bot.frontends.discord.unfinished import taking_up
@@ -57,7 +57,7 @@ async def _session(client: PodiumClient, door: Door, stop: asyncio.Event) -> Non
         async with (
             showing(client, door),
             delivering(client, door),
-            proving(client, door),
+            publishing(client, door),
             rechecking(client, door),
             taking_up(client, door),
         ):

@@ -1,86 +1,38 @@
-"""Checks of tasks that came in here: each is proven and published; its page tells how far it is.
+"""Checks of tasks that came in here, as their pages show them.
 
-A check is stored before anything is said of it, so that a killed process's is begun anew by the
-next one; what is told of it stays for a month.
+A check is a publication: stored before anything is said of it, and run by the engine. Its state
+stays readable for a month.
 """
 
-import asyncio
-import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
-
-import structlog
-from pydantic import BaseModel, ConfigDict
 
 from bot.domain.access import Viewer
-from bot.domain.errors import StoreError, UserError
-from bot.domain.ids import BoardId, ReleaseId
-from bot.domain.publication import PublishChange, PublishRequest, Released, UnsoundTaskError
-from bot.domain.release import NewRelease, Release, ReleaseNote
+from bot.domain.errors import UserError
+from bot.domain.ids import ReleaseId
+from bot.domain.publication import PublishRequest
+from bot.domain.release import NewRelease, ReleaseNote
 from bot.domain.task_report import CheckStep, Level
 from bot.frontends.web.door import DOOR, Door
 from bot.reports.blocks import Tone
 from bot.reports.task_check import step_line
-from bot.services.proving import Proving, TakenOverError, proving, release_proven
-from bot.services.release import Releasing
-from bot.services.wishes import WISH, Wish
-from runners.contract.runner import RunnerError
+from bot.services.publishing.engine import PublicationEngine
+from bot.services.publishing.request import REQUEST
+from bot.services.publishing.state import PublicationOutcome, PublicationState
 
-NOTE_S = 0.5
-"""Between two notes of how far a check is."""
 KEEP = timedelta(days=30)
 MOST_OPEN = 3
 """Checks of one person at the same time."""
-RUNNER = "runner"
-"""The code where a runner failed, and not the task."""
-_PATIENCE_S = 60.0
-_log = structlog.get_logger(__name__)
 
 
-class Step(BaseModel):
+@dataclass(frozen=True, slots=True)
+class ShownStep:
     """One run of a check; `tone` once it has ended."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
     words: str
-    tone: Tone | None = None
-    begun: bool = False
-
-
-class Outcome(BaseModel):
-    """How a check ended; `board` is set where it was published, over version `before`."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    title: str
-    lines: tuple[tuple[str, Tone], ...]
-    board: BoardId | None = None
-    before: int = 0
-    change: PublishChange = PublishChange.UNCHANGED
-    code: str = ""
-    """Why nothing was published, for programs."""
-    reason: str = ""
-    """The same in words, as the command line says it."""
-    version: int = 0
-    note: str = ""
-    checked: tuple[tuple[str, str], ...] = ()
-    """Each GPU type with why the task was not run on it."""
-
-
-class Stand(BaseModel):
-    """How far a check is, as it is kept."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    begun: tuple[str, ...] = ()
-    """What is begun, as the command line says it."""
-    steps: tuple[Step, ...] = ()
-    publishing: bool = False
-    """Whether the solutions have passed, and the board may be stored already."""
-    outcome: Outcome | None = None
+    tone: Tone | None
+    begun: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +42,58 @@ class Check:
     id: ReleaseId
     name: str
     tries: int
-    stand: Stand
+    state: PublicationState
 
     @classmethod
     def of(cls, note: ReleaseNote) -> "Check":
-        """What is told of it."""
-        stand = Stand.model_validate_json(note.place)
-        return cls(note.id, WISH.validate_json(note.wish).name, note.tries, stand)
+        """Return the check that is stored."""
+        state = PublicationState.model_validate_json(note.state)
+        return cls(note.id, REQUEST.validate_json(note.wish).name or "", note.tries, state)
+
+    @property
+    def outcome(self) -> PublicationOutcome | None:
+        """How it ended; None while it has not."""
+        return self.state.outcome
+
+    @property
+    def steps(self) -> tuple[ShownStep, ...]:
+        """Every run of the task's solutions."""
+        steps = self.state.steps
+        with_gpu = len({each.gpu for each in steps}) > 1
+        return tuple(_shown(each, with_gpu=with_gpu) for each in steps)
+
+    @property
+    def remarks(self) -> tuple[tuple[str, Tone], ...]:
+        """The lines of its outcome; what went well is among the steps."""
+        return () if self.outcome is None else tuple(_remarks(self.outcome))
 
 
-async def hand_in(door: Door, wish: Wish, data: bytes) -> ReleaseId:
-    """Store what is to be proven; UserError while the person has enough of it under way."""
-    told = await door.store.releases.told_to(DOOR, wish.person)
-    if sum(each.ended_at is None for each in told) >= MOST_OPEN:
+def _shown(step: CheckStep, *, with_gpu: bool) -> ShownStep:
+    tone = None
+    if step.finding is not None:
+        tone = Tone.BAD if step.finding.level is Level.ERROR else Tone.GOOD
+    return ShownStep(step_line(step, with_gpu=with_gpu), tone, begun=step.stage is not None)
+
+
+def _remarks(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
+    if outcome.report is not None:
+        lines = [
+            (f"{each.file}: {each.message}", Tone.BAD if each.level is Level.ERROR else Tone.PLAIN)
+            for each in outcome.report.findings
+            if each.level is not Level.INFO
+        ]
+        return [*lines, ("Nothing was published. Mend it, and hand it in again.", Tone.BAD)]
+    obstacles = [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
+    return [(outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD), *obstacles]
+
+
+async def hand_in(door: Door, request: PublishRequest, data: bytes) -> ReleaseId:
+    """Store what is to be checked; UserError while the person has enough of it under way."""
+    shown = await door.store.releases.told_to(DOOR, request.person)
+    if sum(each.ended_at is None for each in shown) >= MOST_OPEN:
         words = f"{MOST_OPEN} tasks of yours are being checked already; wait for one of them"
         raise UserError("too-many-checks", words)
-    place = Stand().model_dump_json()
-    new = NewRelease(DOOR, wish.person, data, WISH.dump_json(wish).decode(), place)
+    new = NewRelease(DOOR, request.person, data, REQUEST.dump_json(request).decode())
     return await door.store.releases.add(new)
 
 
@@ -118,175 +105,18 @@ async def own_check(door: Door, viewer: Viewer, number: int) -> Check:
     return Check.of(note)
 
 
-@asynccontextmanager
-async def checking(door: Door) -> AsyncIterator[None]:
-    """Proves what comes in, for as long as the caller stays."""
+class StateOnly:
+    """The observer of a door whose pages read the stored state."""
 
-    async def prove(release: Release, owner: str) -> None:
-        await _Proof(door, owner, release).run()
+    async def changed(self, state: PublicationState) -> None:
+        """Show nothing."""
 
-    async with proving(Proving(door.store, DOOR, door.lease, prove)):
-        yield
-
-
-@dataclass(slots=True)
-class _Proof:
-    """One release in the hands of this process."""
-
-    door: Door
-    owner: str
-    release: Release
-    steps: dict[tuple[str, str], CheckStep] = field(default_factory=dict)
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
-    stand: Stand = field(default_factory=Stand)
-
-    async def run(self) -> None:
-        """Prove, publish and tell; TakenOverError when another process goes on with it."""
-        self.stand = Stand.model_validate_json(self.release.place)
-        wish = WISH.validate_json(self.release.wish)
-        telling = asyncio.create_task(self._keep_telling(), name=f"check-{self.release.id}")
-        try:
-            outcome = await self._outcome(wish)
-        finally:
-            telling.cancel()
-            with suppress(asyncio.CancelledError):
-                await telling
-        self.stand = self._now().model_copy(update={"outcome": outcome})
-        await self._end()
-
-    async def _outcome(self, wish: Wish) -> Outcome:
-        wait_s = 1.0
-        while True:
-            try:
-                return _published(await self._publish(wish), await self._before(wish))
-            except StoreError as error:
-                _log.warning("the store is away", action="release_waits", error=str(error))
-            except UnsoundTaskError as error:
-                return _unsound(error)
-            except UserError as error:
-                return _refused(wish.name, error.message, error.code, error.message)
-            except RunnerError as error:
-                words = f"Our fault, not the task's: {error}. Nothing was published; try again."
-                return _refused(wish.name, words, RUNNER, str(error))
-            except TakenOverError:
-                raise
-            except Exception as error:  # noqa: BLE001 - the outermost frame of a check
-                words = _bug(error)
-                return _refused(wish.name, words, "incident", words)
-            await asyncio.sleep(wait_s)
-            wait_s = min(_PATIENCE_S, 2 * wait_s)
-
-    async def _publish(self, wish: Wish) -> Released:
-        door = self.door
-        releasing = Releasing(
-            door.store, door.clock, door.runners, self._tell, self._watch, self._sound
-        )
-        begun = self.stand.publishing
-        return await release_proven(releasing, self.release, wish, begun=begun)
-
-    async def _before(self, wish: Wish) -> int:
-        """The number of the task version that was the board's when the zip was handed in."""
-        version = None if wish.onto is None else await self.door.store.boards.version(wish.onto)
-        return 0 if version is None else version.number
-
-    async def _sound(self, request: PublishRequest) -> None:
-        del request
-        self.stand = self.stand.model_copy(update={"publishing": True})
-        await self._note()
-
-    def _tell(self, words: str) -> None:
-        self.stand = self.stand.model_copy(update={"begun": (words,)})
-
-    def _watch(self, step: CheckStep) -> None:
-        self.steps[step.gpu, step.name] = step
-        self.moved.set()
-
-    async def _keep_telling(self) -> None:
-        while True:
-            await self.moved.wait()
-            self.moved.clear()
-            with suppress(StoreError, TakenOverError):
-                await self._note()
-            await asyncio.sleep(NOTE_S)
-
-    def _now(self) -> Stand:
-        with_gpu = len({each.gpu for each in self.steps.values()}) > 1
-        steps = tuple(map(partial(_step, with_gpu=with_gpu), self.steps.values()))
-        return self.stand.model_copy(update={"steps": steps or self.stand.steps})
-
-    async def _note(self) -> None:
-        written = self._now().model_dump_json()
-        if not await self.door.store.releases.note(self.release.id, self.owner, written):
-            raise TakenOverError
-
-    async def _end(self) -> None:
-        releases = self.door.store.releases
-        wait_s = 1.0
-        while True:
-            try:
-                if not await releases.end(
-                    self.release.id, self.owner, self.stand.model_dump_json()
-                ):
-                    raise TakenOverError
-                await releases.forget(self.door.clock.now() - KEEP)
-            except StoreError as error:
-                _log.warning("the store is away", action="release_waits", error=str(error))
-                await asyncio.sleep(wait_s)
-                wait_s = min(_PATIENCE_S, 2 * wait_s)
-            else:
-                return
+    async def finished(self, state: PublicationState) -> None:
+        """Show nothing."""
 
 
-def _step(step: CheckStep, *, with_gpu: bool) -> Step:
-    tone = None
-    if step.finding is not None:
-        tone = Tone.BAD if step.finding.level is Level.ERROR else Tone.GOOD
-    return Step(words=step_line(step, with_gpu=with_gpu), tone=tone, begun=step.stage is not None)
-
-
-def _published(released: Released, before: int) -> Outcome:
-    published = released.published
-    board = published.board
-    lines = [(published.told, Tone.GOOD)] + [
-        (f"Not run on {report.gpu}: {report.obstacle}", Tone.QUIET)
-        for report in released.reports
-        if not report.dry_run
-    ]
-    return Outcome(
-        title=f"Leaderboard {board.name}",
-        lines=tuple(lines),
-        board=board.id,
-        before=before,
-        change=published.change,
-        version=published.version,
-        note=published.note,
-        checked=tuple((report.gpu, report.obstacle) for report in released.reports),
-    )
-
-
-def _unsound(error: UnsoundTaskError) -> Outcome:
-    """What is wrong, and what could be better; what went well stands among the steps."""
-    report = error.report
-    lines = [
-        (f"{each.file}: {each.message}", Tone.BAD if each.level is Level.ERROR else Tone.PLAIN)
-        for each in report.findings
-        if each.level is not Level.INFO
-    ]
-    lines.append(("Nothing was published. Mend it, and hand it in again.", Tone.BAD))
-    return Outcome(
-        title=f"{report.task} on {report.gpu}: to be mended",
-        lines=tuple(lines),
-        code=error.code,
-        reason=error.message,
-    )
-
-
-def _refused(name: str, words: str, code: str, reason: str) -> Outcome:
-    lines = ((words, Tone.BAD),)
-    return Outcome(title=f"Leaderboard {name}", lines=lines, code=code, reason=reason)
-
-
-def _bug(error: Exception) -> str:
-    incident = secrets.token_hex(4)
-    _log.error("a check failed", action="incident", incident=incident, exc_info=error)
-    return f"This is a bug in Podium; please report incident {incident}. Nothing was published."
+def checking(door: Door) -> AbstractAsyncContextManager[None]:
+    """Check and publish what comes in here, until the block ends."""
+    return PublicationEngine(
+        door.store, door.clock, door.runners, DOOR, door.lease, lambda _: StateOnly(), keep=KEEP
+    ).running()

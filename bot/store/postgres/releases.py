@@ -43,15 +43,23 @@ class PostgresReleases:
         kept = await self._database.rows("releases.keep", owner, now, now + lease)
         return tuple(sorted(ReleaseId(row["id"]) for row in kept))
 
-    async def note(self, release: ReleaseId, owner: str, place: str) -> bool:
-        return await self._database.row("releases.note", release, owner, place) is not None
+    async def note(
+        self,
+        release: ReleaseId,
+        owner: str,
+        *,
+        state: str | None = None,
+        place: str | None = None,
+    ) -> bool:
+        row = await self._database.row("releases.note", release, owner, state, place)
+        return row is not None
 
     async def finish(self, release: ReleaseId, owner: str) -> bool:
         return await self._database.row("releases.finish", release, owner) is not None
 
-    async def end(self, release: ReleaseId, owner: str, place: str) -> bool:
+    async def end(self, release: ReleaseId, owner: str) -> bool:
         now = self._clock.now()
-        return await self._database.row("releases.end", release, owner, place, now) is not None
+        return await self._database.row("releases.end", release, owner, now) is not None
 
     async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
         row = await self._database.row("releases.told", release, door)
@@ -75,6 +83,7 @@ def _release(row: Record) -> Release:
         wish=row["wish"],
         place=row["place"],
         tries=row["tries"],
+        state=row["state"],
     )
 
 
@@ -83,7 +92,7 @@ def _note(row: Record) -> ReleaseNote:
         id=ReleaseId(row["id"]),
         person=PersonId(row["person"]),
         wish=row["wish"],
-        place=row["place"],
+        state=row["state"],
         tries=row["tries"],
         ended_at=row["ended_at"],
     )

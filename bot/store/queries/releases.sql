@@ -20,7 +20,8 @@ where owner = $1 and lease_until > $2
 returning id
 
 -- name: note
-update releases set place = $3 where id = $1 and owner = $2
+update releases set state = coalesce($3, state), place = coalesce($4, place)
+where id = $1 and owner = $2
 returning id
 
 -- name: finish
@@ -29,15 +30,15 @@ returning id
 
 -- name: end
 update releases
-set place = $3, zip = '', ended_at = $4, owner = null, lease_until = null
+set zip = '', ended_at = $3, owner = null, lease_until = null
 where id = $1 and owner = $2
 returning id
 
 -- name: told
-select id, person, wish, place, tries, ended_at from releases where id = $1 and door = $2
+select id, person, wish, state, tries, ended_at from releases where id = $1 and door = $2
 
 -- name: told_to
-select id, person, wish, place, tries, ended_at from releases
+select id, person, wish, state, tries, ended_at from releases
 where person = $1 and door = $2
 order by id desc limit 100
 

@@ -240,11 +240,19 @@ class MemoryReleases:
             row.lease_until = now + lease
         return tuple(row.release.id for row in held)
 
-    async def note(self, release: ReleaseId, owner: str, place: str) -> bool:
+    async def note(
+        self,
+        release: ReleaseId,
+        owner: str,
+        *,
+        state: str | None = None,
+        place: str | None = None,
+    ) -> bool:
         row = self._rows.get(release)
         if row is None or row.owner != owner:
             return False
-        row.release = replace(row.release, place=place)
+        before = row.release
+        row.release = replace(before, state=state or before.state, place=place or before.place)
         return True
 
     async def finish(self, release: ReleaseId, owner: str) -> bool:
@@ -254,8 +262,8 @@ class MemoryReleases:
         del self._rows[release]
         return True
 
-    async def end(self, release: ReleaseId, owner: str, place: str) -> bool:
-        if not await self.note(release, owner, place):
+    async def end(self, release: ReleaseId, owner: str) -> bool:
+        if not await self.note(release, owner):
             return False
         row = self._rows[release]
         row.release = replace(row.release, zip=b"")
@@ -290,4 +298,4 @@ class MemoryReleases:
 
 def _note(row: _Row) -> ReleaseNote:
     one = row.release
-    return ReleaseNote(one.id, one.person, one.wish, one.place, one.tries, row.ended_at)
+    return ReleaseNote(one.id, one.person, one.wish, one.state, one.tries, row.ended_at)

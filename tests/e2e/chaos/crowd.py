@@ -14,7 +14,7 @@ from bot.domain.submission import Submission, SubmissionRequest
 from bot.domain.task_file import parse_task
 from bot.domain.task_source import python_fault
 from bot.ports import Store
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
 from bot.store.folders import read_folder
@@ -88,7 +88,7 @@ async def open_boards(store: Store) -> dict[str, Person]:
     small = task.model_copy(update={"benchmarks": benchmarks, "ranked_timeout": 6})
     editor = people[PEOPLE[0]].id
     for name, gpus in ((REAL, (CPU,)), (FAKE, (ALPHA, BETA))):
-        await publish(store, _CLOCK, PublishRequest(editor, small, name, gpus))
+        await publish(store, _CLOCK, PublishRequest(editor, name, gpus), small)
     return people
 
 

@@ -9,6 +9,7 @@ from discord import app_commands
 from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.deadline import parse_deadline
 from bot.domain.errors import UserError
+from bot.domain.publication import PublishRequest
 from bot.frontends.discord import options, releasing
 from bot.frontends.discord.answers import answering
 from bot.frontends.discord.door import door_of
@@ -16,7 +17,6 @@ from bot.frontends.discord.groups import Tree, group
 from bot.frontends.discord.roles import ADMIN, CREATOR, require
 from bot.frontends.discord.viewers import member, viewer_of
 from bot.services.lookup import own_board
-from bot.services.wishes import Wish
 
 
 async def setup(tree: Tree) -> None:
@@ -69,14 +69,14 @@ async def create(  # noqa: PLR0913  an argument for each option
         if await door.store.boards.find(leaderboard_name) is not None:
             raise UserError("board-exists", f"there is a board {leaderboard_name!r}; update it")
         person = await door.person(interaction.user)
-        wish = Wish(
+        request = PublishRequest(
             person.id,
             leaderboard_name,
             options.gpu_names(gpus),
             None if deadline is None else parse_deadline(deadline),
             access=_access(interaction, Access(), _Change(visibility, members_only, sources)),
         )
-        await releasing.create(await releasing.plan_for(task_zip, wish, answer), answer)
+        await releasing.create(await releasing.upload_of(task_zip, request, answer), answer)
 
 
 def _access(interaction: discord.Interaction[Any], present: Access, change: _Change) -> Access:
@@ -121,7 +121,7 @@ async def update(  # noqa: PLR0913  an argument for each option
         viewer = await viewer_of(interaction)
         board = await own_board(door_of(interaction).store, viewer, leaderboard_name)
         endless = deadline is not None and deadline.strip().lower() == "none"
-        wish = Wish(
+        request = PublishRequest(
             viewer.person,
             board.name,
             options.gpu_names(gpus),
@@ -131,7 +131,7 @@ async def update(  # noqa: PLR0913  an argument for each option
             access=_access(interaction, board.access, change),
         )
         if task_zip is None:
-            await releasing.reconfigure(board, wish, answer)
+            await releasing.reconfigure(board, request, answer)
             return
-        plan = await releasing.plan_for(task_zip, wish, answer)
-        await releasing.update(plan, board, answer)
+        upload = await releasing.upload_of(task_zip, request, answer)
+        await releasing.update(upload, board, answer)

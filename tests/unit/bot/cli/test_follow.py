@@ -39,7 +39,7 @@ from bot.domain.status import SubmissionStatus
 from bot.ports import Store
 from bot.reports.blocks import Text
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.submit import submit
 from bot.store.clock import SystemClock
 from runners.backends import fake
@@ -60,7 +60,7 @@ def _lines() -> tuple[ProgressLines, io.StringIO]:
 async def _submitted(store: Store, *sources: str) -> list[SubmissionId]:
     clock = SystemClock()
     person = await store.people.ensure("local:ada", "ada")
-    await publish(store, clock, PublishRequest(person.id, make_task()))
+    await publish(store, clock, PublishRequest(person.id), make_task())
     requests = [make_submission(person.id, content=source.encode()) for source in sources]
     return [(await submit(store, clock, request)).id for request in requests]
 

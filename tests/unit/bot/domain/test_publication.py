@@ -9,9 +9,9 @@ from tests.doubles.factories import make_board, make_task
 
 
 def test_a_board_has_the_name_of_its_task_unless_the_request_has_another() -> None:
-    request = PublishRequest(PersonId(1), make_task(name="sort"))
-    assert request.board_name == "sort"
-    assert PublishRequest(PersonId(1), make_task(), name="mine").board_name == "mine"
+    task = make_task(name="sort")
+    assert PublishRequest(PersonId(1)).board_name(task) == "sort"
+    assert PublishRequest(PersonId(1), name="mine").board_name(task) == "mine"
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def published(*looks: dict[str, Any] | Exception) -> tuple[Released, list[
             raise found
         return httpx.Response(200, json=CHECK | found)
 
-    draft = Draft(TaskBundle({"task.yml": b""}), PublishRequest(NOBODY, make_task()))
+    draft = Draft(TaskBundle({"task.yml": b""}), make_task(), PublishRequest(NOBODY))
     server = Server("https://podium.test", "secret")
     async with asking(server, httpx.MockTransport(answer)) as requests:
         return await publishing.published(requests, draft, say=said.append), said

@@ -7,7 +7,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.publication import PublishRequest
 from bot.services.compare import MOST_LINES, compare
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from runners.contract.evaluation import CaseKind
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_case, make_measurement, make_task
@@ -86,7 +86,7 @@ async def test_who_may_not_see_a_source_may_not_compare_it(place: Place) -> None
 
 
 async def test_submissions_to_two_boards_are_not_compared(place: Place) -> None:
-    await publish(place.store, place.clock, PublishRequest(place.ada, make_task(name="sort")))
+    await publish(place.store, place.clock, PublishRequest(place.ada), make_task(name="sort"))
     first, second = await place.submit(), await place.submit(board="sort")
     with pytest.raises(UserError, match="different leaderboards"):
         await compare(place.store, place.clock, Viewer(place.ada), first=first.id, second=second.id)

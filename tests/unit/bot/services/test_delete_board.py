@@ -7,7 +7,7 @@ from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services.delete_board import Deletion, delete_board, keepsake
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 
@@ -53,8 +53,8 @@ async def test_what_was_not_handed_out_is_not_deleted(place: Place) -> None:
 async def test_a_task_version_that_was_not_handed_out_is_not_deleted(place: Place) -> None:
     ada = Viewer(place.ada)
     kept = await keepsake(place.store, ada, TYPED, zip_bytes=MIB)
-    changed = PublishRequest(place.ada, make_task(description="Another one."))
-    await publish(place.store, place.clock, changed)
+    changed = make_task(description="Another one.")
+    await publish(place.store, place.clock, PublishRequest(place.ada), changed)
     with pytest.raises(UserError, match="was changed meanwhile"):
         await delete_board(place.store, ada, TYPED, kept)
     assert await place.store.boards.find("vectoradd") is not None

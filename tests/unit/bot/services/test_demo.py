@@ -1,7 +1,7 @@
 from bot.domain.ids import PersonId
 from bot.domain.publication import PublishRequest
 from bot.services.demo import demo_owner, remove_demo
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from runners.contract.evaluation import CPU
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
@@ -10,7 +10,7 @@ from tests.doubles.place import Place
 async def demonstrate(place: Place, name: str) -> PersonId:
     """A board of the demo with one judged and one queued kernel; gives whose they are."""
     owner = await demo_owner(place.store)
-    await publish(place.store, place.clock, PublishRequest(owner.id, make_task(), name=name))
+    await publish(place.store, place.clock, PublishRequest(owner.id, name=name), make_task())
     ada = (await place.store.people.ensure("demo:ada", "Ada")).id
     await place.judged(await place.submit(ada, board=name))
     await place.submit(ada, board=name)
@@ -27,7 +27,7 @@ async def test_its_boards_go_with_all_that_is_on_them(place: Place) -> None:
 
 
 async def test_other_people_s_boards_stay_be_their_names_as_they_may(place: Place) -> None:
-    await publish(place.store, place.clock, PublishRequest(place.ada, make_task(), name="demo-own"))
+    await publish(place.store, place.clock, PublishRequest(place.ada, name="demo-own"), make_task())
     await demonstrate(place, "demo-vectoradd")
     own = await place.submit(board="demo-own")
     await remove_demo(place.store)

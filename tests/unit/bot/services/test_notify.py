@@ -7,7 +7,7 @@ from bot.domain.access import Access, Visibility
 from bot.domain.news import News, NewsKind, deadline_news
 from bot.domain.publication import PublishRequest
 from bot.services.notify import ask_for, notify, remind_of_deadlines, still_wanted, tell_of_scores
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from runners.contract.evaluation import CaseKind
 from tests.doubles.dispatching import failing
 from tests.doubles.factories import NOON, make_case, make_measurement, make_task
@@ -90,7 +90,7 @@ async def test_scores_of_an_earlier_task_version_are_no_news(place: Place) -> No
     await listen(place, ROOM, NewsKind.RECORD)
     await ran(place, "ada", 100)
     changed = make_task(description="other")
-    await publish(place.store, place.clock, PublishRequest(place.ada, changed))
+    await publish(place.store, place.clock, PublishRequest(place.ada), changed)
     assert await told(place) == []
 
 

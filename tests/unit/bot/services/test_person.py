@@ -6,7 +6,7 @@ from bot.domain.ids import PersonId
 from bot.domain.person import HOUSE
 from bot.domain.publication import PublishRequest
 from bot.services.person import portrait
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.time_references import order_references
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
@@ -53,7 +53,7 @@ async def test_who_is_on_no_board_that_one_sees_does_not_exist(place: Place) -> 
 async def test_what_the_house_has_judged_is_for_the_boards_creator(place: Place) -> None:
     files = {"reference.py": "def ref_kernel(data): ...\n", "task.py": ""}
     task = make_task(name="sort", files=files, shared_files=("task.py",))
-    await publish(place.store, place.clock, PublishRequest(place.ada, task))
+    await publish(place.store, place.clock, PublishRequest(place.ada), task)
     assert await order_references(place.store) == 1
     house = (await place.store.people.ensure(HOUSE, "Podium")).id
     told = await portrait(place.store, Viewer(place.ada), house)

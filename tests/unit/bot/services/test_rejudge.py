@@ -4,7 +4,7 @@ from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services.moderate import Deed
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.rejudge import best_of, rejudge, rejudge_from, rejudge_standings
 from runners.contract.task import Mode
 from tests.doubles.factories import make_task
@@ -17,7 +17,7 @@ async def test_the_same_source_is_judged_by_the_present_task_for_the_same_person
     bob = await place.person("bob")
     earlier = await place.submit(bob)
     changed = make_task(description="Another one.")
-    published = await publish(place.store, place.clock, PublishRequest(place.ada, changed))
+    published = await publish(place.store, place.clock, PublishRequest(place.ada), changed)
     again = await rejudge(place.store, Deed(place.ada, "new task"), earlier.id)
     assert (again.person, again.source_hash) == (bob, earlier.source_hash)
     assert again.task_version == published.board.task_version != earlier.task_version
@@ -38,7 +38,7 @@ async def test_everyones_best_is_judged_by_the_next_version_once(place: Place) -
         await place.judged(await place.submit(person, mode=Mode.RANKED))
     before = place.board.task_version
     changed = make_task(description="Another one.")
-    board = (await publish(place.store, place.clock, PublishRequest(place.ada, changed))).board
+    board = (await publish(place.store, place.clock, PublishRequest(place.ada), changed)).board
     deed = Deed(place.ada, "task version 2")
     assert len(await best_of(place.store, board, before)) == 2
     assert await rejudge_standings(place.store, deed, board, before) == 2
@@ -54,7 +54,7 @@ async def test_only_what_is_judged_on_every_gpu_type_already_is_left_out(place: 
     await place.judged(earlier)
     before = place.board.task_version
     changed = make_task(description="Another one.", gpus=("CPU", "H100"))
-    board = (await publish(place.store, place.clock, PublishRequest(place.ada, changed))).board
+    board = (await publish(place.store, place.clock, PublishRequest(place.ada), changed)).board
     own = await place.submit(mode=Mode.RANKED, gpus=("H100",))
     assert own.source_hash == earlier.source_hash
     deed = Deed(place.ada, "task version 2")
@@ -66,7 +66,7 @@ async def test_what_was_given_up_or_cancelled_is_judged_all_the_same(place: Plac
     await place.judged(await place.submit(mode=Mode.RANKED))
     before = place.board.task_version
     changed = make_task(description="Another one.")
-    board = (await publish(place.store, place.clock, PublishRequest(place.ada, changed))).board
+    board = (await publish(place.store, place.clock, PublishRequest(place.ada), changed)).board
     deed = Deed(place.ada, "task version 2")
     assert await rejudge_standings(place.store, deed, board, before) == 1
     job = await place.claim()
@@ -78,7 +78,7 @@ async def test_what_was_given_up_or_cancelled_is_judged_all_the_same(place: Plac
 async def test_only_who_may_change_a_board_has_its_standings_judged_again(place: Place) -> None:
     await place.judged(await place.submit(mode=Mode.RANKED))
     changed = make_task(description="Another one.")
-    board = (await publish(place.store, place.clock, PublishRequest(place.ada, changed))).board
+    board = (await publish(place.store, place.clock, PublishRequest(place.ada), changed)).board
     with pytest.raises(UserError, match="belongs to somebody else"):
         await rejudge_from(place.store, Viewer(await place.person("bob")), board, 1)
     for number in (2, 3):

@@ -3,7 +3,7 @@ import pytest
 from bot.domain.access import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.standings import standings
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Grader
@@ -64,7 +64,8 @@ async def test_a_board_that_its_own_evaluation_times_says_so(place: Place) -> No
     await publish(
         place.store,
         place.clock,
-        PublishRequest(place.ada, task, gpus=("CPU",)),
+        PublishRequest(place.ada, gpus=("CPU",)),
+        task,
     )
     viewer = Viewer(place.ada)
     assert (await standings(place.store, viewer, "own"))[0].in_process
@@ -99,7 +100,7 @@ async def test_the_reason_of_a_secret_run_tells_nothing_of_its_inputs(place: Pla
 async def test_versions_of_a_task_are_kept_apart(place: Place) -> None:
     await ran(place, "bob", 300)
     changed = make_task(description="Add them faster.", gpus=())
-    await publish(place.store, place.clock, PublishRequest(place.ada, changed))
+    await publish(place.store, place.clock, PublishRequest(place.ada), changed)
     (now,) = await standings(place.store, Viewer(place.ada), "vectoradd")
     (before,) = await standings(place.store, Viewer(place.ada), "vectoradd", "CPU", version=1)
     assert (now.version, len(now.entries)) == (2, 0)

@@ -10,7 +10,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.records import StoredEvaluation
 from bot.domain.status import QueuePosition, SubmissionStatus
 from bot.domain.submission import SubmissionState
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.status import status, waiting_time, watch
 from bot.store import subscriptions
 from bot.store.subscriptions import Subscriptions
@@ -56,8 +56,8 @@ async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_ty
     place: Place,
 ) -> None:
     await place.judged(await place.submit(), wall_s=8.0)
-    request = PublishRequest(place.ada, make_task(name="other"))
-    await publish(place.store, place.clock, request)
+    other = make_task(name="other")
+    await publish(place.store, place.clock, PublishRequest(place.ada), other)
     await place.submit()
     await place.claim()
     waiting = await place.submit(board="other")

@@ -6,7 +6,7 @@ from bot.domain.access import Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.job import PRIORITIES
 from bot.domain.publication import PublishRequest
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON, make_task
 from tests.doubles.place import Place
@@ -22,7 +22,7 @@ async def test_a_submission_is_stored_with_a_job_on_the_board_s_only_gpu(place: 
 
 async def test_the_heading_names_board_and_gpus(place: Place) -> None:
     task = make_task(name="sort", gpus=("H100", "L4", "T4"))
-    await publish(place.store, place.clock, PublishRequest(place.ada, task))
+    await publish(place.store, place.clock, PublishRequest(place.ada), task)
     content = b"#!PODIUM leaderboard sort\n#!PODIUM gpus t4 H100\n"
     submission = await place.submit(board=None, content=content)
     assert submission.gpus == ("H100", "T4")

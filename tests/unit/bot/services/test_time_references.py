@@ -19,7 +19,7 @@ from bot.services.apart import Apart
 from bot.services.history import history
 from bot.services.lookup import seen_submission
 from bot.services.moderate import Deed
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from bot.services.rejudge import rejudge
 from bot.services.standings import standings
 from bot.services.time_references import AGAIN_AFTER, order_references, time_references
@@ -56,7 +56,7 @@ class KeepingRunner(fake.FakeRunner):
 
 async def publish_sort(place: Place, gpus: tuple[str, ...] = ("CPU",)) -> None:
     task = make_task(name="sort", files=SORTED, shared_files=("task.py",), gpus=gpus)
-    await publish(place.store, place.clock, PublishRequest(place.ada, task))
+    await publish(place.store, place.clock, PublishRequest(place.ada), task)
 
 
 async def shown(place: Place, viewer: PersonId | None = None) -> BoardStandings:
@@ -104,7 +104,7 @@ async def test_a_reference_that_takes_minutes_to_parse_goes_untimed_and_nobody_w
     fields = "{data}" * 300_000
     files = {"reference.py": f'{SORTED["reference.py"]}x = f"{fields}"\n'}
     task = make_task(name="sort", files=files, shared_files=(), gpus=("CPU",))
-    await publish(place.store, place.clock, PublishRequest(place.ada, task))
+    await publish(place.store, place.clock, PublishRequest(place.ada), task)
     turns = 0
     ordering = asyncio.create_task(order_references(place.store))
     while not ordering.done():

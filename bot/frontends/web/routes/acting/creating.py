@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.domain.publication import PublishChange
+from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.rights import require_creator
 from bot.frontends.web.checks import Check, hand_in, own_check
 from bot.frontends.web.door import DOOR, Door, door_of
@@ -19,18 +19,17 @@ from bot.frontends.web.rendering import draw
 from bot.frontends.web.routes.acting.drawing import SignedIn, go, part, show
 from bot.frontends.web.routes.acting.zips import (
     MOST,
-    Plan,
+    ShownUpload,
     access_of,
     deadline_of,
     gpus_of_form,
-    offered_for,
-    plan_of,
+    upload_of,
 )
 from bot.frontends.web.sessions import Browser, still_signed_in
 from bot.services.lookup import seen_board, visible_boards
-from bot.services.publish import NO_BOARD, vet
+from bot.services.publishing.publish import validate_publish
+from bot.services.publishing.request import NO_BOARD, possible_gpus
 from bot.services.rejudge import best_of, rejudge_from
-from bot.services.wishes import Wish
 from runners.contract.gpus import gpu_types
 
 router = APIRouter(prefix="/create")
@@ -59,12 +58,11 @@ async def form(request: Request, browser: SignedIn) -> Response:
 @router.post("/look")
 async def look(request: Request, act: _Upload) -> Response:
     """What the zip holds, or what is wrong with it and where; and the GPU types for it."""
-    wish = Wish(act.caller.person, "", (), None)
     try:
-        plan = await plan_of(act.fields, wish)
+        upload = await upload_of(act.fields, PublishRequest(act.caller.person))
     except UserError as error:
         return part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
-    return part("acting/found.html", await _seen(door_of(request), plan, act.fields))
+    return part("acting/found.html", await _seen(door_of(request), upload, act.fields))
 
 
 @router.post("")
@@ -72,19 +70,19 @@ async def create(request: Request, act: _Upload) -> Response:
     """Hand the zip in to be proven; the form once more where something is wrong with it."""
     door, fields = door_of(request), act.fields
     try:
-        plan = await _plan(door, act)
-        number = await hand_in(door, plan.wish, plan.zip)
+        upload = await _upload(door, act)
+        number = await hand_in(door, upload.request, upload.zip)
     except UserError as error:
         return await _form(request, act.browser, _written(fields), fault=error)
     return go(f"/create/checks/{number}")
 
 
-async def _plan(door: Door, act: Posted) -> Plan:
+async def _upload(door: Door, act: Posted) -> ShownUpload:
     fields = act.fields
     name = fields.text("name")
     if await door.store.boards.find(name) is not None:
         raise UserError("board-exists", f"there is a board {name!r}; choose another name")
-    wish = Wish(
+    request = PublishRequest(
         act.caller.person,
         name,
         gpus_of_form(fields),
@@ -92,26 +90,26 @@ async def _plan(door: Door, act: Posted) -> Plan:
         access=access_of(fields, Access()),
         onto=NO_BOARD,
     )
-    plan = await plan_of(fields, wish)
-    if not (wish.gpus or plan.task.gpus):
-        offered = await offered_for(door, plan.task)
+    upload = await upload_of(fields, request)
+    if not (request.gpus or upload.task.gpus):
+        offered = await possible_gpus(door.store, door.runners, upload.task)
         words = ", ".join(offered) or "start a worker, or write them, such as H100"
         raise UserError("no-gpu", f"choose the board's GPU types: {words}")
-    await vet(door.store, door.clock, plan.request)
-    return plan
+    await validate_publish(door.store, door.clock, upload.request, upload.task)
+    return upload
 
 
-async def _seen(door: Door, plan: Plan, fields: Fields) -> dict[str, Any]:
-    gpus = await offered_for(door, plan.task)
-    wanted = set(gpus_of_form(fields) or gpu_types(plan.task.gpus))
+async def _seen(door: Door, upload: ShownUpload, fields: Fields) -> dict[str, Any]:
+    gpus = await possible_gpus(door.store, door.runners, upload.task)
+    wanted = set(gpus_of_form(fields) or gpu_types(upload.task.gpus))
     if len(gpus) == 1:
         wanted |= set(gpus)
     return {
         "remark": "",
-        "found": plan.found,
+        "found": upload.found,
         "gpus": gpus,
         "chosen": wanted & set(gpus),
-        "task": plan.task,
+        "task": upload.task,
     }
 
 
@@ -159,13 +157,13 @@ async def events(request: Request, browser: SignedIn, number: _Number) -> Respon
 
     async def moving() -> Part:
         found = await own_check(door, caller, number)
-        return await _drawn(door, browser, found), found.stand.outcome is not None
+        return await _drawn(door, browser, found), found.outcome is not None
 
     return live(door, moving, lambda: still_signed_in(request, browser))
 
 
 async def _drawn(door: Door, browser: Browser, check: Check) -> str:
-    outcome = check.stand.outcome
+    outcome = check.outcome
     board: Board | None = None
     standing = 0
     if outcome is not None and outcome.board is not None:
@@ -183,7 +181,7 @@ async def rejudge(request: Request, act: Act, number: _Number) -> Response:
     """Everyone's best submission to the version before, judged by the new one."""
     require_creator(act.caller)
     door = door_of(request)
-    outcome = (await own_check(door, act.caller, number)).stand.outcome
+    outcome = (await own_check(door, act.caller, number)).outcome
     if outcome is None or outcome.board is None:
         raise UserError("no-version", "nothing was published by this check")
     board = await seen_board(door.store, act.caller, outcome.board)

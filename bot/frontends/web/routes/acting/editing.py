@@ -12,7 +12,6 @@ from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishChange, PublishRequest
-from bot.domain.requirements import has_device
 from bot.domain.rights import Caller, require_creator
 from bot.frontends.web.checks import hand_in
 from bot.frontends.web.door import Door, door_of
@@ -20,20 +19,19 @@ from bot.frontends.web.forms import Act, Fields, Posted
 from bot.frontends.web.routes.acting.creating import creators
 from bot.frontends.web.routes.acting.drawing import SignedIn, go, part, show
 from bot.frontends.web.routes.acting.zips import (
-    Plan,
+    ShownUpload,
     access_of,
     deadline_of,
     gpus_of_form,
-    plan_of,
+    upload_of,
 )
 from bot.frontends.web.sessions import Browser
 from bot.reports.blocks import Report, Text
 from bot.reports.task_change import change_report
 from bot.services.invite import Invitation, invite, uninvite
 from bot.services.lookup import own_board, task_of
-from bot.services.offered import offered_gpus
-from bot.services.publish import gpus_of, publish, vet
-from bot.services.wishes import Wish
+from bot.services.publishing.publish import publish, validate_publish
+from bot.services.publishing.request import named_gpus, possible_gpus
 
 router = APIRouter(prefix="/edit/{name}")
 
@@ -59,7 +57,6 @@ async def configure(request: Request, act: Act, name: str) -> Response:
         _, task = await task_of(door.store, act.caller, board.name)
         wanted = PublishRequest(
             act.caller.person,
-            task,
             board.name,
             gpus_of_form(fields),
             deadline,
@@ -69,7 +66,7 @@ async def configure(request: Request, act: Act, name: str) -> Response:
             onto=board.task_version,
         )
         _require_gpus(wanted)
-        published = await publish(door.store, door.clock, wanted)
+        published = await publish(door.store, door.clock, wanted, task)
     except UserError as error:
         return await _form(request, act.browser, board, fault=error)
     changed = published.change is not PublishChange.UNCHANGED
@@ -121,10 +118,10 @@ async def look(request: Request, act: _Upload, name: str) -> Response:
     """What the next version would change, or what is wrong with its zip and where."""
     board = await _own(request, act.caller, name)
     try:
-        plan = await _plan(door_of(request), act, board)
+        upload = await _upload(door_of(request), act, board)
     except UserError as error:
-        return part("acting/change.html", {"remark": error.message, "plan": None})
-    return part("acting/change.html", await _seen(door_of(request), act.caller, board, plan))
+        return part("acting/change.html", {"remark": error.message, "upload": None})
+    return part("acting/change.html", await _seen(door_of(request), act.caller, board, upload))
 
 
 @router.post("/task")
@@ -133,43 +130,47 @@ async def update(request: Request, act: _Upload, name: str) -> Response:
     board = await _own(request, act.caller, name)
     door = door_of(request)
     try:
-        plan = await _plan(door, act, board)
+        upload = await _upload(door, act, board)
         if act.fields.text("onto") != str(board.task_version):
-            seen = await _seen(door, act.caller, board, plan)
+            seen = await _seen(door, act.caller, board, upload)
             return await _form(request, act.browser, board, **seen, again=True)
-        await _require_change(door, act.caller, board, plan)
-        number = await hand_in(door, plan.wish, plan.zip)
+        await _require_change(door, act.caller, board, upload)
+        number = await hand_in(door, upload.request, upload.zip)
     except UserError as error:
         return await _form(request, act.browser, board, fault=error)
     return go(f"/create/checks/{number}")
 
 
-async def _plan(door: Door, act: Posted, board: Board) -> Plan:
-    wish = Wish(
+async def _upload(door: Door, act: Posted, board: Board) -> ShownUpload:
+    request = PublishRequest(
         act.caller.person,
         board.name,
-        (),
-        None,
         as_admin=act.caller.sees_all,
         onto=TaskVersionId(board.task_version),
     )
-    plan = await plan_of(act.fields, wish)
-    await vet(door.store, door.clock, plan.request)
-    return plan
+    upload = await upload_of(act.fields, request)
+    await validate_publish(door.store, door.clock, upload.request, upload.task)
+    return upload
 
 
-async def _seen(door: Door, caller: Caller, board: Board, plan: Plan) -> dict[str, Any]:
-    change = await _change(door, caller, board, plan)
+async def _seen(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> dict[str, Any]:
+    change = await _change(door, caller, board, upload)
     same = _is_nothing(change)
-    return {"remark": "", "plan": plan, "change": change, "same": same, "onto": board.task_version}
+    return {
+        "remark": "",
+        "upload": upload,
+        "change": change,
+        "same": same,
+        "onto": board.task_version,
+    }
 
 
-async def _change(door: Door, caller: Caller, board: Board, plan: Plan) -> Report:
+async def _change(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> Report:
     _, before = await task_of(door.store, caller, board.name)
-    gpus = gpus_of(plan.request, board)
+    gpus = named_gpus(upload.request, upload.task, board)
 
     def compared() -> Report:
-        return change_report(board, before, plan.task, gpus=gpus, deadline=board.deadline)
+        return change_report(board, before, upload.task, gpus=gpus, deadline=board.deadline)
 
     return await asyncio.to_thread(compared)
 
@@ -178,8 +179,8 @@ def _is_nothing(change: Report) -> bool:
     return len(change.blocks) == 1 and isinstance(change.blocks[0], Text)
 
 
-async def _require_change(door: Door, caller: Caller, board: Board, plan: Plan) -> None:
-    if _is_nothing(await _change(door, caller, board, plan)):
+async def _require_change(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> None:
+    if _is_nothing(await _change(door, caller, board, upload)):
         raise UserError("nothing", "the task of this zip is the one that the board has already")
 
 
@@ -205,14 +206,14 @@ async def _form(
 ) -> Response:
     door = door_of(request)
     _, task = await task_of(door.store, browser.session.caller, board.name)
-    offered = await offered_gpus(door.store, door.runners) | set(board.gpus)
+    possible = await possible_gpus(door.store, door.runners, task)
     values = {
         "title": f"Edit {board.name}",
         "board": board,
         "task": task,
-        "gpus": sorted(gpu for gpu in offered if has_device(task, gpu)),
+        "gpus": sorted({*possible, *board.gpus}),
         "deadline": _shown(board.deadline),
-        "plan": None,
+        "upload": None,
         "remark": "",
         "again": False,
         **more,

@@ -10,56 +10,38 @@ from bot.domain.archive import MAX_PACKED
 from bot.domain.deadline import parse_deadline
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.domain.requirements import has_device
-from bot.frontends.web.door import Door
 from bot.frontends.web.forms import ROOM, Fields
 from bot.reports.blocks import Report
 from bot.reports.task_found import found_report
-from bot.services.offered import offered_gpus
-from bot.services.wishes import Wish, read
+from bot.services.publishing.request import TaskUpload, read_upload
 from runners.contract.gpus import gpu_types
-from runners.contract.task import TaskDefinition
 
 MOST = MAX_PACKED + ROOM
 """Bytes of a form with a zip."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A wish with the zip that came for it, and what was read in it."""
+class ShownUpload(TaskUpload):
+    """An upload with the report of what was read in its zip."""
 
-    wish: Wish
-    zip: bytes
-    task: TaskDefinition
     found: Report
 
-    @property
-    def request(self) -> PublishRequest:
-        """What is to be published."""
-        return self.wish.request(self.task)
 
-
-async def plan_of(fields: Fields, wish: Wish) -> Plan:
-    """The task of a form's zip; UserError with file and line when it is not one."""
+async def upload_of(fields: Fields, request: PublishRequest) -> ShownUpload:
+    """Return the task of a form's zip; UserError with file and line when it is not one."""
     file = await fields.file("task_zip")
     if file is None:
         raise UserError("no-zip", "choose a task zip, as `podium task pack DIR` makes it")
-    wish = replace(wish, zip_name=PurePath(file.name.replace("\\", "/")).stem[:100])
-    bundle, parsed = await read(file.content, wish)
+    request = replace(request, zip_name=PurePath(file.name.replace("\\", "/")).stem[:100])
+    bundle, parsed = await read_upload(file.content, request)
     found = await asyncio.to_thread(found_report, bundle, parsed)
-    return Plan(wish, file.content, parsed.task, found)
+    return ShownUpload(request, file.content, parsed.task, found)
 
 
 def gpus_of_form(fields: Fields) -> tuple[str, ...]:
     """The GPU types that were ticked, and those that were written beside them."""
     written = fields.text("other_gpus").replace(",", " ").split()
     return gpu_types((*fields.texts("gpu"), *written))
-
-
-async def offered_for(door: Door, task: TaskDefinition) -> tuple[str, ...]:
-    """The GPU types that a board of this task can be for, as far as there are places to judge."""
-    offered = await offered_gpus(door.store, door.runners) | set(gpu_types(task.gpus))
-    return tuple(sorted(gpu for gpu in offered if has_device(task, gpu)))
 
 
 def deadline_of(fields: Fields) -> datetime | None:

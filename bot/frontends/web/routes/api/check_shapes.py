@@ -12,45 +12,46 @@ from bot.domain.api.publishing import (
 )
 from bot.domain.board import Board
 from bot.domain.ids import BoardId
-from bot.frontends.web.checks import Check, Outcome
+from bot.frontends.web.checks import Check
 from bot.frontends.web.routes.api.shapes import board_line
 from bot.ports import Store
 from bot.reports.blocks import Tone
+from bot.services.publishing.state import PublicationOutcome
 
 
 async def check_answer(store: Store, check: Check, now: datetime) -> CheckAnswer:
     """How far a check is, and its outcome."""
-    outcome = check.stand.outcome
+    outcome = check.outcome
     return CheckAnswer(
         id=check.id,
         name=check.name,
         state=_state(check),
-        begun=check.stand.begun,
+        begun=check.state.begun,
         runs=tuple(
             CheckRun(words=each.words, ok=None if each.tone is None else each.tone is Tone.GOOD)
-            for each in check.stand.steps
+            for each in check.steps
         ),
-        remarks=() if outcome is None else tuple(words for words, _ in outcome.lines),
+        remarks=tuple(words for words, _ in check.remarks),
         problem=None if outcome is None else _problem(outcome),
         published=await _published(store, outcome, now),
     )
 
 
 def _state(check: Check) -> CheckState:
-    outcome = check.stand.outcome
+    outcome = check.outcome
     if outcome is None:
         return CheckState.RUNNING if check.tries else CheckState.WAITING
     return CheckState.REFUSED if outcome.board is None else CheckState.PUBLISHED
 
 
-def _problem(outcome: Outcome) -> CheckProblem | None:
+def _problem(outcome: PublicationOutcome) -> CheckProblem | None:
     if outcome.board is not None:
         return None
     return CheckProblem(code=outcome.code, detail=outcome.reason)
 
 
 async def _published(
-    store: Store, outcome: Outcome | None, now: datetime
+    store: Store, outcome: PublicationOutcome | None, now: datetime
 ) -> PublishedAnswer | None:
     if outcome is None or outcome.board is None:
         return None

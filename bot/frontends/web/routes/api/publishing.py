@@ -35,9 +35,9 @@ from bot.services import boards as service
 from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
 from bot.services.invite import Invitation, invite, uninvite
 from bot.services.lookup import find_board, own_board, task_of
-from bot.services.publish import NO_BOARD, publish
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import NO_BOARD
 from bot.services.rejudge import rejudge_from
-from bot.services.wishes import Wish
 
 router = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)])
 
@@ -55,16 +55,16 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> Che
     """Make a board of a task zip: its own solutions are run first; follow the check."""
     door = door_of(request)
     found, fields = await zip_of(request, NewBoardWish)
-    wish = Wish(
+    wanted = PublishRequest(
         viewer.person,
-        fields.name or "",
+        fields.name or None,
         fields.gpus,
         fields.deadline,
         endless=fields.endless,
         access=access_of(fields, Access()),
         onto=NO_BOARD,
     )
-    return await _taken(door, viewer, await prove(door, found, wish), response)
+    return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
 @router.post("/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(BoardWish))
@@ -75,7 +75,7 @@ async def update(
     door = door_of(request)
     board = await find_board(door.store, viewer, name)
     found, fields = await zip_of(request, BoardWish)
-    wish = Wish(
+    wanted = PublishRequest(
         viewer.person,
         board.name,
         fields.gpus,
@@ -85,7 +85,7 @@ async def update(
         access=access_of(fields, board.access),
         onto=board.task_version,
     )
-    return await _taken(door, viewer, await prove(door, found, wish), response)
+    return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
 @router.patch("/{name}", openapi_extra=takes(BoardWish))
@@ -97,7 +97,6 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
     _, task = await task_of(door.store, viewer, board.name)
     change = PublishRequest(
         viewer.person,
-        task,
         board.name,
         wanted.gpus,
         wanted.deadline,
@@ -106,7 +105,7 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
         access=access_of(wanted, board.access),
         onto=board.task_version,
     )
-    await publish(door.store, door.clock, change)
+    await publish(door.store, door.clock, change, task)
     found = await service.board(door.store, viewer, board.name)
     return board_answer(found, door.clock.now())
 

@@ -13,14 +13,13 @@ from bot.domain.api.publishing import BoardWish
 from bot.domain.archive import MAX_PACKED
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.requirements import has_device
+from bot.domain.publication import PublishRequest
 from bot.frontends.web.bodies import form_of, parsed
 from bot.frontends.web.checks import hand_in
 from bot.frontends.web.door import Door
 from bot.frontends.web.forms import ROOM
-from bot.services.offered import offered_gpus
-from bot.services.publish import gpus_of, vet
-from bot.services.wishes import Wish, read
+from bot.services.publishing.publish import validate_publish
+from bot.services.publishing.request import read_upload, with_gpus
 
 MOST = MAX_PACKED + ROOM
 """Bytes of a form with a zip."""
@@ -92,16 +91,12 @@ def access_of(fields: BoardWish, present: Access) -> Access:
     )
 
 
-async def prove(door: Door, found: TaskZip, wish: Wish) -> ReleaseId:
+async def prove(door: Door, found: TaskZip, request: PublishRequest) -> ReleaseId:
     """Have a task checked and published; UserError for what is known to be wrong by now."""
-    wish = replace(wish, zip_name=found.name)
-    _, read_task = await read(found.data, wish)
-    wish = replace(wish, name=wish.name or read_task.task.name)
-    request = wish.request(read_task.task)
-    board = await door.store.boards.find(request.board_name)
-    if board is None and not gpus_of(request, None):
-        offered = await offered_gpus(door.store, door.runners)
-        gpus = tuple(sorted(gpu for gpu in offered if has_device(read_task.task, gpu)))
-        wish = replace(wish, gpus=gpus)
-    await vet(door.store, door.clock, wish.request(read_task.task))
-    return await hand_in(door, wish, found.data)
+    request = replace(request, zip_name=found.name)
+    _, parsed_task = await read_upload(found.data, request)
+    task = parsed_task.task
+    request = replace(request, name=request.board_name(task))
+    request = await with_gpus(door.store, door.runners, request, task)
+    await validate_publish(door.store, door.clock, request, task)
+    return await hand_in(door, request, found.data)

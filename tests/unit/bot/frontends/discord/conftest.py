@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.publication import PublishRequest
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
 from tests.doubles.memory_store import MemoryStore
@@ -15,5 +15,5 @@ async def place() -> Place:
     clock = ManualClock()
     store = MemoryStore(clock)
     ada = (await store.people.ensure("local:ada", "ada")).id
-    published = await publish(store, clock, PublishRequest(ada, make_task()))
+    published = await publish(store, clock, PublishRequest(ada), make_task())
     return Place(store, clock, ada, published.board)

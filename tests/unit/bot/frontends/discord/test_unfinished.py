@@ -16,7 +16,7 @@ from bot.domain.submission import Submission
 from bot.frontends.discord.keeping import CLAIMED
 from bot.frontends.discord.places import Place
 from bot.frontends.discord.unfinished import MOST_TRIES, SILENT, take_up
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from tests.doubles.discord.limits import CALLBACK
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.files import File
@@ -260,7 +260,7 @@ async def test_a_message_is_submitted_again_from_its_menu(room: Room) -> None:
 async def test_a_choice_of_gpu_types_is_given_again_with_its_command(room: Room) -> None:
     place = room.place
     task = make_task(name="wide", gpus=("CPU", "L4"))
-    wide = await publish(place.store, place.clock, PublishRequest(place.ada, task))
+    wide = await publish(place.store, place.clock, PublishRequest(place.ada), task)
     asked = await room.alice.slash(COMMAND, script=KERNEL, leaderboard_name="wide")
     menus = await asked.final()
     await room.alice.select(menus.select("CPU to L4"), ["L4"])

@@ -7,11 +7,13 @@ import pytest
 from bot.domain.access import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
+from bot.domain.publication import PublishRequest
 from bot.domain.release import NewRelease
-from bot.frontends.web.checks import KEEP, Stand, checking, own_check
+from bot.frontends.web.checks import KEEP, checking, own_check
 from bot.frontends.web.door import DOOR, Door
-from bot.services.publish import NO_BOARD, publish
-from bot.services.wishes import WISH, Wish, read
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import NO_BOARD, REQUEST, read_upload
+from bot.services.publishing.state import PublicationState
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -31,12 +33,16 @@ def door(place: Place) -> Door:
     return make_door(place.store, place.clock)
 
 
-async def waiting(place: Place, stand: Stand) -> ReleaseId:
-    wish = Wish(place.ada, "double", ("CPU",), None, onto=NO_BOARD)
-    place_text, wish_text = stand.model_dump_json(), WISH.dump_json(wish).decode()
-    return await place.store.releases.add(
-        NewRelease(DOOR, place.ada, packed()[2], wish_text, place_text)
-    )
+async def waiting(place: Place, state: PublicationState | None = None) -> ReleaseId:
+    """A check that was handed in; with a `state`, a process was killed in it."""
+    request = PublishRequest(place.ada, "double", ("CPU",), onto=NO_BOARD)
+    stored, releases = REQUEST.dump_json(request).decode(), place.store.releases
+    number = await releases.add(NewRelease(DOOR, place.ada, packed()[2], stored))
+    if state is not None:
+        await releases.claim(DOOR, "killed", LEASE)
+        await releases.note(number, "killed", state=state.model_dump_json())
+        place.clock.advance(LEASE.total_seconds() + 1)
+    return number
 
 
 async def ended(door: Door, number: ReleaseId) -> str:
@@ -47,9 +53,9 @@ async def ended(door: Door, number: ReleaseId) -> str:
             if note is not None and note.ended_at is not None:
                 break
             await _moment()
-    outcome = (await own_check(door, Viewer(NOBODY, sees_all=True), number)).stand.outcome
-    assert outcome is not None
-    return " ".join(text for text, _ in outcome.lines)
+    check = await own_check(door, Viewer(NOBODY, sees_all=True), number)
+    assert check.outcome is not None
+    return " ".join(text for text, _ in check.remarks)
 
 
 async def _moment() -> None:
@@ -61,10 +67,10 @@ async def _moment() -> None:
 async def test_what_was_published_before_a_kill_is_told_as_published(
     door: Door, place: Place
 ) -> None:
-    number = await waiting(place, Stand(publishing=True))
-    wish = Wish(place.ada, "double", ("CPU",), None)
-    _, parsed = await read(packed()[2], wish)
-    await publish(place.store, place.clock, wish.request(parsed.task))
+    number = await waiting(place, PublicationState(publishing=True))
+    request = PublishRequest(place.ada, "double", ("CPU",))
+    _, parsed = await read_upload(packed()[2], request)
+    await publish(place.store, place.clock, request, parsed.task)
     assert "double on CPU is published." in await ended(door, number)
     board = await place.store.boards.find("double")
     assert board is not None
@@ -74,13 +80,13 @@ async def test_what_was_published_before_a_kill_is_told_as_published(
 async def test_without_a_runner_nothing_is_published_and_that_is_said(
     door: Door, place: Place
 ) -> None:
-    number = await waiting(place, Stand())
+    number = await waiting(place)
     assert "no runner is here" in await ended(door, number)
     assert await place.store.boards.find("double") is None
     with pytest.raises(UserError, match="no check"):
         await own_check(door, Viewer(await place.person("eve")), number)
     place.clock.advance(KEEP.total_seconds() + 1)
-    await ended(door, await waiting(place, Stand()))
+    await ended(door, await waiting(place))
     with pytest.raises(UserError, match="no check"):
         await own_check(door, Viewer(place.ada), number)
 
@@ -91,5 +97,5 @@ async def test_a_bug_ends_the_check_with_an_incident(
     def broken(*_: object) -> object:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr("bot.services.proving.read", broken)
-    assert "please report incident" in await ended(door, await waiting(place, Stand()))
+    monkeypatch.setattr("bot.services.publishing.engine.read_upload", broken)
+    assert "please report incident" in await ended(door, await waiting(place))

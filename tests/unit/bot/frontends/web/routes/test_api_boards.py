@@ -9,7 +9,7 @@ from bot.domain.rights import Rights
 from bot.domain.score import ScoreValue
 from bot.reports.standings_csv import COLUMNS
 from bot.services import moderate
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from tests.doubles.api import Api
 from tests.doubles.factories import make_evaluation, make_task
 
@@ -48,11 +48,10 @@ async def test_the_list_has_participants_and_the_best_time_of_each_gpu(api: Api)
 async def test_the_list_comes_in_pages_that_stay_where_they_are(api: Api) -> None:
     place = api.place
     for name in ("b", "d", "Z"):
-        request = PublishRequest(place.ada, make_task(), name)
-        await publish(place.store, place.clock, request)
+        await publish(place.store, place.clock, PublishRequest(place.ada, name), make_task())
     async with api.asking() as anybody:
         first = (await anybody.get("/leaderboards", params={"limit": 2})).json()
-        await publish(place.store, place.clock, PublishRequest(place.ada, make_task(), "a"))
+        await publish(place.store, place.clock, PublishRequest(place.ada, "a"), make_task())
         query = {"limit": 2, "cursor": first["next"]}
         second = (await anybody.get("/leaderboards", params=query)).json()
     names = [each["name"] for each in first["boards"] + second["boards"]]

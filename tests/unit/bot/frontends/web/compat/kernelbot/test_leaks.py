@@ -8,7 +8,7 @@ from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.publication import PublishRequest
-from bot.services.publish import publish
+from bot.services.publishing.publish import publish
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode, Workload
@@ -31,7 +31,7 @@ async def hidden(place: Place) -> None:
 
 async def publish_task(place: Place, **changes: object) -> None:
     task = make_task(name="secretive", **changes)
-    await publish(place.store, place.clock, PublishRequest(place.ada, task))
+    await publish(place.store, place.clock, PublishRequest(place.ada), task)
 
 
 async def test_the_files_of_a_task_are_not_told(place: Place, anybody: PopcornCli) -> None:

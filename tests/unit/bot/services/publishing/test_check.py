@@ -9,7 +9,7 @@ from bot.domain.scaffold import scaffold
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
 from bot.domain.task_report import CheckStep, Level, TaskReport
-from bot.services.check_task import check_on, check_task
+from bot.services.publishing.check import check_on, check_task
 from runners.backends.fake import FakeRunner, create
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId, Capabilities, RunnerError

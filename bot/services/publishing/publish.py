@@ -7,56 +7,60 @@ from datetime import datetime
 from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard
 from bot.domain.errors import UserError, board_moved
-from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device
 from bot.domain.task_file import digest
 from bot.ports import Clock, Store
-from runners.contract.gpus import gpu_types
+from bot.services.publishing.request import NO_BOARD, named_gpus
 from runners.contract.task import GPU_NAME, TaskDefinition
 
-NO_BOARD = TaskVersionId(0)
-"""In place of a version: there must be no board of the name."""
 _BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """One word that a heading can name, and no number, which would be taken for a submission's."""
 
 
-async def publish(store: Store, clock: Clock, request: PublishRequest) -> Published:
+async def publish(
+    store: Store, clock: Clock, request: PublishRequest, task: TaskDefinition
+) -> Published:
     """Create or update a board; UserError when it is somebody else's or would be useless."""
-    board = await vet(store, clock, request)
+    board = await validate_publish(store, clock, request, task)
     async with store.transaction() as tx:
-        published = await (_create(tx, request) if board is None else _update(tx, request, board))
+        published = await (
+            _create(tx, request, task) if board is None else _update(tx, request, task, board)
+        )
         if published.change is not PublishChange.UNCHANGED:
             await tx.audit.record(
                 request.person,
                 f"publish-{published.change}",
                 f"board {published.board.name} version {published.version}",
-                request.task.version_note,
+                task.version_note,
             )
     return published
 
 
-async def vet(store: Store, clock: Clock, request: PublishRequest) -> Board | None:
-    """The board that is there already; UserError when the request cannot be published."""
-    board = await store.boards.find(request.board_name)
-    _require_name(request.board_name)
-    _require_gpus(request.board_name, request.task, gpus_of(request, board))
+async def validate_publish(
+    store: Store, clock: Clock, request: PublishRequest, task: TaskDefinition
+) -> Board | None:
+    """Return the board that exists already; UserError when the request cannot be published."""
+    name = request.board_name(task)
+    board = await store.boards.find(name)
+    _require_name(name)
+    _require_gpus(name, task, named_gpus(request, task, board))
     _require_deadline(request, board, clock.now())
     if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
             "not-yours",
             f"leaderboard {board.name!r} belongs to somebody else; choose another name",
         )
-    _require_base(request, board)
+    _require_base(request, name, board)
     return board
 
 
-def _require_base(request: PublishRequest, board: Board | None) -> None:
+def _require_base(request: PublishRequest, name: str, board: Board | None) -> None:
     """What was shown to the person before they agreed must still be so."""
     if request.onto is None:
         return
     if board is None and request.onto != NO_BOARD:
-        raise UserError("board-gone", f"leaderboard {request.board_name!r} was deleted meanwhile")
+        raise UserError("board-gone", f"leaderboard {name!r} was deleted meanwhile")
     if board is not None and request.onto == NO_BOARD:
         raise UserError(
             "board-exists",
@@ -66,17 +70,11 @@ def _require_base(request: PublishRequest, board: Board | None) -> None:
         raise board_moved(board.name)
 
 
-async def is_new(store: Store, request: PublishRequest) -> bool:
-    """Whether the board has never had this state of the task."""
-    board = await store.boards.find(request.board_name)
+async def is_new(store: Store, request: PublishRequest, task: TaskDefinition) -> bool:
+    """Return whether the board has never had this state of the task."""
+    board = await store.boards.find(request.board_name(task))
     versions = () if board is None else await store.boards.versions(board.id)
-    return digest(request.task) not in {version.digest for version in versions}
-
-
-def gpus_of(request: PublishRequest, board: Board | None) -> tuple[str, ...]:
-    """The GPU types that the board will have, each once."""
-    present = () if board is None else board.gpus
-    return gpu_types(request.gpus or present or request.task.gpus)
+    return digest(task) not in {version.digest for version in versions}
 
 
 def _require_name(name: str) -> None:
@@ -112,20 +110,20 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
         raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
 
 
-async def _create(store: Store, request: PublishRequest) -> Published:
-    gpus = gpus_of(request, None)
+async def _create(store: Store, request: PublishRequest, task: TaskDefinition) -> Published:
+    gpus = named_gpus(request, task, None)
     access = request.access or Access()
-    new = NewBoard(request.board_name, gpus, request.deadline, request.person, access)
-    board = await store.boards.publish(new, request.task, digest(request.task))
-    return Published(board, 1, PublishChange.CREATED, request.task.version_note)
+    new = NewBoard(request.board_name(task), gpus, request.deadline, request.person, access)
+    board = await store.boards.publish(new, task, digest(task))
+    return Published(board, 1, PublishChange.CREATED, task.version_note)
 
 
-async def _update(store: Store, request: PublishRequest, board: Board) -> Published:
-    gpus = gpus_of(request, board)
+async def _update(
+    store: Store, request: PublishRequest, task: TaskDefinition, board: Board
+) -> Published:
+    gpus = named_gpus(request, task, board)
     deadline = None if request.endless else request.deadline or board.deadline
-    version = await store.boards.add_version(
-        board.id, request.task, digest(request.task), request.onto
-    )
+    version = await store.boards.add_version(board.id, task, digest(task), request.onto)
     if (gpus, deadline) != (board.gpus, board.deadline):
         await store.boards.configure(board.id, gpus, deadline)
     if request.access is not None and request.access != board.access:
@@ -144,14 +142,16 @@ def _outside(board: Board) -> tuple[object, ...]:
     return board.gpus, board.deadline, board.access
 
 
-async def published_already(store: Store, request: PublishRequest) -> Published | None:
-    """What a publishing that was cut off has done: the board, where it has just this task now.
+async def find_interrupted_publish(
+    store: Store, request: PublishRequest, task: TaskDefinition
+) -> Published | None:
+    """Return what an interrupted publish stored; None unless the board has just this task now.
 
-    Only for a request with `onto` whose publishing had begun; anybody else must be refused.
+    Only for a request with `onto` whose publishing had begun; every other one must be refused.
     """
-    board = await store.boards.find(request.board_name)
+    board = await store.boards.find(request.board_name(task))
     version = None if board is None else await store.boards.version(board.task_version)
-    if board is None or version is None or version.digest != digest(request.task):
+    if board is None or version is None or version.digest != digest(task):
         return None
     new = request.onto == NO_BOARD
     change = PublishChange.CREATED if new else PublishChange.NEW_VERSION

@@ -1,5 +1,8 @@
 """Boards open together, and only for tasks that were run."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from bot.domain.errors import UserError
@@ -7,7 +10,7 @@ from bot.domain.publication import Draft, PublishChange, PublishRequest, Release
 from bot.domain.scaffold import scaffold
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import parse_task
-from bot.services.release import Releasing
+from bot.services.publishing.pipeline import Pipeline
 from runners.backends.fake import FakeRunner, create
 from runners.contract.runner import Capabilities
 from tests.doubles.place import Place
@@ -25,7 +28,7 @@ def draft(place: Place, name: str, *gpus: str, **changes: str) -> Draft:
         **changes,
     }
     bundle = TaskBundle({f"{name}/{path}": text.encode() for path, text in files.items()}, name)
-    return Draft(bundle, PublishRequest(place.ada, parse_task(bundle), gpus=gpus))
+    return Draft(bundle, parse_task(bundle), PublishRequest(place.ada, gpus=gpus))
 
 
 async def release(
@@ -33,8 +36,8 @@ async def release(
 ) -> tuple[Released, ...]:
     runner = runner or create()
     try:
-        releasing = Releasing(place.store, place.clock, [runner], lambda words: None)
-        return await releasing.release(drafts, unchecked=unchecked)
+        pipeline = Pipeline(place.store, place.clock, [runner], lambda words: None)
+        return await pipeline.check_and_publish(drafts, unchecked=unchecked)
     finally:
         await runner.aclose()
 
@@ -62,7 +65,7 @@ async def test_one_task_of_somebody_else_leaves_all_as_it_was(place: Place) -> N
     before = await boards(place)
     bob = await place.person("bob")
     theirs = draft(place, "vectoradd", "CPU")
-    stolen = Draft(theirs.bundle, PublishRequest(bob, theirs.request.task, gpus=("CPU",)))
+    stolen = replace(theirs, request=PublishRequest(bob, gpus=("CPU",)))
     with pytest.raises(UserError, match="belongs to somebody else"):
         await release(place, draft(place, "double", "CPU"), stolen)
     assert await boards(place) == before
@@ -90,6 +93,29 @@ async def test_one_gpu_type_that_is_here_is_enough(place: Place) -> None:
     assert [(each.gpu, each.dry_run) for each in opened.reports] == [("CPU", True), ("H100", False)]
 
 
+async def test_a_new_board_gets_only_gpu_types_that_fit_its_task(place: Place) -> None:
+    here = create(capabilities=Capabilities(harness_version="1", gpus={"CPU": 1, "H100": 1}))
+    await place.store.workers.announce("box", ("L4", "CPU"), timedelta(seconds=30))
+    (opened,) = await release(place, draft(place, "double", **{"task.yml": CUDA_TEXT}), runner=here)
+    assert opened.published.board.gpus == ("H100", "L4")
+    assert [(each.gpu, each.dry_run) for each in opened.reports] == [("H100", True), ("L4", False)]
+
+
+async def test_nothing_is_stored_before_every_check_has_passed(place: Place) -> None:
+    before, seen = await boards(place), []
+
+    async def look() -> None:
+        seen.append(await boards(place))
+
+    runner = create()
+    pipeline = Pipeline(place.store, place.clock, [runner], lambda words: None, before_publish=look)
+    drafts = [draft(place, "double", "CPU"), draft(place, "triple", "CPU")]
+    await pipeline.check_and_publish(drafts)
+    await runner.aclose()
+    assert seen == [before]
+    assert len(await boards(place)) == len(before) + 2
+
+
 async def test_a_state_of_the_task_is_run_once(place: Place) -> None:
     await release(place, draft(place, "double", "CPU"))
     (again,) = await release(place, draft(place, "double", "CPU"))
@@ -98,8 +124,8 @@ async def test_a_state_of_the_task_is_run_once(place: Place) -> None:
 
 async def test_without_a_runner_nothing_is_published_that_nobody_vouches_for(place: Place) -> None:
     before = await boards(place)
-    releasing = Releasing(place.store, place.clock, (), lambda words: None)
+    pipeline = Pipeline(place.store, place.clock, (), lambda words: None)
     with pytest.raises(UserError, match="double: no runner is here") as told:
-        await releasing.release([draft(place, "double", "H100")], unchecked=False)
+        await pipeline.check_and_publish([draft(place, "double", "H100")])
     assert told.value.code == "no-runner"
     assert await boards(place) == before

@@ -5,7 +5,8 @@ import pytest
 from bot.domain.access import Access, Visibility
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, Published, PublishRequest
-from bot.services.publish import NO_BOARD, is_new, publish, published_already
+from bot.services.publishing.publish import find_interrupted_publish, is_new, publish
+from bot.services.publishing.request import NO_BOARD
 from runners.contract.task import Device
 from tests.doubles.factories import NOON, make_task
 from tests.doubles.place import Place
@@ -13,7 +14,9 @@ from tests.doubles.place import Place
 
 async def again(place: Place, **changes: object) -> Published:
     values = {"person": place.ada, "task": make_task()} | changes
-    return await publish(place.store, place.clock, PublishRequest(**values))  # type: ignore[arg-type]
+    task = values.pop("task")
+    request = PublishRequest(**values)  # type: ignore[arg-type]
+    return await publish(place.store, place.clock, request, task)  # type: ignore[arg-type]
 
 
 async def actions(place: Place) -> list[str]:
@@ -103,11 +106,11 @@ async def test_the_note_of_a_version_is_told(place: Place) -> None:
 
 
 async def test_a_state_of_the_task_is_new_once(place: Place) -> None:
-    request = PublishRequest(place.ada, make_task(description="Add them faster."))
-    assert await is_new(place.store, request)
-    await publish(place.store, place.clock, request)
-    assert not await is_new(place.store, request)
-    assert not await is_new(place.store, PublishRequest(place.ada, make_task()))
+    request, task = PublishRequest(place.ada), make_task(description="Add them faster.")
+    assert await is_new(place.store, request, task)
+    await publish(place.store, place.clock, request, task)
+    assert not await is_new(place.store, request, task)
+    assert not await is_new(place.store, request, make_task())
 
 
 @pytest.mark.parametrize("name", ["two words", "12", "a\x1b[2J", "-sort", "x" * 65, "a/b"])
@@ -141,16 +144,16 @@ async def test_what_was_agreed_to_must_still_be_so(place: Place) -> None:
 
 
 async def test_what_a_publishing_that_was_cut_off_has_done_is_known(place: Place) -> None:
-    new = PublishRequest(place.ada, make_task(), name="other", onto=NO_BOARD)
-    assert await published_already(place.store, new) is None
-    await publish(place.store, place.clock, new)
-    found = await published_already(place.store, new)
+    new = PublishRequest(place.ada, name="other", onto=NO_BOARD)
+    assert await find_interrupted_publish(place.store, new, make_task()) is None
+    await publish(place.store, place.clock, new, make_task())
+    found = await find_interrupted_publish(place.store, new, make_task())
     assert found is not None
     assert (found.board.name, found.version, found.change) == ("other", 1, PublishChange.CREATED)
     second = make_task(description="Second.")
-    update = PublishRequest(place.ada, second, name="other", onto=found.board.task_version)
-    assert await published_already(place.store, update) is None
-    await publish(place.store, place.clock, update)
-    after = await published_already(place.store, update)
+    update = PublishRequest(place.ada, name="other", onto=found.board.task_version)
+    assert await find_interrupted_publish(place.store, update, second) is None
+    await publish(place.store, place.clock, update, second)
+    after = await find_interrupted_publish(place.store, update, second)
     assert after is not None
     assert (after.version, after.change) == (2, PublishChange.NEW_VERSION)

@@ -1,0 +1,281 @@
+"""The only loop that checks and publishes what was handed in: one engine for each door.
+
+A publication is stored before its submitter is told anything, and claimed under a lease. Everything
+is stored as soon as it is done, so that a process that takes over neither publishes nor reports
+anything twice.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeAlias, TypeVar
+
+import structlog
+
+from bot.domain.errors import StoreError, UserError
+from bot.domain.ids import ReleaseId
+from bot.domain.publication import Draft, Released
+from bot.domain.release import Release
+from bot.domain.task_report import CheckStep
+from bot.ports import Clock, Store
+from bot.services.publishing.pipeline import Pipeline
+from bot.services.publishing.publish import find_interrupted_publish
+from bot.services.publishing.request import REQUEST, read_upload
+from bot.services.publishing.state import (
+    HeldPublication,
+    PublicationObserver,
+    PublicationOutcome,
+    PublicationState,
+    TakenOverError,
+    outcome_of,
+    outcome_of_error,
+)
+from runners.contract.runner import Runner
+
+POLL_S = 1.0
+"""Between two looks for a publication that no process holds."""
+SAVE_S = 0.5
+"""Between two states of one check that are stored."""
+AT_ONCE = 2
+"""Publications that one engine runs at the same time."""
+MOST_TRIES = 3
+_FIRST_WAIT_S = 1.0
+_MOST_WAIT_S = 60.0
+_log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+
+Observe: TypeAlias = Callable[[HeldPublication], PublicationObserver]
+"""Makes the observer of one publication."""
+
+
+@dataclass(slots=True)
+class PublicationEngine:
+    """What this process checks and publishes for one door."""
+
+    store: Store
+    clock: Clock
+    runners: Sequence[Runner]
+    door: str
+    lease: timedelta
+    observe: Observe
+    ready: Callable[[], Awaitable[None]] | None = None
+    """Awaited before anything is claimed."""
+    keep: timedelta | None = None
+    """For how long outcomes stay readable; None drops each when its observer has finished."""
+    owner: str = ""
+    held: dict[ReleaseId, asyncio.Task[None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Choose a name that no other process has."""
+        self.owner = self.owner or f"{self.door}-{secrets.token_hex(6)}"
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Claim and publish until the block ends; then return what is unfinished to the queue."""
+        task = asyncio.create_task(self._run(), name=f"publications of {self.door}")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await self._return_all()
+
+    async def _run(self) -> None:
+        if self.ready is not None:
+            await self.ready()
+        heartbeat_s = self.lease.total_seconds() / 3
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._repeat(self._claim, POLL_S), name="claim publications")
+            group.create_task(self._repeat(self._renew, heartbeat_s), name="renew publications")
+
+    async def _return_all(self) -> None:
+        tasks = list(self.held.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(StoreError):
+            await self.store.releases.let_go(self.owner)
+
+    async def _repeat(self, action: Callable[[], Awaitable[None]], seconds: float) -> None:
+        while True:
+            try:
+                await action()
+            except StoreError as error:
+                _log.warning("the store is away", action="releases_wait", error=str(error))
+            await asyncio.sleep(seconds)
+
+    async def _claim(self) -> None:
+        room = AT_ONCE - len(self.held)
+        if room <= 0:
+            return
+        for release in await self.store.releases.claim(self.door, self.owner, self.lease, room):
+            task = asyncio.create_task(self._publish(release), name=f"publish-{release.id}")
+            self.held[release.id] = task
+
+    async def _renew(self) -> None:
+        held = dict(self.held)  # what is claimed while the store answers is not in its answer
+        kept = set(await self.store.releases.keep(self.owner, self.lease))
+        for number, task in held.items():
+            if number not in kept:
+                task.cancel()
+
+    async def _publish(self, release: Release) -> None:
+        number = release.id
+        try:
+            request = REQUEST.validate_json(release.wish)
+            held = HeldPublication(self.store, self.owner, release, request)
+            state = PublicationState.model_validate_json(release.state)
+            await _Run(self, held, self.observe(held), state).run()
+        except TakenOverError:
+            _log.info("a release was taken over", action="release_lost", release=number)
+        except Exception as error:  # noqa: BLE001  a bug with one must not end the others
+            _log.error("a release failed", action="incident", exc_info=error)
+            with suppress(StoreError):
+                await self.store.releases.finish(number, self.owner)
+        finally:
+            self.held.pop(number, None)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One publication, from its check to its outcome."""
+
+    engine: PublicationEngine
+    held: HeldPublication
+    observer: PublicationObserver
+    state: PublicationState
+    """`publishing` and `outcome` are as they are stored."""
+    steps: dict[tuple[str, str], CheckStep] = field(default_factory=dict)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    saving: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """States are stored one after the other: an old one never replaces a newer one."""
+
+    async def run(self) -> None:
+        """Check, publish and report; TakenOverError when another process has taken over."""
+        if self.state.outcome is None:
+            async with self._shown():
+                outcome = await self._outcome()
+            await _while_unavailable(lambda: self._save(outcome=outcome))
+        await self._report(self.observer.finished)
+        await _while_unavailable(self._end)
+
+    async def _outcome(self) -> PublicationOutcome:
+        try:
+            return await _while_unavailable(self._check_and_publish)
+        except TakenOverError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the outermost frame of a publication
+            return outcome_of_error(self.held.request.name or "", error)
+
+    async def _check_and_publish(self) -> PublicationOutcome:
+        """UserError when nothing is published."""
+        release, request, store = self.held.release, self.held.request, self.engine.store
+        if release.tries > MOST_TRIES:
+            raise UserError(
+                "given-up",
+                f"the check was begun {MOST_TRIES} times, and each time the bot ended with it; "
+                "nothing was published; ask whoever runs the bot",
+            )
+        bundle, parsed = await read_upload(release.zip, request)
+        interrupted = None
+        if self.state.publishing:
+            interrupted = await find_interrupted_publish(store, request, parsed.task)
+        if interrupted is not None:
+            released = Released(interrupted, ())
+        else:
+            (released,) = await self._pipeline().check_and_publish(
+                [Draft(bundle, parsed.task, request)]
+            )
+        return outcome_of(released, await self._version_before())
+
+    def _pipeline(self) -> Pipeline:
+        engine = self.engine
+        return Pipeline(
+            engine.store, engine.clock, engine.runners, self._say, self._watch, self._publishing
+        )
+
+    async def _version_before(self) -> int:
+        """The number of the task version that the board had when the zip was handed in."""
+        onto = self.held.request.onto
+        version = None if onto is None else await self.engine.store.boards.version(onto)
+        return 0 if version is None else version.number
+
+    async def _publishing(self) -> None:
+        await self._save(publishing=True)
+
+    def _say(self, words: str) -> None:
+        self.state = self.state.model_copy(update={"begun": (words,)})
+
+    def _watch(self, step: CheckStep) -> None:
+        self.steps[step.gpu, step.name] = step
+        self.moved.set()
+
+    def _now(self) -> PublicationState:
+        steps = tuple(self.steps.values()) or self.state.steps
+        return self.state.model_copy(update={"steps": steps})
+
+    async def _save(self, **changes: object) -> None:
+        """Store the state; what `changes` has counts in this process only once it is stored."""
+        async with self.saving:
+            state = self._now().model_copy(update=changes).model_dump_json()
+            release, owner = self.held.release, self.held.owner
+            if not await self.engine.store.releases.note(release.id, owner, state=state):
+                raise TakenOverError
+            self.state = self.state.model_copy(update=changes)
+
+    @asynccontextmanager
+    async def _shown(self) -> AsyncIterator[None]:
+        """Store and show each change of the check."""
+        self.moved.set()
+        task = asyncio.create_task(self._keep_showing(), name=f"show-{self.held.release.id}")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _keep_showing(self) -> None:
+        while True:
+            await self.moved.wait()
+            self.moved.clear()
+            with suppress(StoreError):
+                await self._save()
+            await self._report(self.observer.changed)
+            await asyncio.sleep(SAVE_S)
+
+    async def _report(self, call: Callable[[PublicationState], Awaitable[None]]) -> None:
+        try:
+            await call(self._now())
+        except TakenOverError:
+            raise
+        except Exception as error:  # noqa: BLE001 - an observer's trouble stops no publication
+            details = {"exc_info": error} if self.state.outcome else {"error": repr(error)}
+            _log.error("a release is not told", action="release_untold", **details)
+
+    async def _end(self) -> None:
+        releases, keep = self.engine.store.releases, self.engine.keep
+        number, owner = self.held.release.id, self.held.owner
+        if keep is None:
+            await releases.finish(number, owner)
+            return
+        if not await releases.end(number, owner):
+            raise TakenOverError
+        await releases.forget(self.engine.clock.now() - keep)
+
+
+async def _while_unavailable(action: Callable[[], Awaitable[T]]) -> T:
+    """Repeat an action while the store is unavailable, after pauses of up to a minute."""
+    wait_s = _FIRST_WAIT_S
+    while True:
+        try:
+            return await action()
+        except StoreError as error:
+            _log.warning("the store is away", action="release_waits", error=str(error))
+        await asyncio.sleep(wait_s)
+        wait_s = min(_MOST_WAIT_S, 2 * wait_s)

@@ -1,0 +1,108 @@
+"""Checks several tasks by their own solutions, then puts them on their boards: all or none."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain.errors import UserError
+from bot.domain.publication import Draft, Published, Released, UnsoundTaskError
+from bot.domain.task_report import TaskReport
+from bot.ports import Clock, Store
+from bot.services.publishing.check import Watch, check_on, unwatched
+from bot.services.publishing.publish import is_new, publish, validate_publish
+from bot.services.publishing.request import named_gpus, with_gpus
+from runners.contract.runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Where tasks are checked and published.
+
+    `say` gets a line when a check starts, `watch` each step of it.
+    """
+
+    store: Store
+    clock: Clock
+    runners: Sequence[Runner]
+    say: Callable[[str], None]
+    watch: Watch = unwatched
+    before_publish: Callable[[], Awaitable[None]] | None = None
+    """Awaited when every check has passed, just before anything is stored."""
+
+    async def check_and_publish(
+        self, drafts: Sequence[Draft], *, unchecked: bool = False
+    ) -> tuple[Released, ...]:
+        """Publish all the drafts; UserError before anything is stored when one must not be.
+
+        `unchecked` publishes without a check, which is recorded under the board's creator.
+        """
+        whole = [await self._with_gpus(draft) for draft in drafts]
+        for draft in whole:
+            await validate_publish(self.store, self.clock, draft.request, draft.task)
+        reports = [() if unchecked else await self._check(draft) for draft in whole]
+        if self.before_publish is not None:
+            await self.before_publish()
+        checked = tuple(zip(whole, reports, strict=True))
+        async with self.store.transaction() as tx:
+            return await publish_all(tx, self.clock, checked, unchecked=unchecked)
+
+    async def _with_gpus(self, draft: Draft) -> Draft:
+        request = await with_gpus(self.store, self.runners, draft.request, draft.task)
+        return replace(draft, request=request)
+
+    async def _check(self, draft: Draft) -> tuple[TaskReport, ...]:
+        """Return a report per GPU type; UserError unless the task was run, and is sound."""
+        name = draft.board_name
+        if not await is_new(self.store, draft.request, draft.task):
+            return ()
+        gpus = named_gpus(draft.request, draft.task, await self.store.boards.find(name))
+        self.say(f"running the solutions of {name} on {', '.join(gpus)}")
+        reports = await check_on(
+            self.runners, draft.bundle, draft.task, gpus, board=name, watch=self.watch
+        )
+        for report in reports:
+            _require_sound(report, name)
+        _require_run(reports, name)
+        return reports
+
+
+async def publish_all(
+    tx: Store,
+    clock: Clock,
+    checked: Sequence[tuple[Draft, tuple[TaskReport, ...]]],
+    *,
+    unchecked: bool = False,
+) -> tuple[Released, ...]:
+    """Store every draft on its board, in a transaction of the caller's; return the reports too."""
+    released = []
+    for draft, reports in checked:
+        published = await publish(tx, clock, draft.request, draft.task)
+        released.append(Released(published, reports))
+        if unchecked:
+            await _record_unchecked(tx, published)
+    return tuple(released)
+
+
+async def _record_unchecked(tx: Store, published: Published) -> None:
+    board = published.board
+    subject = f"board {board.name} version {published.version}"
+    await tx.audit.record(board.creator, "publish-unchecked", subject, "")
+
+
+def _require_sound(report: TaskReport, name: str) -> None:
+    if report.errors:
+        first, *others = report.errors
+        more = f" (and {len(others)} more)" if others else ""
+        raise UnsoundTaskError(
+            report,
+            f"{name} on {report.gpu}: {first.file}: {first.message}{more}; nothing was published",
+        )
+
+
+def _require_run(reports: Sequence[TaskReport], name: str) -> None:
+    """One GPU type is enough: the others' reports say that they were not tried."""
+    if not any(report.dry_run for report in reports):
+        raise UserError(
+            "not-dry-run",
+            f"{name}: its solutions could not be run: {reports[0].obstacle}, or open the "
+            "leaderboard unchecked (podium task publish --unchecked); nothing was published",
+        )

@@ -1,0 +1,129 @@
+"""How far a publication is, as every door stores it, and the observer that shows it."""
+
+import secrets
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from bot.domain.errors import UserError
+from bot.domain.ids import BoardId
+from bot.domain.publication import PublishChange, PublishRequest, Released, UnsoundTaskError
+from bot.domain.release import Release
+from bot.domain.task_report import CheckStep, TaskReport
+from bot.ports import Store
+from runners.contract.runner import RunnerError
+
+RUNNER = "runner"
+"""The code of an outcome where a runner failed, and not the task."""
+_log = structlog.get_logger(__name__)
+
+
+class PublicationOutcome(BaseModel):
+    """How a publication ended; `board` is set when it was published, over version `before`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    title: str
+    message: str = ""
+    """What was published, or why nothing was; empty when `report` says it."""
+    report: TaskReport | None = None
+    """The check that found errors."""
+    board: BoardId | None = None
+    before: int = 0
+    """The number of the task version which it replaces, 0 for a new board."""
+    change: PublishChange = PublishChange.UNCHANGED
+    code: str = ""
+    """Why nothing was published, for programs."""
+    reason: str = ""
+    """The same in words, as the command line says it."""
+    version: int = 0
+    note: str = ""
+    checked: tuple[tuple[str, str], ...] = ()
+    """Each GPU type with why the task was not run on it."""
+
+
+class PublicationState(BaseModel):
+    """How far a publication is: the steps of its check, then its outcome."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    begun: tuple[str, ...] = ()
+    """What was started, as the command line says it."""
+    steps: tuple[CheckStep, ...] = ()
+    publishing: bool = False
+    """Whether the check has passed, and the board may be stored already."""
+    outcome: PublicationOutcome | None = None
+
+
+class TakenOverError(Exception):
+    """Another process has this publication now."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPublication:
+    """A publication that `owner`, an engine of this process, holds under a lease."""
+
+    store: Store
+    owner: str
+    release: Release
+    request: PublishRequest
+
+    async def save_place(self, place: str) -> None:
+        """Store the door's own JSON; TakenOverError when another process has taken over."""
+        if not await self.store.releases.note(self.release.id, self.owner, place=place):
+            raise TakenOverError
+
+
+class PublicationObserver(Protocol):
+    """Shows one publication where it came from. Its trouble never stops the publication."""
+
+    async def changed(self, state: PublicationState) -> None:
+        """The check has moved. Called again once this has returned; cancelled by the outcome."""
+
+    async def finished(self, state: PublicationState) -> None:
+        """The outcome is stored. May be called again after a kill."""
+
+
+def outcome_of(released: Released, before: int) -> PublicationOutcome:
+    """Return the outcome of a publication that was stored over task version `before`."""
+    published = released.published
+    board = published.board
+    return PublicationOutcome(
+        title=f"Leaderboard {board.name}",
+        message=published.told,
+        board=board.id,
+        before=before,
+        change=published.change,
+        version=published.version,
+        note=published.note,
+        checked=tuple((report.gpu, report.obstacle) for report in released.reports),
+    )
+
+
+def outcome_of_error(name: str, error: Exception) -> PublicationOutcome:
+    """Return the outcome of a publication of this board's name that failed with an error."""
+    match error:
+        case UnsoundTaskError(report=report):
+            title = f"{report.task} on {report.gpu}: to be mended"
+            return PublicationOutcome(
+                title=title, report=report, code=error.code, reason=error.message
+            )
+        case UserError():
+            message, code, reason = error.message, error.code, error.message
+        case RunnerError():
+            message = f"Our fault, not the task's: {error}. Nothing was published; try again."
+            code, reason = RUNNER, str(error)
+        case _:
+            message = reason = _bug(error)
+            code = "incident"
+    return PublicationOutcome(
+        title=f"Leaderboard {name}", message=message, code=code, reason=reason
+    )
+
+
+def _bug(error: Exception) -> str:
+    incident = secrets.token_hex(4)
+    _log.error("a check failed", action="incident", incident=incident, exc_info=error)
+    return f"This is a bug in Podium; please report incident {incident}. Nothing was published."

@@ -1,0 +1,114 @@
+"""A process that publishes for both doors and stops in one state, to be killed in it.
+
+`python -m tests.doubles.publisher DSN POSTS STATE` prints a line for each publication that has
+reached STATE.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock, Mock
+
+import discord
+
+from bot.domain.ids import PersonId, ReleaseId
+from bot.domain.publication import PublishRequest
+from bot.domain.release import NewRelease
+from bot.frontends.discord.door import Door
+from bot.frontends.discord.publication_thread import poster
+from bot.frontends.discord.publication_thread.state import PublicationThread
+from bot.frontends.web import checks
+from bot.ports import Store
+from bot.services.publishing import engine, pipeline
+from bot.services.publishing.request import NO_BOARD, REQUEST
+from bot.store.clock import SystemClock
+from bot.store.postgres import open_store
+from tests.doubles.agents import make_door
+from tests.doubles.scaffolded import make_judge
+from tests.doubles.task_zips import packed
+
+LEASE = timedelta(seconds=1)
+STATES = ("read", "checking", "publishing", "published", "outcome", "told")
+
+
+class Posts:
+    """Stands in for Discord: keeps one line per message, and none twice of one nonce."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        messages = Mock(spec=discord.PartialMessageable, send=AsyncMock(side_effect=self._send))
+        messages.get_partial_message.return_value.edit = AsyncMock()
+        channel = Mock(spec=discord.TextChannel, send=AsyncMock(side_effect=self._send))
+        channel.permissions_for.return_value = discord.Permissions.all()
+        self.client = Mock(spec=discord.Client, wait_until_ready=AsyncMock())
+        self.client.get_partial_messageable.return_value = messages
+        self.client.get_channel.return_value = channel
+
+    async def _send(self, content: str, *, nonce: str, **_: object) -> Mock:
+        if nonce not in self.nonces():
+            with self.file.open("a") as posts:
+                posts.write(f"{nonce}\n")
+        return Mock(id=4, content=content)
+
+    def nonces(self) -> list[str]:
+        return self.file.read_text().splitlines() if self.file.exists() else []
+
+
+async def hand_in(store: Store, person: PersonId, door: str, name: str) -> ReleaseId:
+    """A task for a new board, as the door stores it."""
+    request = PublishRequest(person, name, ("CPU",), onto=NO_BOARD)
+    place = PublicationThread(channel=1, user=2, thread=3).model_dump_json()
+    stored = REQUEST.dump_json(request).decode()
+    return await store.releases.add(NewRelease(door, person, packed()[2], stored, place))
+
+
+@asynccontextmanager
+async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
+    """Both doors' engines run until the block ends."""
+    web = replace(make_door(store, SystemClock()), runners=(make_judge(),), lease=LEASE)
+    room = Door(store, SystemClock(), [make_judge()], lease=LEASE)
+    async with checks.checking(web), poster.publishing(posts.client, room):
+        yield
+
+
+def _stop_at(state: str) -> None:
+    """Replace one step by one that says that it was reached, and waits to be killed."""
+    before = {
+        "read": ((engine, "read_upload"),),
+        "checking": ((pipeline, "check_on"),),
+        "publishing": ((pipeline, "publish_all"),),
+        "outcome": ((checks.StateOnly, "finished"), (poster.PublicationPoster, "finished")),
+    }
+    after = {"published": before["publishing"], "told": before["outcome"]}
+    for holder, name in before.get(state, ()):
+        setattr(holder, name, _stopped)
+    for holder, name in after.get(state, ()):
+        setattr(holder, name, _then_stopped(getattr(holder, name)))
+
+
+async def _stopped(*_: object, **__: object) -> None:
+    print("reached", flush=True)  # noqa: T201 - the test reads it
+    await asyncio.Event().wait()
+
+
+def _then_stopped(step: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[None]]:
+    async def both(*given: object, **named: object) -> None:
+        await step(*given, **named)
+        await _stopped()
+
+    return both
+
+
+async def _main(dsn: str, posts: str, state: str) -> None:
+    _stop_at(state)
+    async with open_store(dsn, SystemClock()) as store, publishing(store, Posts(Path(posts))):
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(*sys.argv[1:]))

@@ -1,0 +1,305 @@
+"""Tests of the loops of publications, and of what a process that takes over does again."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import StoreError
+from bot.domain.ids import ReleaseId
+from bot.domain.publication import PublishRequest
+from bot.domain.release import NewRelease, Release, ReleaseNote
+from bot.services.publishing import engine as module
+from bot.services.publishing.engine import MOST_TRIES, Observe, PublicationEngine
+from bot.services.publishing.request import NO_BOARD, REQUEST
+from bot.services.publishing.state import (
+    HeldPublication,
+    PublicationObserver,
+    PublicationOutcome,
+    PublicationState,
+    TakenOverError,
+    outcome_of,
+)
+from runners.contract.runner import Runner
+from tests.doubles.dispatching import until
+from tests.doubles.place import Place
+from tests.doubles.scaffolded import make_judge
+from tests.doubles.task_zips import packed
+
+DOOR = "web"
+LEASE = timedelta(seconds=30)
+KEEP = timedelta(days=30)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POLL_S", 0.01)
+    monkeypatch.setattr(module, "SAVE_S", 0.01)
+
+
+@dataclass
+class Recorder:
+    """An observer that keeps what it is shown, and fails if told to."""
+
+    error: Exception | None = None
+    changes: list[PublicationState] = field(default_factory=list)
+    ends: list[PublicationState] = field(default_factory=list)
+
+    def __call__(self, held: HeldPublication) -> PublicationObserver:
+        return self
+
+    async def changed(self, state: PublicationState) -> None:
+        self.changes.append(state)
+        if self.error is not None:
+            raise self.error
+
+    async def finished(self, state: PublicationState) -> None:
+        self.ends.append(state)
+        if self.error is not None:
+            raise self.error
+
+
+def engine_of(
+    place: Place,
+    observe: Observe | None = None,
+    runners: Sequence[Runner] = (),
+    *,
+    lease: timedelta = LEASE,
+    keep: timedelta | None = KEEP,
+) -> PublicationEngine:
+    watching = observe or Recorder()
+    return PublicationEngine(place.store, place.clock, runners, DOOR, lease, watching, keep=keep)
+
+
+async def waiting(place: Place, name: str = "double", wish: str = "") -> ReleaseId:
+    request = PublishRequest(place.ada, name, ("CPU",), onto=NO_BOARD)
+    stored = wish or REQUEST.dump_json(request).decode()
+    return await place.store.releases.add(NewRelease(DOOR, place.ada, packed()[2], stored))
+
+
+async def note_of(place: Place, number: ReleaseId) -> ReleaseNote | None:
+    return await place.store.releases.told(DOOR, number)
+
+
+async def run(place: Place, engine: PublicationEngine, number: ReleaseId) -> PublicationOutcome:
+    """The outcome of a publication, once it has ended."""
+
+    async def over() -> bool:
+        note = await note_of(place, number)
+        return note is not None and note.ended_at is not None
+
+    async with engine.running():
+        await until(over, 30)
+    note = await note_of(place, number)
+    assert note is not None
+    outcome = PublicationState.model_validate_json(note.state).outcome
+    assert outcome is not None
+    return outcome
+
+
+async def test_a_task_is_checked_published_and_shown(place: Place) -> None:
+    recorder = Recorder()
+    engine = engine_of(place, recorder, (make_judge(),))
+    outcome = await run(place, engine, await waiting(place))
+    board = await place.store.boards.find("double")
+    assert board is not None
+    assert (outcome.title, outcome.board, outcome.code) == ("Leaderboard double", board.id, "")
+    assert outcome.message == "double on CPU is published."
+    assert outcome.checked == (("CPU", ""),)
+    assert recorder.changes
+    (end,) = recorder.ends
+    assert (end.outcome, end.publishing) == (outcome, True)
+    assert {step.finding is not None for step in end.steps} == {True}
+    assert end.begun == ("running the solutions of double on CPU",)
+
+
+async def test_an_observers_trouble_never_stops_the_publication(place: Place) -> None:
+    recorder = Recorder(error=RuntimeError("gone"))
+    outcome = await run(place, engine_of(place, recorder, (make_judge(),)), await waiting(place))
+    assert outcome.board is not None
+    assert recorder.changes
+
+
+async def test_without_a_time_to_keep_it_an_outcome_goes_when_it_was_shown(place: Place) -> None:
+    recorder, number = Recorder(), await waiting(place)
+    async with engine_of(place, recorder, keep=None).running():
+        await until(lambda: _is_gone(place, number))
+    (end,) = recorder.ends
+    assert end.outcome is not None
+    assert end.outcome.code == "no-runner"
+
+
+async def _is_gone(place: Place, number: ReleaseId) -> bool:
+    return await note_of(place, number) is None
+
+
+async def test_what_is_held_is_given_back_untried_when_the_process_ends(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = await _hang(monkeypatch)
+    await waiting(place)
+    async with engine_of(place).running():
+        await asyncio.wait_for(begun.wait(), 5)
+        assert await place.store.releases.claim(DOOR, "two", LEASE) == ()
+    (left,) = await place.store.releases.claim(DOOR, "two", LEASE)
+    assert left.tries == 1
+
+
+async def _hang(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """A zip is never read; the event says that it has begun."""
+    begun = asyncio.Event()
+
+    async def forever(*_: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(module, "read_upload", forever)
+    return begun
+
+
+async def test_what_is_held_is_free_after_the_doors_lease(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = await _hang(monkeypatch)
+    await waiting(place)
+    lease = timedelta(seconds=60)
+    async with engine_of(place, lease=lease).running():
+        await begun.wait()
+        place.clock.advance(59)
+        assert await place.store.releases.claim(DOOR, "two", lease) == ()
+        place.clock.advance(2)
+        assert len(await place.store.releases.claim(DOOR, "two", lease)) == 1
+
+
+async def test_one_that_ended_with_its_process_too_often_is_given_up(place: Place) -> None:
+    number = await waiting(place)
+    for _ in range(MOST_TRIES):
+        await place.store.releases.claim(DOOR, "killed", LEASE)
+        place.clock.advance(31)
+    outcome = await run(place, engine_of(place, runners=(make_judge(),)), number)
+    assert outcome.code == "given-up"
+    assert "nothing was published" in outcome.message
+    assert await place.store.boards.find("double") is None
+
+
+async def test_an_outcome_that_was_stored_before_a_kill_is_only_shown(place: Place) -> None:
+    number = await waiting(place)
+    before = PublicationState(outcome=PublicationOutcome(title="t", message="refused"))
+    await place.store.releases.claim(DOOR, "killed", LEASE)
+    await place.store.releases.note(number, "killed", state=before.model_dump_json())
+    place.clock.advance(31)
+    recorder = Recorder()
+    await run(place, engine_of(place, recorder, (make_judge(),)), number)
+    assert (recorder.changes, recorder.ends) == ([], [before])
+    assert await place.store.boards.find("double") is None
+
+
+async def test_who_has_lost_the_publication_neither_publishes_nor_shows(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder, number = Recorder(), await waiting(place)
+    lost = asyncio.Event()
+    note = place.store.releases.note
+
+    async def refuse(release: ReleaseId, owner: str, **given: str) -> bool:
+        lost.set()
+        return False
+
+    monkeypatch.setattr(place.store.releases, "note", refuse)
+    engine = engine_of(place, recorder, (make_judge(),))
+    async with engine.running():
+        await asyncio.wait_for(lost.wait(), 10)
+        await until(lambda: _none(engine))
+    monkeypatch.setattr(place.store.releases, "note", note)
+    assert recorder.ends == []
+    assert await place.store.boards.find("double") is None
+    stored = await note_of(place, number)
+    assert stored is not None
+    assert (stored.state, stored.ended_at) == ("{}", None)
+
+
+async def _none(engine: PublicationEngine) -> bool:
+    return not engine.held
+
+
+async def test_what_is_published_while_the_store_goes_away_is_published_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FIRST_WAIT_S", 0.01)
+    versions, calls = place.store.boards.versions, []
+
+    def failing(error: Exception) -> Callable[..., object]:
+        real = outcome_of
+
+        def once(*given: object) -> object:
+            calls.append(given)
+            if len(calls) == 1:
+                raise error
+            return real(*given)  # type: ignore[arg-type]
+
+        return once
+
+    monkeypatch.setattr(module, "outcome_of", failing(StoreError("away")))
+    outcome = await run(place, engine_of(place, runners=(make_judge(),)), await waiting(place))
+    assert len(calls) == 2
+    assert outcome.message == "double on CPU is published."
+    board = await place.store.boards.find("double")
+    assert board is not None
+    assert len(await versions(board.id)) == 1
+
+
+async def test_one_that_cannot_be_read_is_dropped_and_the_others_are_claimed(place: Place) -> None:
+    unreadable = [await waiting(place, wish="no request") for _ in range(3)]
+    outcome = await run(place, engine_of(place), await waiting(place))
+    assert outcome.code == "no-runner"
+    assert [await note_of(place, number) for number in unreadable] == [None] * 3
+
+
+async def test_what_is_claimed_while_leases_are_renewed_is_not_stopped(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    releases = place.store.releases
+    asked, stopped = asyncio.Event(), asyncio.Event()
+    begun = asyncio.Event()
+    claim: Callable[..., object] = releases.claim
+    keep = releases.keep
+
+    async def claim_afterwards(*given: object) -> tuple[Release, ...]:
+        await asked.wait()
+        return await claim(*given)  # type: ignore[misc, no-any-return]
+
+    async def answer_late(owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+        kept = await keep(owner, lease)
+        asked.set()
+        await begun.wait()
+        return kept
+
+    async def read(*_: object) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    monkeypatch.setattr(releases, "claim", claim_afterwards)
+    monkeypatch.setattr(releases, "keep", answer_late)
+    monkeypatch.setattr(module, "read_upload", read)
+    await waiting(place)
+    async with engine_of(place).running():
+        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.sleep(0.05)
+        assert not stopped.is_set()
+
+
+async def test_the_doors_own_text_is_stored_by_its_holder_alone(place: Place) -> None:
+    await waiting(place)
+    (release,) = await place.store.releases.claim(DOOR, "one", LEASE)
+    request = PublishRequest(place.ada)
+    await HeldPublication(place.store, "one", release, request).save_place('{"a":1}')
+    with pytest.raises(TakenOverError):
+        await HeldPublication(place.store, "two", release, request).save_place("{}")
+    place.clock.advance(31)
+    (again,) = await place.store.releases.claim(DOOR, "two", LEASE)
+    assert again.place == '{"a":1}'
