@@ -61,6 +61,8 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    pool: str = ""
+    """The pool whose workers alone may claim it, see `bot.domain.pins`; empty: any."""
 
     @property
     def of_the_house(self) -> bool:
@@ -78,6 +80,7 @@ class Job:
             fence=self.fence,
             call=self.call,
             created_at=self.created_at,
+            pool=self.pool,
         )
 
 
@@ -92,6 +95,8 @@ class LeasedJob:
     fence: int
     call: str | None
     created_at: datetime
+    pool: str = ""
+    """The pool that alone may do it; empty: any."""
 
     @property
     def of_the_house(self) -> bool:

@@ -30,6 +30,11 @@ class Claim:
     worker: str
     slots: dict[str, int]
     lease: timedelta
+    pools: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By GPU type and pool how many of the slots are that pool's; jobs pinned to it take no more.
+
+    A GPU type that is not named gets no pinned jobs.
+    """
 
 
 class Jobs(Protocol):
@@ -41,7 +46,8 @@ class Jobs(Protocol):
         What was claimed is given even when the store fails on the way: nobody else knows of it.
         Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th; who
         comes later joins at the present turn (`bot.domain.job.next_turn`). Never more than `slots`
-        of a GPU type, nor more than its pool's limit in all.
+        of a GPU type, nor more than its limit in all. A job that is pinned to a pool is claimed
+        only by a worker of that pool.
         """
 
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
@@ -94,7 +100,10 @@ class Jobs(Protocol):
         """A submission's jobs, by GPU."""
 
     async def ahead(self, job: JobId) -> int:
-        """How many queued jobs of the pool are now in line before this one, due or not."""
+        """How many queued jobs of the GPU type are now in line before this one, due or not.
+
+        Before a pinned job, those of its own pool and those of any.
+        """
 
     async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
         """Add a progress event; False when the lease was lost."""

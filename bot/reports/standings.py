@@ -13,6 +13,7 @@ from bot.domain.score import ScoreValue, Standing
 from bot.ports import Refusal
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.evaluation import IN_PROCESS, VERDICT_WORDS
+from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 BESIDE = 10
@@ -132,6 +133,9 @@ def standings_notes(leaderboard: Leaderboard) -> Iterator[Text]:
     deadline = leaderboard.board.deadline
     if deadline is not None:
         yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
+    pool = leaderboard.board.pool_for(leaderboard.gpu, Mode.RANKED)
+    if pool:
+        yield Text(f"ranked runs on {leaderboard.gpu} are timed by pool {pool} alone", Tone.QUIET)
     if leaderboard.note:
         yield Text(f"task version {leaderboard.version}: {leaderboard.note}", Tone.QUIET)
     if leaderboard.in_process:

@@ -10,6 +10,7 @@ from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.pins import ANY, Pins, pinned, show_pins
 from bot.domain.requirements import has_device
 from bot.domain.task_file import digest
 from bot.ports import Clock, Store
@@ -42,6 +43,8 @@ class PublishRequest:
     """Who may see the board; None leaves it as it is, and a new one public."""
     onto: TaskVersionId | None = None
     """The task version that the board must still have, NO_BOARD for a new one; None: any."""
+    pins: Pins = ()
+    """Changes of the pools that alone time its ranked jobs, as `bot.domain.pins` reads them."""
 
     @property
     def board_name(self) -> str:
@@ -57,7 +60,7 @@ class Change(StrEnum):
     NEW_VERSION = "new-version"
     """The task differs: new submissions are judged by the new version."""
     CONFIGURED = "configured"
-    """Only the GPU types, the deadline or who may see it differ."""
+    """Only the GPU types, the deadline, the pools or who may see it differ."""
     UNCHANGED = "unchanged"
     """Everything was so already."""
 
@@ -102,7 +105,9 @@ async def vet(store: Store, clock: Clock, request: PublishRequest) -> Board | No
     """The board that is there already; UserError when the request cannot be published."""
     board = await store.boards.find(request.board_name)
     _require_name(request.board_name)
-    _require_gpus(request.board_name, request.task, gpus_of(request, board))
+    gpus = gpus_of(request, board)
+    _require_gpus(request.board_name, request.task, gpus)
+    pinned(() if board is None else board.pins, request.pins, gpus)
     _require_deadline(request, board, clock.now())
     if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
@@ -177,8 +182,10 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
 async def _create(store: Store, request: PublishRequest) -> Published:
     gpus = gpus_of(request, None)
     access = request.access or Access()
-    new = NewBoard(request.board_name, gpus, request.deadline, request.person, access)
+    pins = pinned((), request.pins, gpus)
+    new = NewBoard(request.board_name, gpus, request.deadline, request.person, access, pins)
     board = await store.boards.publish(new, request.task, digest(request.task))
+    await _record_pins(store, request, board, ())
     return Published(board, 1, Change.CREATED, request.task.version_note)
 
 
@@ -192,6 +199,9 @@ async def _update(store: Store, request: PublishRequest, board: Board) -> Publis
         await store.boards.configure(board.id, gpus, deadline)
     if request.access is not None and request.access != board.access:
         await store.boards.restrict(board.id, request.access)
+    pins = pinned(board.pins, request.pins, gpus)
+    if pins != board.pins:
+        await _record_pins(store, request, await store.boards.pin(board.id, pins), board.pins)
     after = await store.boards.get(board.id) or board
     change = Change.UNCHANGED
     if after.task_version != board.task_version:
@@ -201,9 +211,15 @@ async def _update(store: Store, request: PublishRequest, board: Board) -> Publis
     return Published(after, version.number, change, version.definition.version_note)
 
 
+async def _record_pins(store: Store, request: PublishRequest, board: Board, before: Pins) -> None:
+    if board.pins != before:
+        words = f"{show_pins(before) or ANY} -> {show_pins(board.pins) or ANY}"
+        await store.audit.record(request.person, "pin-pools", f"board {board.name}", words)
+
+
 def _outside(board: Board) -> tuple[object, ...]:
     """What is told of a board beside its task."""
-    return board.gpus, board.deadline, board.access
+    return board.gpus, board.deadline, board.access, board.pins
 
 
 async def published_already(store: Store, request: PublishRequest) -> Published | None:

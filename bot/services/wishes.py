@@ -9,6 +9,7 @@ from pydantic import Base64Bytes, TypeAdapter
 from bot.domain.access import Access
 from bot.domain.archive import read_zip
 from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.pins import Pins
 from bot.domain.solutions import solutions
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_file import ParsedTask, read_task
@@ -31,6 +32,7 @@ class Wish:
     access: Access | None = None
     onto: TaskVersionId | None = None
     zip_name: str = ""
+    pins: Pins = ()
 
     def request(self, task: TaskDefinition) -> PublishRequest:
         """The wish with its task."""
@@ -44,6 +46,7 @@ class Wish:
             as_admin=self.as_admin,
             access=self.access,
             onto=self.onto,
+            pins=self.pins,
         )
 
 

@@ -76,6 +76,8 @@ class JobAnswer(Answer):
     max_attempts: int
     error: str | None
     """What went wrong on our side in the latest attempt."""
+    pool: str = ""
+    """The pool that alone may time it, as the board's creator said; empty: any."""
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

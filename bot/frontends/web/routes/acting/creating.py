@@ -23,6 +23,7 @@ from bot.frontends.web.routes.acting.zips import (
     deadline_of,
     gpus_of_form,
     offered_for,
+    pins_of,
     plan_of,
 )
 from bot.frontends.web.sessions import Browser, still_signed_in
@@ -90,6 +91,7 @@ async def _plan(door: Door, act: Posted) -> Plan:
         deadline_of(fields),
         access=access_of(fields, Access()),
         onto=NO_BOARD,
+        pins=pins_of(fields),
     )
     plan = await plan_of(fields, wish)
     if not (wish.gpus or plan.task.gpus):
@@ -115,7 +117,7 @@ async def _seen(door: Door, plan: Plan, fields: Fields) -> dict[str, Any]:
 
 
 def _written(fields: Fields) -> dict[str, Any]:
-    names = ("name", "deadline", "visibility", "sources", "other_gpus")
+    names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools")
     written = {name: fields.text(name) for name in names if fields.text(name)}
     ticked = " ".join(gpus_of_form(fields))
     return written | ({"other_gpus": ticked} if ticked else {})
@@ -133,6 +135,7 @@ async def _form(
         "visibility": Visibility.PUBLIC.value,
         "sources": SourceVisibility.AFTER_DEADLINE.value,
         "other_gpus": "",
+        "pools": "",
         "checks": checks[:20],
         "own": [each for each in await visible_boards(store, caller) if each.belongs_to(caller)],
         **written,

@@ -11,6 +11,7 @@ from bot.domain.board import Board
 from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
+from bot.domain.pins import show_pins
 from bot.domain.requirements import has_device
 from bot.domain.rights import Caller, require_creator
 from bot.frontends.web.checks import hand_in
@@ -23,6 +24,7 @@ from bot.frontends.web.routes.acting.zips import (
     access_of,
     deadline_of,
     gpus_of_form,
+    pins_of,
     plan_of,
 )
 from bot.frontends.web.sessions import Browser
@@ -66,6 +68,7 @@ async def configure(request: Request, act: Act, name: str) -> Response:
             as_admin=act.caller.sees_all,
             access=access_of(fields, board.access),
             onto=board.task_version,
+            pins=pins_of(fields),
         )
         _require_gpus(wanted)
         published = await publish(door.store, door.clock, wanted)
@@ -211,6 +214,7 @@ async def _form(
         "task": task,
         "gpus": sorted(gpu for gpu in offered if has_device(task, gpu)),
         "deadline": _shown(board.deadline),
+        "pools": show_pins(board.pins),
         "plan": None,
         "remark": "",
         "again": False,

@@ -9,6 +9,7 @@ from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.archive import MAX_PACKED
 from bot.domain.deadline import parse_deadline
 from bot.domain.errors import UserError
+from bot.domain.pins import ALL, ANY, Pins, parse_pins
 from bot.domain.requirements import has_device
 from bot.frontends.web.door import Door
 from bot.frontends.web.forms import ROOM, Fields
@@ -60,6 +61,11 @@ async def offered_for(door: Door, task: TaskDefinition) -> tuple[str, ...]:
     """The GPU types that a board of this task can be for, as far as there are places to judge."""
     offered = await offered_gpus(door.store, door.runners) | set(gpu_types(task.gpus))
     return tuple(sorted(gpu for gpu in offered if has_device(task, gpu)))
+
+
+def pins_of(fields: Fields) -> Pins:
+    """The pools that were written; what is not written may be timed by every pool."""
+    return ((ALL, ANY), *parse_pins((fields.text("pools"),)))
 
 
 def deadline_of(fields: Fields) -> datetime | None:

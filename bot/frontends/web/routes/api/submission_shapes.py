@@ -63,6 +63,7 @@ def _job(status: JobStatus) -> JobAnswer:
         attempt=job.attempt,
         max_attempts=job.max_attempts,
         error=job.error,
+        pool=job.pool,
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
