@@ -26,7 +26,7 @@ def kernel_lines(log: str, most: int) -> Iterator[str]:
     for name, shares in kernels[:most]:
         yield f"{name}: {_words(shares)}"
     if len(kernels) > most:
-        yield f"and {len(kernels) - most} more kernels"
+        yield f"occupancy: and {len(kernels) - most} more"
 
 
 def _words(shares: dict[str, str]) -> str:

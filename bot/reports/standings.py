@@ -135,7 +135,7 @@ def standings_notes(leaderboard: Leaderboard) -> Iterator[Text]:
         yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
     pool = leaderboard.board.pool_for(leaderboard.gpu, Mode.RANKED)
     if pool:
-        yield Text(f"ranked runs on {leaderboard.gpu} are timed by pool {pool} alone", Tone.QUIET)
+        yield Text(f"ranked runs on {leaderboard.gpu} are timed only by pool {pool}", Tone.QUIET)
     if leaderboard.note:
         yield Text(f"task version {leaderboard.version}: {leaderboard.note}", Tone.QUIET)
     if leaderboard.in_process:

@@ -12,7 +12,7 @@ def task_report(board: Board, task: TaskDefinition) -> Report:
     shown = shown_files(task, board.name)
     files = (Attachment(name, text.encode()) for name, text in shown.items())
     pins = (
-        Text(f"ranked runs on {gpu} are timed by pool {pool} alone", Tone.QUIET)
+        Text(f"ranked runs on {gpu} are timed only by pool {pool}", Tone.QUIET)
         for gpu, pool in board.pins
     )
     return Report(

@@ -1,9 +1,10 @@
 """Tells what goes on in an installation: people, submissions a day, verdicts, the queue."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
+from bot.domain.prices import NO_PRICES, Prices
 from bot.ports import Clock, DayCount, Store, Usage
 from runners.contract.verdict import Verdict
 
@@ -22,9 +23,11 @@ class Stats:
     """Jobs that have not ended, by GPU type and state."""
     usage: tuple[Usage, ...] = ()
     """What the evaluations of the two weeks needed of the GPUs."""
+    prices: Prices = field(default_factory=dict)
+    """What a second of each GPU type costs."""
 
 
-async def stats(store: Store, clock: Clock) -> Stats:
+async def stats(store: Store, clock: Clock, prices: Prices = NO_PRICES) -> Stats:
     """The counts of an installation."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=DAYS - 1)
@@ -35,4 +38,5 @@ async def stats(store: Store, clock: Clock) -> Stats:
         verdicts=await store.statistics.verdicts(since),
         backlog=await store.jobs.backlog(),
         usage=await store.statistics.usage(since),
+        prices=prices,
     )

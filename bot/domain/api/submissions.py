@@ -89,6 +89,8 @@ class JobAnswer(Answer):
     place: Place | None
     evaluation: Evaluation | None
     """Of ranked runs nothing secret is in it."""
+    cost: float | None = None
+    """Of the GPU seconds of its evaluation; None where no price of the GPU type is set."""
 
 
 class ExclusionAnswer(Answer):

@@ -141,7 +141,7 @@ def publish(
     ] = False,
     pool: Annotated[
         list[str] | None,
-        typer.Option(help="Alone times ranked runs: modal, A100=local, any; may be repeated"),
+        typer.Option(help="Pool that times ranked runs: modal, A100=local, any; may be repeated"),
     ] = None,
     root: Root = None,
     actor: Actor = None,
@@ -180,7 +180,7 @@ def _tell(line: CommandLine, released: Released) -> None:
         version += f" ({published.note})"
     words = f"{board.name} on {', '.join(board.gpus)}: {published.change}, {version}, {until}"
     if board.pins:
-        words += f", timed by {show_pins(board.pins)} alone"
+        words += f", timed only by {show_pins(board.pins)}"
     line.out.out(words, highlight=False)
     for report in released.reports:
         if not report.dry_run:

@@ -36,7 +36,7 @@ class _Change:
     sources: SourceVisibility | None = None
 
 
-_POOL = "Alone times ranked runs: modal, A100=local; any takes it away"
+_POOL = "Pool that times ranked runs: modal, A100=local; any removes it"
 _OF_ACCESS = {
     "visibility": "Private: only for whom /leaderboard invite lets in",
     "members_only": "Only for members of this server",

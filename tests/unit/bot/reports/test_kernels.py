@@ -20,7 +20,7 @@ def test_each_kernel_has_its_occupancy_in_a_line() -> None:
         "add(float *, int): occupancy 58.19 % of at most 100 %, 57.99 % of the memory's bandwidth",
         "void other<1>(T1): occupancy 1.56 %",
     ]
-    assert list(kernel_lines(LOG, 1))[1:] == ["and 1 more kernels"]
+    assert list(kernel_lines(LOG, 1))[1:] == ["occupancy: and 1 more"]
 
 
 def test_a_log_without_such_tables_tells_nothing() -> None:

@@ -246,6 +246,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
                 "gpu": "H100",
                 "evaluations": 8,
                 "seconds": 310.5,
+                "cost": 0.34,
             }
         ],
     },
