@@ -130,6 +130,8 @@ def test_one_pool_times_the_ranked_runs_of_a_gpu_type(site: Site) -> None:
 
     last = site.submitted("ranked", "lin")
     assert site.seen(last)["state"] == "queued"
-    assert "timed only" not in site.done("task", "publish", str(TASK), "--pool", "any", "--unchecked")
+    assert "timed only" not in site.done(
+        "task", "publish", str(TASK), "--pool", "any", "--unchecked"
+    )
     site.finished(last)
     assert site.pools() == {OWN, "fake"}
