@@ -23,6 +23,7 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from bot.domain.errors import SetupError
+from bot.domain.prices import parse_prices
 from bot.secret_files import SecretFiles
 from runners.contract.task import GPU_NAME
 
@@ -73,6 +74,10 @@ class Settings(BaseSettings):
         default="", validation_alias="PODIUM_REQUIRE_SANDBOX"
     )
     """`strict` refuses to judge where a layer of the sandbox is missing."""
+    gpu_prices: Annotated[dict[str, float], NoDecode] = Field(
+        default_factory=dict, validation_alias="PODIUM_GPU_PRICES"
+    )
+    """What one second of one GPU costs, such as `A100=0.000583,H100=0.001097`."""
     log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
         default="info", validation_alias="LOG_LEVEL"
     )
@@ -152,6 +157,11 @@ class Settings(BaseSettings):
     @classmethod
     def _listed(cls, value: object) -> object:
         return _parts(value) if isinstance(value, str) else value
+
+    @field_validator("gpu_prices", mode="before")
+    @classmethod
+    def _prices(cls, value: object) -> object:
+        return parse_prices(_parts(value)) if isinstance(value, str) else value
 
     @field_validator("runners", mode="before")
     @classmethod

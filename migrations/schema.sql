@@ -22,10 +22,12 @@ create table boards (
     house        text,
     source_visibility text not null default 'after-deadline'
                  check (source_visibility in ('after-deadline', 'always', 'never')),
-    guests       text[] not null default '{}'
+    guests       text[] not null default '{}',
+    pools        jsonb not null default '{}' check (jsonb_typeof(pools) = 'object')
 );
 comment on column boards.house is 'What everyone who sees the board must have, such as discord-guild:123; null asks for nothing';
 comment on column boards.guests is 'Who sees a private board: doors'' own words, such as discord:17 or discord-role:5';
+comment on column boards.pools is 'By GPU type the pool that alone times its ranked jobs, see bot.domain.pins';
 comment on column boards.task_version is 'What new submissions are judged by; null only within the transaction that publishes';
 
 create table task_versions (
@@ -115,6 +117,7 @@ create table jobs (
     moved_at         timestamptz not null,
     started_at       timestamptz,
     finished_at      timestamptz,
+    pool             text not null default '',
     unique (submission, gpu),
     check ((state = 'running') = (lease_until is not null)),
     check ((state in ('succeeded', 'failed', 'cancelled')) = (finished_at is not null))
@@ -123,9 +126,10 @@ comment on column jobs.turn is 'Its place in line, see next_turn; kept for good'
 comment on column jobs.fence is 'Grows with every claim; a late worker names an old one and is refused';
 comment on column jobs.moved_at is 'When the state last changed; the time of the event';
 comment on column jobs.call is 'The runner''s own id of the evaluation, kept when a lease runs out';
+comment on column jobs.pool is 'Whose workers alone may claim it; empty: everybody''s';
 
 -- A claim reads it in order and takes the first rows that are due.
-create index jobs_in_line on jobs (gpu, priority desc, turn, id, run_at) where state = 'queued';
+create index jobs_in_line on jobs (gpu, pool, priority desc, turn, id, run_at) where state = 'queued';
 create index jobs_waiting on jobs (person, gpu, priority, turn) where state = 'queued';
 create index jobs_running on jobs (gpu) where state = 'running';
 create index jobs_leased on jobs (lease_until) where state = 'running';

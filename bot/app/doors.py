@@ -101,6 +101,7 @@ async def _web(
         identities=_identities(settings),
         public_url=settings.public_url,
         device_metrics=settings.device_metrics,
+        prices=settings.gpu_prices,
     )
     address = DoorSettings(
         settings.http_host,
@@ -143,7 +144,7 @@ async def _discord(
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
-        door = Door(podium.store, podium.clock, runners, lease, line)
+        door = Door(podium.store, podium.clock, runners, lease, line, settings.prices)
         group.create_task(serve(door, settings, stop), name=DOOR)
         try:
             yield DOOR
@@ -163,6 +164,7 @@ def discord_settings(settings: Settings) -> "DoorSettings | None":
         settings.discord_api_base,
         settings.discord_gateway_url,
         settings.discord_trusted_guilds,
+        settings.gpu_prices,
     )
 
 

@@ -30,7 +30,7 @@ from bot.services.rerun import RerunRequest, rerun
 from bot.services.standings import standings
 from bot.services.status import status, watch
 from bot.services.submit import submit
-from bot.services.unserved import unserved
+from bot.services.unserved import awaited
 from runners.contract.task import Mode
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class LocalClient:
         if self.podium.served and not self.installation.is_served():
             return "the `podium up` that was to judge it has ended; start it again"
         try:
-            gpus = await unserved(self.podium.store, number)
+            gpus = await awaited(self.podium.store, number)
         except StoreError:
             return None  # the command that follows it waits for the database, with a limit
         if not gpus:

@@ -12,7 +12,7 @@ from bot.domain.scoring import score
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.task_report import TaskReport
 from runners.contract.evaluation import CaseResult, Evaluation, Timing
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Mode, TaskDefinition
 
 Json = dict[str, object]
 
@@ -64,6 +64,7 @@ def standings_json(leaderboard: BoardStandings) -> Json:
         "task_version": leaderboard.version,
         "version_note": leaderboard.note,
         "deadline": None if deadline is None else deadline.isoformat(),
+        "pool": leaderboard.board.pool_for(leaderboard.gpu, Mode.RANKED),
         "speed_of_light_ns": leaderboard.speed_of_light_ns,
         "timing": (Timing.IN_PROCESS if leaderboard.in_process else Timing.OUTSIDE).value,
         "reference": _reference_json(leaderboard.reference),
@@ -131,6 +132,7 @@ def released_json(released: Released) -> Json:
         "version_note": published.note,
         "change": published.change.value,
         "deadline": None if deadline is None else deadline.isoformat(),
+        "pools": dict(published.board.pins),
         "dry_run": [report.gpu for report in released.reports if report.dry_run],
     }
 

@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
 
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Ending, LeasedJob
@@ -30,6 +30,10 @@ GpuName = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 Count = Annotated[int, Field(ge=1, le=1024)]
 BigInt = Annotated[int, Field(ge=0, lt=1 << 63)]
 """What a database has room for."""
+Runners = Annotated[
+    dict[Annotated[str, StringConstraints(max_length=100)], Annotated[int, Field(ge=0, le=1024)]],
+    Field(max_length=16),
+]
 Line = Annotated[str, StringConstraints(max_length=16 << 10)]
 
 
@@ -52,6 +56,16 @@ class Slots(Wire):
     """How many evaluations the agent could begin now, by GPU type."""
 
     slots: Annotated[dict[GpuName, Count], Field(min_length=1, max_length=64)]
+    runners: Annotated[dict[GpuName, Runners], Field(max_length=64)] | None = None
+    """The same by runner, where several have slots of one GPU type; None of an older agent.
+
+    A job that is pinned to a pool goes to a runner of that pool alone.
+    """
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, inner: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """As an older server reads it, wherever it can be."""
+        return {key: value for key, value in inner(self).items() if value is not None}
 
 
 class ClaimedJob(Wire):
@@ -64,10 +78,12 @@ class ClaimedJob(Wire):
     fence: int
     call: str | None
     created_at: datetime
+    pool: str | None = None
+    """The pool that alone may do it."""
 
     @classmethod
-    def of(cls, job: LeasedJob) -> "ClaimedJob":
-        """The job as it travels."""
+    def of(cls, job: LeasedJob, *, with_pool: bool) -> "ClaimedJob":
+        """The job as it travels; with its pool only to an agent that knows of pools."""
         return cls(
             id=job.id,
             submission=job.submission,
@@ -76,7 +92,14 @@ class ClaimedJob(Wire):
             fence=job.fence,
             call=job.call,
             created_at=job.created_at,
+            pool=(job.pool or None) if with_pool else None,
         )
+
+    @model_serializer(mode="wrap")
+    def _without_pool(self, inner: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """As an older agent reads it, unless the job is pinned."""
+        found: dict[str, object] = inner(self)
+        return {key: value for key, value in found.items() if key != "pool" or value}
 
     @property
     def leased(self) -> LeasedJob:
@@ -89,6 +112,7 @@ class ClaimedJob(Wire):
             fence=self.fence,
             call=self.call,
             created_at=self.created_at,
+            pool=self.pool or "",
         )
 
 

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from bot.domain.access import Access, Viewer
 from bot.domain.ids import BoardId, PersonId, TaskVersionId
-from runners.contract.task import TaskDefinition
+from bot.domain.pins import Pins
+from runners.contract.task import Mode, TaskDefinition
 
 HIDDEN = "/"
 """What the name of a board of the house begins with: nobody can give, write or list such a name."""
@@ -20,6 +21,7 @@ class NewBoard:
     deadline: datetime | None
     creator: PersonId
     access: Access = field(default_factory=Access)
+    pins: Pins = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,12 @@ class Board:
     task_version: TaskVersionId
     created_at: datetime
     access: Access = field(default_factory=Access)
+    pins: Pins = ()
+    """The pools that alone time its ranked jobs, by GPU type."""
+
+    def pool_for(self, gpu: str, mode: Mode) -> str:
+        """The pool that alone takes a job of this mode; empty: any."""
+        return dict(self.pins).get(gpu, "") if mode is Mode.RANKED else ""
 
     @property
     def is_hidden(self) -> bool:

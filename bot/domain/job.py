@@ -63,6 +63,8 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    pool: str = ""
+    """The pool whose workers alone may claim it, see `bot.domain.pins`; empty: any."""
 
     @property
     def leased(self) -> "LeasedJob":
@@ -75,6 +77,7 @@ class Job:
             fence=self.fence,
             call=self.call,
             created_at=self.created_at,
+            pool=self.pool,
         )
 
 
@@ -89,6 +92,8 @@ class LeasedJob:
     fence: int
     call: str | None
     created_at: datetime
+    pool: str = ""
+    """The pool that alone may do it; empty: any."""
 
     @property
     def of_the_house(self) -> bool:
@@ -130,6 +135,11 @@ class Claim:
     worker: str
     slots: dict[str, int]
     lease: timedelta
+    pools: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By GPU type and pool how many of the slots are that pool's; jobs pinned to it take no more.
+
+    A GPU type that is not named gets no pinned jobs.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from bot.domain.access import Access
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.pins import Pins
 from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_report import TaskReport
 from runners.contract.task import TaskDefinition
@@ -34,6 +35,8 @@ class PublishRequest:
     """The task version that the board must still have, NO_BOARD for a new one; None: any."""
     zip_name: str = ""
     """The name of the uploaded zip, without its suffix."""
+    pins: Pins = ()
+    """Changes of the pools that alone time its ranked jobs, as `bot.domain.pins` reads them."""
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""
@@ -48,7 +51,7 @@ class PublishChange(StrEnum):
     NEW_VERSION = "new-version"
     """The task differs: the new version judges new submissions."""
     CONFIGURED = "configured"
-    """Only the GPU types, the deadline or who may see it differ."""
+    """Only the GPU types, the deadline, the pools or who may see it differ."""
     UNCHANGED = "unchanged"
     """Nothing differs."""
 

@@ -9,6 +9,7 @@ from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, Task
 from bot.domain.job import JobState
 from bot.domain.moderation import RateLimit
 from bot.domain.person import Person
+from bot.domain.prices import Prices
 from bot.domain.score import Score, ScoreValue
 from bot.domain.submission import Submission
 from runners.contract.evaluation import Evaluation
@@ -213,6 +214,8 @@ class InstallationStats:
     """Jobs that have not ended, by GPU type and state."""
     usage: tuple[Usage, ...] = ()
     """GPU time of the evaluations of the two weeks."""
+    prices: Prices = field(default_factory=dict)
+    """What a second of each GPU type costs."""
 
 
 @dataclass(frozen=True, slots=True)

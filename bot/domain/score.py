@@ -43,7 +43,7 @@ def pool_of(worker: str | None, call: str | None) -> str:
     """The name of the machines that did a job: `local`, `modal`, `ray`, or an agent's name.
 
     Times of two pools may differ though their GPU type is one. An agent that judges by anything but
-    its own cards says so, as in `box modal`.
+    its own cards says so, as in `box modal`. In place of a call its runner's name will do.
     """
     runner = (call or "").partition("/")[0].partition("_")[0]
     agent, is_agent, _ = (worker or "").partition(":")

@@ -18,9 +18,10 @@ from bot.ports.requests import Requests
 from bot.ports.rights import PeoplesRights
 from bot.ports.statistics import Statistics
 from bot.ports.tokens import Tokens
-from bot.ports.worker_queue import WorkerQueue
+from bot.ports.worker_queue import NO_RUNNERS, WorkerQueue
 
 __all__ = [
+    "NO_RUNNERS",
     "Audit",
     "Boards",
     "Clock",

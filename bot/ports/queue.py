@@ -23,7 +23,8 @@ class Jobs(Protocol):
         What was claimed is given even when the store fails on the way: nobody else knows of it.
         Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th; who
         comes later joins at the present turn (`next_turn` in the database). Never more than `slots`
-        of a GPU type, nor more than its pool's limit in all.
+        of a GPU type, nor more than its limit in all. A job that is pinned to a pool is claimed
+        only by a worker of that pool.
         """
 
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
@@ -76,7 +77,10 @@ class Jobs(Protocol):
         """A submission's jobs, by GPU."""
 
     async def ahead(self, job: JobId) -> int:
-        """How many queued jobs of the pool are now in line before this one, due or not."""
+        """How many queued jobs of the GPU type are now in line before this one, due or not.
+
+        Before a pinned job, those of its own pool and those of any.
+        """
 
     async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
         """Add a progress event; False when the lease was lost."""

@@ -9,6 +9,7 @@ from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.once import Once
 from bot.domain.person import Person
+from bot.domain.pins import Pins
 from bot.domain.ranking import Entrant
 from bot.domain.records import (
     AuditEntry,
@@ -56,6 +57,12 @@ class Boards(Protocol):
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:
         """Change a board's GPU types and deadline."""
+
+    async def pin(self, board: BoardId, pins: Pins) -> Board:
+        """Change which pools alone time its ranked jobs; jobs that have not ended follow.
+
+        Where the pool changes, the reference of the present task version is timed again.
+        """
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         """Change who may see a board and its sources; its guests stay."""

@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from types import MappingProxyType
 from typing import Protocol
 
 from bot.domain.job import Ending, Heartbeat, LeasedJob, Notice
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
+
+NO_RUNNERS: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 
 class WorkerQueue(Protocol):
@@ -29,8 +32,13 @@ class WorkerQueue(Protocol):
     def notices(self) -> AbstractAsyncContextManager[AsyncIterator[Notice | None]]:
         """Hints that work is there or is to be stopped; some may be lost."""
 
-    async def claim(self, slots: Mapping[str, int]) -> tuple[LeasedJob, ...]:
-        """Take due jobs for so many free slots by GPU type."""
+    async def claim(
+        self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
+    ) -> tuple[LeasedJob, ...]:
+        """Take due jobs for so many free slots by GPU type.
+
+        `runners` has the free slots of each runner by GPU type, for jobs that are pinned to a pool.
+        """
 
     async def request(self, job: LeasedJob) -> EvaluationRequest | None:
         """The complete order for a job; None when the lease was lost.

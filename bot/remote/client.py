@@ -20,6 +20,7 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
+from bot.domain.pins import awaited_words
 from bot.domain.publication import Draft, Released
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
@@ -167,9 +168,12 @@ class RemoteClient:
 
     async def lack(self, number: SubmissionId) -> str | None:
         try:
-            gpus = (await self._submission(number)).unserved
+            found = await self._submission(number)
         except StoreError:
             return None  # whoever follows it asks on, and knows for how long
+        gpus = [
+            awaited_words(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
+        ]
         return f"nobody at work offers {', '.join(gpus)} there now" if gpus else None
 
     async def idle(self) -> str | None:

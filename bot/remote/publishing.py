@@ -64,6 +64,8 @@ async def _upload(requests: Requests, draft: Draft) -> CheckAnswer:
 
 def _fields(wanted: PublishRequest) -> dict[str, str | Sequence[str]]:
     found: dict[str, str | Sequence[str]] = {"gpus": list(wanted.gpus)}
+    if wanted.pins:
+        found["pools"] = [f"{gpu}={pool}" for gpu, pool in wanted.pins]
     if wanted.deadline is not None:
         found["deadline"] = wanted.deadline.isoformat()
     if wanted.endless:

@@ -20,6 +20,7 @@ from bot.domain.agent import (
 from bot.domain.ids import JobId
 from bot.domain.job import Ending, Heartbeat, LeasedJob, Notice, Topic
 from bot.domain.requirements import in_service
+from bot.ports import NO_RUNNERS
 from bot.remote.connection import ANSWER_S, LONG_S, Connection, LeaseGoneError, parsed
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
@@ -82,8 +83,13 @@ class RemoteQueue:
             if each.topic in set(Topic):
                 yield Notice(Topic(each.topic), each.payload)
 
-    async def claim(self, slots: Mapping[str, int]) -> tuple[LeasedJob, ...]:
-        claimed = await self._connection.ask("claim", Slots(slots=dict(slots)), Claimed)
+    async def claim(
+        self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
+    ) -> tuple[LeasedJob, ...]:
+        # Of one runner the server knows by itself; an older server takes no other word.
+        several = {gpu: dict(each) for gpu, each in runners.items() if len(each) > 1}
+        wanted = Slots(slots=dict(slots), runners=several or None)
+        claimed = await self._connection.ask("claim", wanted, Claimed)
         return tuple(job.leased for job in claimed.jobs)
 
     async def request(self, job: LeasedJob) -> EvaluationRequest | None:

@@ -40,6 +40,7 @@ def board_of(answer: BoardLine) -> Board:
         task_version=TaskVersionId(answer.task_version_id),
         created_at=answer.created_at,
         access=Access(answer.visibility, source=answer.source_visibility),
+        pins=tuple(sorted(answer.pools.items())),
     )
 
 
@@ -158,6 +159,7 @@ def _job(submission: Submission, answer: JobAnswer) -> Job:
         created_at=answer.created_at,
         started_at=answer.started_at,
         finished_at=answer.finished_at,
+        pool=answer.pool,
     )
 
 

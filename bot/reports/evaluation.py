@@ -7,6 +7,7 @@ from statistics import median
 from bot.domain.durations import show_time
 from bot.domain.scoring import counted
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
+from bot.reports.kernels import kernel_lines
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     CaseKind,
@@ -41,7 +42,7 @@ IN_PROCESS = (
 )
 
 SHOWN = 8
-"""Rounds whose medians are told."""
+"""Rounds whose medians are told, and kernels whose occupancy is."""
 _CASE_COLUMNS = (
     Column("case"),
     Column("arguments"),
@@ -66,6 +67,8 @@ def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Repor
     ]
     blocks += [Text(line, Tone.QUIET) for line in _cut_short(evaluation)]
     blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
+    if evaluation.mode is Mode.PROFILE:
+        blocks += [Text(line, Tone.QUIET) for line in kernel_lines(evaluation.log, SHOWN)]
     if evaluation.compiled is not None:
         blocks.append(Text(compiled_line(evaluation.compiled), Tone.QUIET))
     if evaluation.environment.timing is Timing.IN_PROCESS:

@@ -12,6 +12,7 @@ from bot.domain.reference import speed_up
 from bot.domain.score import ScoreValue, Standing
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.evaluation import IN_PROCESS, VERDICT_WORDS
+from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 BESIDE = 10
@@ -106,6 +107,9 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
     deadline = leaderboard.board.deadline
     if deadline is not None:
         yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
+    pool = leaderboard.board.pool_for(leaderboard.gpu, Mode.RANKED)
+    if pool:
+        yield Text(f"ranked runs on {leaderboard.gpu} are timed only by pool {pool}", Tone.QUIET)
     if leaderboard.note:
         yield Text(f"task version {leaderboard.version}: {leaderboard.note}", Tone.QUIET)
     if leaderboard.in_process:

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from bot.domain.durations import show_span
+from bot.domain.prices import Prices, cost, show_cost
 from bot.domain.records import InstallationStats, Usage
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.evaluation import VERDICT_WORDS
@@ -12,6 +13,7 @@ _QUEUE = (Column("GPU"), Column("queued", numeric=True), Column("running", numer
 _DAYS = (Column("day (UTC)"), Column("submissions", numeric=True), Column("people", numeric=True))
 _VERDICTS = (Column("verdict"), Column("evaluations", numeric=True))
 _TIMES = (Column("GPU"), Column("evaluations", numeric=True), Column("time", numeric=True))
+_COST = (Column("cost", numeric=True),)
 _MOST = 10
 """Lines of a table of who used the GPUs."""
 
@@ -46,20 +48,32 @@ def _season(stats: InstallationStats) -> Iterator[Block]:
         _VERDICTS,
         tuple((VERDICT_WORDS[verdict], _part(count, total)) for verdict, count in most_first),
     )
-    yield _used("board", [(each.board, each) for each in stats.usage])
-    yield _used("person", [(each.person, each) for each in stats.usage])
+    yield _used("board", [(each.board, each) for each in stats.usage], stats.prices)
+    yield _used("person", [(each.person, each) for each in stats.usage], stats.prices)
 
 
-def _used(kind: str, usage: Sequence[tuple[str, Usage]]) -> Table:
-    """For how long whose evaluations had a GPU; who had it longest stands first."""
+def _used(kind: str, usage: Sequence[tuple[str, Usage]], prices: Prices) -> Table:
+    """For how long whose evaluations had a GPU, and the cost where prices are known.
+
+    Who had it longest stands first.
+    """
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
     evaluations: Counter[tuple[str, str]] = Counter()
     for name, each in usage:
         seconds[name, each.gpu] += each.seconds
         evaluations[name, each.gpu] += each.evaluations
     longest = sorted(seconds, key=lambda key: -seconds[key])[:_MOST]
-    rows = tuple((*key, str(evaluations[key]), show_span(seconds[key])) for key in longest)
-    return Table(f"time on GPUs by {kind}", (Column(kind), *_TIMES), rows)
+    rows = tuple(
+        (
+            *key,
+            str(evaluations[key]),
+            show_span(seconds[key]),
+            *((show_cost(cost(prices, key[1], seconds[key])),) if prices else ()),
+        )
+        for key in longest
+    )
+    columns = (Column(kind), *_TIMES, *(_COST if prices else ()))
+    return Table(f"time on GPUs by {kind}", columns, rows)
 
 
 def _part(count: int, total: int) -> str:

@@ -11,8 +11,12 @@ def task_report(board: Board, task: TaskDefinition) -> Report:
     cases = f"{len(task.tests)} tests, {len(task.benchmarks)} benchmarks"
     shown = shown_files(task, board.name)
     files = (Attachment(name, text.encode()) for name, text in shown.items())
+    pins = (
+        Text(f"ranked runs on {gpu} are timed only by pool {pool}", Tone.QUIET)
+        for gpu, pool in board.pins
+    )
     return Report(
-        f"Task of {board.name}", (Text(task.description), Text(cases, Tone.QUIET), *files)
+        f"Task of {board.name}", (Text(task.description), Text(cases, Tone.QUIET), *pins, *files)
     )
 
 

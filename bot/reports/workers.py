@@ -5,10 +5,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from bot.domain.job import Worker
+from bot.domain.score import pool_of
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 
 _COLUMNS = (
     Column("worker"),
+    Column("pool"),
     Column("GPU slots"),
     Column("running", numeric=True),
     Column("sandbox"),
@@ -40,6 +42,7 @@ def _row(worker: Worker, now: datetime) -> tuple[str, ...]:
     offers = worker.offers.values()
     return (
         worker.name,
+        _joined(pool_of(worker.name, runner) for runner in worker.offers),
         _slots(worker),
         str(worker.running),
         _joined(_sandbox(offer.isolation.outer, offer.isolation.missing) for offer in offers),

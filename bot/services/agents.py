@@ -9,7 +9,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import JobId
 from bot.domain.job import Ending, Heartbeat, Job, JobState, LeasedJob
 from bot.domain.scoring import mismatch
-from bot.ports import Store
+from bot.ports import NO_RUNNERS, Store
 from bot.services.dispatch import DispatchConfig, StoreQueue
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
@@ -38,12 +38,25 @@ class Agent:
         """Count it no more."""
         await self._queue.leave()
 
-    async def claim(self, slots: Mapping[str, int]) -> tuple[LeasedJob, ...]:
-        """Give it due jobs."""
-        jobs = await self._queue.claim(slots)
+    async def claim(
+        self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
+    ) -> tuple[LeasedJob, ...]:
+        """Give it due jobs; of a GPU type for which it names no runners, its only one counts."""
+        jobs = await self._queue.claim(slots, {**await self._only_runners(slots), **runners})
         for job in jobs:
             _log.info("claimed", action="job-claimed", gpu=job.gpu, **self._ids(job))
         return jobs
+
+    async def _only_runners(self, slots: Mapping[str, int]) -> dict[str, dict[str, int]]:
+        """The runner of each GPU type that a single one offers, with its slots."""
+        workers = await self._store.workers.alive()
+        offers = next((each.offers for each in workers if each.name == self.worker), {})
+        found: dict[str, dict[str, int]] = {}
+        for gpu, free in slots.items():
+            names = [name for name, offer in offers.items() if gpu in offer.gpus]
+            if len(names) == 1:
+                found[gpu] = {names[0]: free}
+        return found
 
     async def beat(self, held: Mapping[JobId, int]) -> tuple[Heartbeat, ...]:
         """Prolong its leases of these jobs, by their fences."""

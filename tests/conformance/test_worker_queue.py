@@ -1,21 +1,28 @@
 """What every way of a worker to the queue promises: the store's own, and that through a server."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
 
+from bot.domain.agent import ClaimedJob, Slots
 from bot.domain.errors import StoreError
-from bot.domain.job import Ending, JobState, Notice, Topic
+from bot.domain.ids import JobId, SubmissionId
+from bot.domain.job import Ending, JobState, LeasedJob, Notice, Topic
+from bot.domain.pins import parse_pins
+from bot.domain.publication import PublishRequest
 from bot.ports import WorkerQueue
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.publishing.publish import publish
 from runners.backends import fake
 from runners.contract.evaluation import CPU, Progress
+from runners.contract.task import Mode
 from runners.contract.verdict import Stage
 from tests.doubles.agents import SESSION, remote_queue
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import until
-from tests.doubles.factories import make_capabilities, make_evaluation
+from tests.doubles.factories import NOON, make_capabilities, make_evaluation, make_task
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
@@ -212,3 +219,48 @@ async def test_a_database_that_is_away_is_an_error_to_try_again_after(
     monkeypatch.setattr(place.store.jobs, "claim", away)
     with pytest.raises(StoreError, match="away"):
         await queue.claim({CPU: 1})
+
+
+OFFERS = {"local_process": make_capabilities(), "modal_app": make_capabilities()}
+PINNED = {"test": "", "box": "box", "modal": "box modal", "other": "modal"}
+
+
+async def pinned_jobs(place: Place) -> dict[SubmissionId, str]:
+    """A ranked submission to a board of each pool, and that pool."""
+    made = {}
+    for name, pool in PINNED.items():
+        task, pins = make_task(name=name), parse_pins((pool,))
+        request = PublishRequest(place.ada, pins=pins)
+        await publish(place.store, place.clock, request, task)
+        made[(await place.submit(board=name)).id] = pool
+    return made
+
+
+async def test_a_pinned_job_goes_to_a_worker_with_room_in_its_pool(
+    place: Place, queue: WorkerQueue
+) -> None:
+    made = await pinned_jobs(place)
+    await queue.announce(OFFERS)
+    claimed = await queue.claim({CPU: 4}, {CPU: {"local_process": 0, "modal_app": 3}})
+    assert {made[job.submission]: job.pool for job in claimed} == {"": "", "box modal": "box modal"}
+    (job,) = await queue.claim({CPU: 4}, {CPU: {"local_process": 1, "modal_app": 2}})
+    assert (made[job.submission], job.pool) == ("box", "box")
+
+
+async def test_an_older_agent_has_only_what_its_one_runner_may_time(place: Place) -> None:
+    made = await pinned_jobs(place)
+    async with remote_queue(place.store, place.clock) as queue:
+        await queue.announce(OFFERS)
+        assert [made[job.submission] for job in await queue.claim({CPU: 4})] == [""]
+        await queue.announce({"modal_app": make_capabilities()})
+        (job,) = await queue.claim({CPU: 4})
+    assert (made[job.submission], job.pool) == ("box modal", "")
+
+
+async def test_the_words_for_an_older_agent_and_for_an_older_server_have_no_pool() -> None:
+    job = LeasedJob(JobId(1), SubmissionId(2), CPU, Mode.RANKED, 3, None, NOON, "box")
+    keys = {"id", "submission", "gpu", "mode", "fence", "call", "created_at"}
+    assert set(json.loads(ClaimedJob.of(job, with_pool=False).model_dump_json())) == keys
+    told = ClaimedJob.of(job, with_pool=True)
+    assert ClaimedJob.model_validate_json(told.model_dump_json()).leased == job
+    assert json.loads(Slots(slots={CPU: 1}).model_dump_json()) == {"slots": {CPU: 1}}

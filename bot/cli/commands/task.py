@@ -29,6 +29,7 @@ from bot.domain.archive import read_zip, write_zip
 from bot.domain.deadline import parse_deadline, show_deadline
 from bot.domain.errors import UserError
 from bot.domain.kernelbench import PRECISIONS, problem_tasks
+from bot.domain.pins import Pins, parse_pins, show_pins
 from bot.domain.publication import Draft, PublishRequest, Released
 from bot.domain.scaffold import scaffold
 from bot.domain.task_file import parse_task
@@ -91,6 +92,7 @@ class _Wish:
     deadline: datetime | None
     endless: bool
     unchecked: bool
+    pins: Pins
 
     def draft(self, listed: Listed) -> Draft:
         """What is to become of one task. A competition says of each board when it ends, if ever."""
@@ -104,6 +106,7 @@ class _Wish:
             self.gpus or listed.gpus,
             deadline,
             endless,
+            pins=self.pins,
         )
         return Draft(listed.bundle, listed.task, request)
 
@@ -123,6 +126,10 @@ def publish(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Open the board without a run of its solutions")
     ] = False,
+    pool: Annotated[
+        list[str] | None,
+        typer.Option(help="Pool that times ranked runs: modal, A100=local, any; may be repeated"),
+    ] = None,
     root: Root = None,
     actor: Actor = None,
     data: DataFolder = None,
@@ -135,7 +142,7 @@ def publish(
     listed = read_places(line, places, root)
     if name is not None and len(listed) > 1:
         raise UserError("usage", "--name is for one task, not for several")
-    wish = _Wish(name, tuple(gpu or ()), until, endless, unchecked)
+    wish = _Wish(name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ()))
     released = asyncio.run(_publish(line, Where(data, server, actor), listed, wish))
     if as_json:
         line.out.out(dumps([released_json(each) for each in released]), highlight=False)
@@ -159,6 +166,8 @@ def _tell(line: CommandLine, released: Released) -> None:
     if published.note:
         version += f" ({published.note})"
     words = f"{board.name} on {', '.join(board.gpus)}: {published.change}, {version}, {until}"
+    if board.pins:
+        words += f", timed only by {show_pins(board.pins)}"
     line.out.out(words, highlight=False)
     for report in released.reports:
         if not report.dry_run:

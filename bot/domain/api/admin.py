@@ -120,6 +120,8 @@ class UsageAnswer(Answer):
     evaluations: int
     seconds: float
     """For which they had a GPU, or so many GPUs as many times."""
+    cost: float | None = None
+    """Of these seconds, in the owner's currency; None where no price of the GPU type is set."""
 
 
 class StatsAnswer(Answer):

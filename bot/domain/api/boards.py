@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from pydantic import Field
+
 from bot.domain.access import SourceVisibility, Visibility
 from bot.domain.api.wire import Answer, Time
 from runners.contract.evaluation import Timing
@@ -39,6 +41,8 @@ class BoardLine(Answer):
     visibility: Visibility
     source_visibility: SourceVisibility
     """When others may read what was submitted."""
+    pools: dict[str, str] = Field(default_factory=dict)
+    """By GPU type the pool that alone times its ranked runs; of a type that is not named, any."""
 
 
 class BoardAnswer(BoardLine):

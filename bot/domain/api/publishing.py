@@ -19,6 +19,10 @@ Deadline = Annotated[
 ]
 """With a zone, in years that stay representable in every one."""
 Gpus = Annotated[tuple[GpuName, ...], Field(max_length=MOST_GPUS)]
+Pools = Annotated[
+    tuple[Annotated[str, StringConstraints(min_length=1, max_length=150)], ...],
+    Field(max_length=MOST_GPUS),
+]
 Guest = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z-]{0,30}:[^\s:\x00-\x1f\x7f-\x9f]{1,100}$")
 ]
@@ -36,6 +40,8 @@ class BoardWish(Asked):
     visibility: Visibility | None = None
     source_visibility: SourceVisibility | None = None
     """When others may read what was submitted."""
+    pools: Pools = ()
+    """Which pool alone times ranked runs: `modal`, `A100=local`, or `any` to let every pool."""
 
 
 class NewBoardWish(BoardWish):

@@ -76,6 +76,8 @@ class JobAnswer(Answer):
     max_attempts: int
     error: str | None
     """What went wrong on our side in the latest attempt."""
+    pool: str = ""
+    """The pool that alone may time it, as the board's creator said; empty: any."""
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -87,6 +89,8 @@ class JobAnswer(Answer):
     place: Place | None
     evaluation: Evaluation | None
     """Of ranked runs nothing secret is in it."""
+    cost: float | None = None
+    """Of the GPU seconds of its evaluation; None where no price of the GPU type is set."""
 
 
 class ExclusionAnswer(Answer):

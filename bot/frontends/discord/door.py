@@ -8,6 +8,7 @@ from typing import Any
 import discord
 
 from bot.domain.person import Person
+from bot.domain.prices import Prices
 from bot.ports import Clock, Store
 from bot.ports.lines import Line
 from runners.contract.runner import Runner
@@ -28,6 +29,8 @@ class DoorSettings:
     gateway_url: str | None = None
     trusted_guilds: frozenset[int] = frozenset()
     """Guilds whose roles count; none: see `roles.is_trusted`."""
+    prices: Prices = field(default_factory=dict)
+    """What a second of each GPU type costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Door:
     """How long what a silent process of this door holds stays its own."""
     line: Line = field(default_factory=_own_line)
     """How the connection to Discord is, for others to see."""
+    prices: Prices = field(default_factory=dict)
+    """What a second of each GPU type costs."""
 
     @property
     def beat_s(self) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import Request
 
+from bot.domain.prices import Prices
 from bot.frontends.web.kept import Kept
 from bot.ports import Clock, Identities, Store
 from bot.ports.lines import Line
@@ -97,6 +98,8 @@ class Door:
     """By which the person at the machine may sign in."""
     public_url: str | None = None
     """The door's address as browsers know it, where it was told."""
+    prices: Prices = field(default_factory=dict)
+    """What a second of each GPU type costs."""
     device_metrics: bool = False
     """Whether a kernel of the evaluation server's is counted by `ncu` where nothing is said."""
     exports: asyncio.Semaphore = field(

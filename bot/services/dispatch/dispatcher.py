@@ -33,7 +33,7 @@ class Dispatcher:
         self._queue = queue
         self._clock = clock
         self._config = config or DispatchConfig()
-        self._pool = RunnerPool(runners, self._config.ask_s)
+        self._pool = RunnerPool(runners, self._config.ask_s, self._config.worker)
         self._around = Surroundings(queue, self._pool, self._config)
         self._held: dict[tuple[JobId, int], Attempt] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -77,7 +77,7 @@ class Dispatcher:
         if not free:
             return
         try:
-            jobs = await self._queue.claim(free)
+            jobs = await self._queue.claim(free, {gpu: self._pool.free(gpu) for gpu in free})
         except StoreError as error:
             _log.warning("claim failed", action="claim-failed", error=str(error))
             return

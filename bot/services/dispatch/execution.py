@@ -88,7 +88,7 @@ class Execution:
         """The answer to the call of an earlier attempt, or None when there is no such call."""
         name, _, call = (self.order.job.call or "").partition("/")
         runner = self._pool.named(name)
-        if runner is None or not call:
+        if runner is None or not call or not self._pool.may(name, self.order.job.pool):
             return None
         async with self._pool.seat_on(name, self.order.job.gpu):
             self._runner = runner
@@ -104,7 +104,7 @@ class Execution:
         order = self.order
         async with (
             asyncio.timeout(order.config.seat_s) as waiting,
-            self._pool.seat(order.request.task, order.job.gpu) as runner,
+            self._pool.seat(order.request.task, order.job.gpu, order.job.pool) as runner,
         ):
             waiting.reschedule(None)
             call = await self._start(runner)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from bot.domain.requirements import least_missing, missing
+from bot.domain.score import pool_of
 from runners.contract.runner import Capabilities, Runner, RunnerError
 from runners.contract.task import TaskDefinition
 
@@ -21,11 +22,12 @@ class CannotServeError(Exception):
 class RunnerPool:
     """Hands out slots of runners that can serve a task."""
 
-    def __init__(self, runners: Sequence[Runner], ask_s: float) -> None:
+    def __init__(self, runners: Sequence[Runner], ask_s: float, worker: str = "") -> None:
         self._runners = {runner.name: runner for runner in runners}
         if len(self._runners) != len(runners):
             raise ValueError("two runners have the same name")
         self._ask_s = ask_s
+        self._worker = worker
         self._offers: dict[str, Capabilities] = {}
         self._taken: Counter[tuple[str, str]] = Counter()
         self._changed = asyncio.Event()
@@ -72,6 +74,18 @@ class RunnerPool:
             total.update(offer.gpus)
         return dict(total)
 
+    def free(self, gpu: str) -> dict[str, int]:
+        """The free slots of every runner for a GPU type."""
+        offered = ((name, self._offers.get(name)) for name in self._runners)
+        return {
+            name: max(0, offer.gpus.get(gpu, 0) - self._taken[name, gpu]) if offer else 0
+            for name, offer in offered
+        }
+
+    def may(self, name: str, pool: str) -> bool:
+        """Whether a job that is pinned to this pool, or to none, may run on the runner."""
+        return pool in {"", pool_of(self._worker, name)}
+
     def offers(self) -> dict[str, Capabilities] | None:
         """What each reachable runner offers now; None until every one was asked once."""
         return dict(self._offers) if self._asked else None
@@ -86,12 +100,13 @@ class RunnerPool:
         self.doubtful.set()
 
     @asynccontextmanager
-    async def seat(self, task: TaskDefinition, gpu: str) -> AsyncIterator[Runner]:
-        """A slot of a runner that can serve the task, waited for while all are taken.
+    async def seat(self, task: TaskDefinition, gpu: str, pool: str = "") -> AsyncIterator[Runner]:
+        """A slot of a runner of the pool that can serve the task, waited for while all are taken.
 
-        CannotServeError when no runner can; RunnerError when one that might is away.
+        CannotServeError when no runner can; RunnerError when one that might is away, or when there
+        is none of the pool.
         """
-        name = await self._free_runner(task, gpu)
+        name = await self._free_runner(task, gpu, pool)
         async with self.seat_on(name, gpu) as runner:
             yield runner
 
@@ -105,27 +120,31 @@ class RunnerPool:
             self._taken[name, gpu] -= 1
             self._changed.set()
 
-    async def _free_runner(self, task: TaskDefinition, gpu: str) -> str:
+    async def _free_runner(self, task: TaskDefinition, gpu: str, pool: str) -> str:
+        if not any(self.may(name, pool) for name in self._runners):
+            raise RunnerError(f"this worker has no runner of pool {pool}")
         while True:
-            free = self._free(task, gpu)
+            free = self._free(task, gpu, pool)
             if not free:
-                raise self._refusal(task, gpu)
+                raise self._refusal(task, gpu, pool)
             name = max(free, key=lambda each: free[each])
             if free[name] > 0:
                 return name
             self._changed.clear()
             await self._changed.wait()
 
-    def _free(self, task: TaskDefinition, gpu: str) -> dict[str, int]:
+    def _free(self, task: TaskDefinition, gpu: str, pool: str) -> dict[str, int]:
         return {
             name: offer.gpus[gpu] - self._taken[name, gpu]
             for name, offer in self._offers.items()
-            if not missing(offer, task, gpu)
+            if self.may(name, pool) and not missing(offer, task, gpu)
         }
 
-    def _refusal(self, task: TaskDefinition, gpu: str) -> Exception:
-        away = sorted(self._runners.keys() - self._offers.keys())
+    def _refusal(self, task: TaskDefinition, gpu: str, pool: str) -> Exception:
+        its = {name for name in self._runners if self.may(name, pool)}
+        away = sorted(its - self._offers.keys())
         if away:
             return RunnerError(f"away: runner {', '.join(away)}")
-        lacks = least_missing(self._offers.values(), task, gpu)
+        offers = [offer for name, offer in self._offers.items() if name in its]
+        lacks = least_missing(offers, task, gpu)
         return CannotServeError(f"no runner can serve this task: missing {', '.join(lacks)}")

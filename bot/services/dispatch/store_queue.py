@@ -1,6 +1,7 @@
 """The worker's side of the queue, straight from the store."""
 
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import assert_never
@@ -9,9 +10,10 @@ from bot.domain.ids import PersonId
 from bot.domain.job import Claim, Ending, Heartbeat, LeasedJob, Notice, Topic
 from bot.domain.reference import as_candidate
 from bot.domain.requirements import in_service
+from bot.domain.score import pool_of
 from bot.domain.scoring import score
 from bot.domain.task_file import own_rounds
-from bot.ports import Store
+from bot.ports import NO_RUNNERS, Store
 from bot.services.dispatch.config import DispatchConfig
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.profile import ProfileOptions
@@ -39,8 +41,12 @@ class StoreQueue:
     def notices(self) -> AbstractAsyncContextManager[AsyncIterator[Notice | None]]:
         return self._store.events.subscribe(_TOPICS)
 
-    async def claim(self, slots: Mapping[str, int]) -> tuple[LeasedJob, ...]:
-        claim = Claim(self._config.worker, dict(slots), self._config.lease)
+    async def claim(
+        self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
+    ) -> tuple[LeasedJob, ...]:
+        worker = self._config.worker
+        pools = {gpu: _by_pool(worker, free) for gpu, free in runners.items()}
+        claim = Claim(worker, dict(slots), self._config.lease, pools)
         return tuple(job.leased for job in await self._store.jobs.claim(claim))
 
     async def request(self, job: LeasedJob) -> EvaluationRequest:
@@ -101,3 +107,11 @@ class StoreQueue:
                 return await jobs.end_cancelled(job.id, job.fence)
             case _:
                 assert_never(why)
+
+
+def _by_pool(worker: str, free: Mapping[str, int]) -> dict[str, int]:
+    """The free slots of a worker's runners, added up by pool."""
+    pools: Counter[str] = Counter()
+    for runner, slots in free.items():
+        pools[pool_of(worker, runner)] += slots
+    return dict(pools)

@@ -7,6 +7,7 @@ from datetime import datetime
 from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard
 from bot.domain.errors import UserError, board_moved
+from bot.domain.pins import ANY, Pins, pinned, show_pins
 from bot.domain.publication import PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device
 from bot.domain.task_file import digest
@@ -44,7 +45,9 @@ async def validate_publish(
     name = request.board_name(task)
     board = await store.boards.find(name)
     _require_name(name)
-    _require_gpus(name, task, named_gpus(request, task, board))
+    gpus = named_gpus(request, task, board)
+    _require_gpus(name, task, gpus)
+    pinned(() if board is None else board.pins, request.pins, gpus)
     _require_deadline(request, board, clock.now())
     if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
@@ -110,25 +113,30 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
         raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
 
 
-async def _create(store: Store, request: PublishRequest, task: TaskDefinition) -> Published:
+async def _create(tx: Store, request: PublishRequest, task: TaskDefinition) -> Published:
     gpus = named_gpus(request, task, None)
     access = request.access or Access()
-    new = NewBoard(request.board_name(task), gpus, request.deadline, request.person, access)
-    board = await store.boards.publish(new, task, digest(task))
+    pins = pinned((), request.pins, gpus)
+    new = NewBoard(request.board_name(task), gpus, request.deadline, request.person, access, pins)
+    board = await tx.boards.publish(new, task, digest(task))
+    await _record_pins(tx, request, board, ())
     return Published(board, 1, PublishChange.CREATED, task.version_note)
 
 
 async def _update(
-    store: Store, request: PublishRequest, task: TaskDefinition, board: Board
+    tx: Store, request: PublishRequest, task: TaskDefinition, board: Board
 ) -> Published:
     gpus = named_gpus(request, task, board)
     deadline = None if request.endless else request.deadline or board.deadline
-    version = await store.boards.add_version(board.id, task, digest(task), request.onto)
+    version = await tx.boards.add_version(board.id, task, digest(task), request.onto)
     if (gpus, deadline) != (board.gpus, board.deadline):
-        await store.boards.configure(board.id, gpus, deadline)
+        await tx.boards.configure(board.id, gpus, deadline)
     if request.access is not None and request.access != board.access:
-        await store.boards.restrict(board.id, request.access)
-    after = await store.boards.get(board.id) or board
+        await tx.boards.restrict(board.id, request.access)
+    pins = pinned(board.pins, request.pins, gpus)
+    if pins != board.pins:
+        await _record_pins(tx, request, await tx.boards.pin(board.id, pins), board.pins)
+    after = await tx.boards.get(board.id) or board
     change = PublishChange.UNCHANGED
     if after.task_version != board.task_version:
         change = PublishChange.NEW_VERSION
@@ -137,9 +145,15 @@ async def _update(
     return Published(after, version.number, change, version.definition.version_note)
 
 
+async def _record_pins(tx: Store, request: PublishRequest, board: Board, before: Pins) -> None:
+    if board.pins != before:
+        words = f"{show_pins(before) or ANY} -> {show_pins(board.pins) or ANY}"
+        await tx.audit.record(request.person, "pin-pools", f"board {board.name}", words)
+
+
 def _outside(board: Board) -> tuple[object, ...]:
     """What is told of a board beside its task."""
-    return board.gpus, board.deadline, board.access
+    return board.gpus, board.deadline, board.access, board.pins
 
 
 async def find_interrupted_publish(

@@ -1,5 +1,6 @@
 """Boards and task versions in Postgres."""
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
+from bot.domain.pins import Pins
 from bot.ports import Clock
 from bot.store.postgres import rows
 from bot.store.postgres.database import Database
@@ -63,6 +65,7 @@ class PostgresBoards:
                     self._clock.now(),
                     *_rule(board.access),
                     list(board.access.guests),
+                    _pools(board.pins),
                 )
             except asyncpg.UniqueViolationError as error:
                 raise board_exists(board.name) from error
@@ -89,6 +92,17 @@ class PostgresBoards:
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:
         return await self._changed("boards.configure", board, gpus, deadline)
+
+    async def pin(self, board: BoardId, pins: Pins) -> Board:
+        async with self._database.transaction() as connection:
+            before = await connection.fetchrow(query("boards.get_locked"), board)
+            row = await connection.fetchrow(query("boards.pin"), board, _pools(pins))
+            if before is None or row is None:
+                raise _unknown(board)
+            changed = [gpu for gpu, _ in set(rows.board(before).pins) ^ set(pins)]
+            await connection.execute(query("boards.pin_jobs"), board)
+            await connection.execute(query("boards.time_again"), board, changed)
+        return rows.board(row)
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         return await self._changed("boards.restrict", board, *_rule(access))
@@ -158,6 +172,11 @@ class PostgresBoards:
 def _rule(access: Access) -> tuple[str, str | None, str]:
     """The columns of an access but for its guests."""
     return access.visibility.value, access.house, access.source.value
+
+
+def _pools(pins: Pins) -> str:
+    """The column of the pins."""
+    return json.dumps(dict(pins))
 
 
 def _unknown(board: BoardId) -> StoreError:

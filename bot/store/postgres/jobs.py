@@ -64,8 +64,16 @@ class PostgresJobs:
             if room <= 0:
                 return []
             now = self._clock.now()
+            rooms = {"": room, **claim.pools.get(gpu, {})}
             found = await connection.fetch(
-                query("jobs.claim"), gpu, room, now, claim.worker, now + claim.lease
+                query("jobs.claim"),
+                gpu,
+                room,
+                now,
+                claim.worker,
+                now + claim.lease,
+                list(rooms),
+                [min(room, each) for each in rooms.values()],
             )
         return [rows.job(row) for row in found]
 

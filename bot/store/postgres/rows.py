@@ -43,6 +43,7 @@ def board(row: Record) -> Board:
             source=SourceVisibility(row["source_visibility"]),
             guests=frozenset(row["guests"]),
         ),
+        pins=tuple(sorted(json.loads(row["pools"]).items())),
     )
 
 
@@ -108,6 +109,7 @@ def job(row: Record) -> Job:
         created_at=row["created_at"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
+        pool=row["pool"],
     )
 
 

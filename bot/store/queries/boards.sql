@@ -1,8 +1,8 @@
 -- name: add
 insert into boards (
-    name, gpus, deadline, creator, created_at, visibility, house, source_visibility, guests
+    name, gpus, deadline, creator, created_at, visibility, house, source_visibility, guests, pools
 )
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 returning id
 
 -- name: lock
@@ -23,6 +23,33 @@ returning *
 -- name: configure
 update boards set gpus = $2, deadline = $3 where id = $1
 returning *
+
+-- name: get_locked
+select * from boards where id = $1 for no key update
+
+-- name: pin
+update boards set pools = $2 where id = $1
+returning *
+
+-- name: pin_jobs
+-- What has not ended follows the board, so that no job waits for a pool that was given up.
+with held as (
+    select jobs.id, coalesce(pools ->> jobs.gpu, '') as pool
+    from jobs join submissions on submissions.id = submission join boards on boards.id = board
+    where boards.id = $1 and jobs.mode = 'ranked' and jobs.state in ('queued', 'running')
+    order by jobs.id for no key update of jobs
+),
+pinned as (
+    update jobs set pool = held.pool from held where held.id = jobs.id and jobs.pool <> held.pool
+    returning gpu
+)
+select pg_notify('podium_ready', gpu) from (select distinct gpu from pinned) as each
+
+-- name: time_again
+-- A reference that another pool timed is no measure any more; one that is on its way stays.
+delete from reference_times using boards
+where boards.id = $1 and reference_times.task_version = boards.task_version
+    and reference_times.gpu = any ($2::text[]) and time_ns is not null
 
 -- name: restrict
 update boards set visibility = $2, house = $3, source_visibility = $4 where id = $1

@@ -11,11 +11,18 @@ for no key update
 select count(*) from jobs where gpu = $1 and state = 'running'
 
 -- name: claim
--- One walk along the index jobs_in_line, whatever the number of people and of their jobs.
-with picked as materialized (
-    select id from jobs where gpu = $1 and state = 'queued' and run_at <= $3
-    order by priority desc, turn, id limit $2
-    for no key update skip locked
+-- One walk along the index jobs_in_line for each pool, whatever the number of people and of their
+-- jobs: one for the jobs of any pool, and one for those that are pinned to each of the worker's.
+with line as materialized (
+    select first.* from unnest($6::text[], $7::int[]) as mine (pool, room) cross join lateral (
+        select id, priority, turn from jobs
+        where gpu = $1 and jobs.pool = mine.pool and state = 'queued' and run_at <= $3
+        order by priority desc, turn, id limit mine.room
+        for no key update skip locked
+    ) as first
+),
+picked as materialized (
+    select id from line order by priority desc, turn, id limit $2
 ),
 claimed as (
     update jobs set
@@ -123,18 +130,29 @@ select * from jobs where submission = $1 order by gpu collate "C"
 select * from jobs where id = $1
 
 -- name: ahead
--- Two ranges of jobs_in_line: one condition for both would read the whole pool from the table.
+-- Two ranges of jobs_in_line for each pool: one condition for both would read all jobs of the GPU
+-- type from the table. Queued jobs have the pins of boards and no others.
 with mine as materialized (
-    select gpu, priority, turn, id from jobs where id = $1 and state = 'queued'
+    select gpu, pool, priority, turn, id from jobs where id = $1 and state = 'queued'
+),
+pins as materialized (
+    select '' as pool
+    union
+    select value from boards, jsonb_each_text(pools)
+    where key = (select gpu from mine) and (select pool from mine) in ('', value)
 ),
 above as (
-    select count(*) from jobs where state = 'queued'
-        and gpu = (select gpu from mine) and priority > (select priority from mine)
+    select coalesce(sum(found.count), 0) as count from pins cross join lateral (
+        select count(*) from jobs where state = 'queued' and jobs.pool = pins.pool
+            and gpu = (select gpu from mine) and priority > (select priority from mine)
+    ) as found
 ),
 level as (
-    select count(*) from jobs where state = 'queued'
-        and gpu = (select gpu from mine) and priority = (select priority from mine)
-        and (turn, id) < ((select turn from mine), (select id from mine))
+    select coalesce(sum(found.count), 0) as count from pins cross join lateral (
+        select count(*) from jobs where state = 'queued' and jobs.pool = pins.pool
+            and gpu = (select gpu from mine) and priority = (select priority from mine)
+            and (turn, id) < ((select turn from mine), (select id from mine))
+    ) as found
 )
 select above.count + level.count from above, level
 

@@ -15,6 +15,10 @@ with source as (
 pool as (
     insert into pools (gpu) values ($3) on conflict do nothing
 ),
+home as (
+    select pools from boards
+    where id = (select board from task_versions where id = $2) for share
+),
 added as (
     insert into submissions (
         id, person, board, task_version, file_name, source, mode, gpus, created_at, judged_again
@@ -28,10 +32,11 @@ added as (
 ),
 queued as (
     insert into jobs (
-        submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at
+        submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at,
+        pool
     )
     select id, person, $3, mode, $8, next_turn(person, $3, $8), $9,
-        created_at, created_at, created_at
+        created_at, created_at, created_at, coalesce((select pools ->> $3::text from home), '')
     from added
 )
 insert into reference_times (task_version, gpu, submission)

@@ -5,6 +5,10 @@ with source as (
 pool as (
     insert into pools (gpu) select unnest($8::text[]) on conflict do nothing
 ),
+home as (
+    -- Locked, so that a change of its pins waits for these jobs, or these for the change.
+    select pools from boards where id = $2 for share
+),
 added as (
     insert into submissions (
         person, board, task_version, file_name, source, mode, gpus, created_at, judged_again,
@@ -15,10 +19,12 @@ added as (
 ),
 queued as (
     insert into jobs (
-        submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at
+        submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at,
+        pool
     )
     select id, person, gpu, mode, $9, next_turn(person, gpu, $9), $10,
-        created_at, created_at, created_at
+        created_at, created_at, created_at,
+        coalesce((select pools ->> gpu from home where mode = 'ranked'), '')
     from added, unnest(gpus) as gpu
 ),
 shown as (

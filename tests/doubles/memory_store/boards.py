@@ -7,6 +7,8 @@ from bot.domain.access import Access
 from bot.domain.board import Board, NewBoard, TaskVersion
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
+from bot.domain.job import FINAL_STATES
+from bot.domain.pins import Pins
 from bot.store.refusals import board_exists, require_number
 from bot.store.text import storable
 from runners.contract.task import TaskDefinition
@@ -31,6 +33,7 @@ class MemoryBoards:
             task_version=TaskVersionId(self._tables.next_id()),
             created_at=self._tables.clock.now(),
             access=board.access,
+            pins=board.pins,
         )
         self._tables.boards[stored.id] = stored
         self._tables.versions[stored.task_version] = TaskVersion(
@@ -75,6 +78,20 @@ class MemoryBoards:
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
     ) -> Board:
         return self._change(board, gpus=gpus, deadline=deadline)
+
+    async def pin(self, board: BoardId, pins: Pins) -> Board:
+        before = self._existing(board)
+        pinned = self._change(board, pins=pins)
+        for job in list(self._tables.jobs.values()):
+            on_board = self._tables.submissions[job.submission].board == board
+            if on_board and job.state not in FINAL_STATES:
+                self._tables.jobs[job.id] = replace(job, pool=pinned.pool_for(job.gpu, job.mode))
+                self._tables.announce(job.gpu)
+        for gpu, _ in set(before.pins) ^ set(pins):
+            row = self._tables.references.get((pinned.task_version, gpu))
+            if row is not None and row.value is not None:
+                del self._tables.references[pinned.task_version, gpu]
+        return pinned
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         guests = self._existing(board).access.guests

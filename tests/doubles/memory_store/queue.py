@@ -1,6 +1,6 @@
 """The queue in memory, with the rules of the Postgres queue, and its workers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -41,7 +41,7 @@ class MemoryJobs:
         for gpu in sorted(claim.slots):
             room = min(claim.slots[gpu], self._room(gpu))
             due = [job for job in self._queued(gpu) if job.run_at <= self._tables.clock.now()]
-            line = sorted(due, key=_place_in_line)
+            line = _claimable(due, claim.pools.get(gpu, {}))
             claimed += [self._lease(job, claim) for job in line[: max(0, room)]]
         return tuple(claimed)
 
@@ -158,7 +158,11 @@ class MemoryJobs:
         if found.state is not JobState.QUEUED:
             return 0
         place = _place_in_line(found)
-        return sum(_place_in_line(job) < place for job in self._queued(found.gpu))
+        return sum(
+            _place_in_line(job) < place
+            for job in self._queued(found.gpu)
+            if not found.pool or job.pool in ("", found.pool)
+        )
 
     async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
         held = self._tables.held(job, fence)
@@ -265,3 +269,16 @@ class MemoryWorkers:
 def _place_in_line(job: Job) -> tuple[int, int, JobId]:
     """The order in which the due jobs of a GPU type are claimed."""
     return -job.priority, job.turn, job.id
+
+
+def _claimable(due: Iterable[Job], rooms: Mapping[str, int]) -> list[Job]:
+    """The jobs that a worker with so much room in each of its pools may claim, in line."""
+    left = dict(rooms)
+    line = []
+    for job in sorted(due, key=_place_in_line):
+        if job.pool and left.get(job.pool, 0) <= 0:
+            continue
+        if job.pool:
+            left[job.pool] -= 1
+        line.append(job)
+    return line

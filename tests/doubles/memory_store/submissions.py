@@ -156,6 +156,7 @@ class MemorySubmissions:
             created_at=stored.created_at,
             started_at=None,
             finished_at=None,
+            pool=self._tables.boards[stored.board].pool_for(gpu, stored.mode),
         )
 
 

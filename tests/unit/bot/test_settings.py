@@ -213,3 +213,13 @@ def test_a_chosen_folder_or_database_is_of_this_machine(monkeypatch: pytest.Monk
     monkeypatch.delenv("DATABASE_URL")
     monkeypatch.setenv("PODIUM_DATA_DIR", ".podium")
     assert read_settings().names_this_machine
+
+
+def test_prices_of_gpu_seconds_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODIUM_GPU_PRICES", "A100-40GB=0.000583, H100=0.001097")
+    assert read_settings().gpu_prices == {"A100": 0.000583, "H100": 0.001097}
+    monkeypatch.setenv("PODIUM_GPU_PRICES", "")
+    assert read_settings().gpu_prices == {}
+    monkeypatch.setenv("PODIUM_GPU_PRICES", "cheap")
+    with pytest.raises(SetupError, match="write one as A100=0"):
+        read_settings()

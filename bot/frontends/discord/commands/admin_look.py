@@ -45,7 +45,7 @@ async def stats(interaction: discord.Interaction[Any]) -> None:
     async with answering(interaction) as answer:
         require(interaction, ADMIN)
         door = door_of(interaction)
-        await answer.show(stats_report(await count(door.store, door.clock)))
+        await answer.show(stats_report(await count(door.store, door.clock, door.prices)))
 
 
 @app_commands.command(description="The workers that live, and what they offer")

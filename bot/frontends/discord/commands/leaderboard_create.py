@@ -9,6 +9,7 @@ from discord import app_commands
 from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.deadline import parse_deadline
 from bot.domain.errors import UserError
+from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.frontends.discord import options, releasing
 from bot.frontends.discord.answers import answering
@@ -35,6 +36,7 @@ class _Change:
     sources: SourceVisibility | None = None
 
 
+_POOL = "Pool that times ranked runs: modal, A100=local; any removes it"
 _OF_ACCESS = {
     "visibility": "Private: only for whom /leaderboard invite lets in",
     "members_only": "Only for members of this server",
@@ -48,6 +50,7 @@ _OF_ACCESS = {
     task_zip="A zip with task.yml and all that it names, as `podium task pack` makes it",
     deadline="YYYY-MM-DD[ HH:MM][ zone], UTC without a zone; none without",
     gpus="GPU types, separated by commas; you are asked for them without",
+    pool=_POOL,
     **_OF_ACCESS,
 )
 @app_commands.autocomplete(gpus=options.gpus)
@@ -61,6 +64,7 @@ async def create(  # noqa: PLR0913  an argument for each option
     visibility: Visibility = Visibility.PUBLIC,
     members_only: bool = False,
     sources: SourceVisibility = SourceVisibility.AFTER_DEADLINE,
+    pool: str | None = None,
 ) -> None:
     """Check the zip, run its solutions, publish, and tell the channel."""
     async with answering(interaction) as answer:
@@ -75,6 +79,7 @@ async def create(  # noqa: PLR0913  an argument for each option
             options.gpu_names(gpus),
             None if deadline is None else parse_deadline(deadline),
             access=_access(interaction, Access(), _Change(visibility, members_only, sources)),
+            pins=parse_pins((pool or "",)),
         )
         await releasing.create(await releasing.upload_of(task_zip, request, answer), answer)
 
@@ -98,6 +103,7 @@ def _access(interaction: discord.Interaction[Any], present: Access, change: _Cha
     deadline="YYYY-MM-DD[ HH:MM][ zone], or 'none' to take it away",
     task_zip="A zip with the task's next version, as `podium task pack` makes it",
     gpus="All its GPU types from now on, separated by commas",
+    pool=_POOL,
     **_OF_ACCESS,
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
@@ -111,12 +117,13 @@ async def update(  # noqa: PLR0913  an argument for each option
     visibility: Visibility | None = None,
     members_only: bool | None = None,
     sources: SourceVisibility | None = None,
+    pool: str | None = None,
 ) -> None:
     """Old scores stay with their version."""
     async with answering(interaction) as answer:
         require(interaction, CREATOR, ADMIN)
         change = _Change(visibility, members_only, sources)
-        if (deadline, task_zip, gpus, change) == (None, None, None, _Change()):
+        if (deadline, task_zip, gpus, pool, change) == (None, None, None, None, _Change()):
             raise UserError("nothing", "name what is to be changed, such as deadline or task_zip")
         viewer = await viewer_of(interaction)
         board = await own_board(door_of(interaction).store, viewer, leaderboard_name)
@@ -129,6 +136,7 @@ async def update(  # noqa: PLR0913  an argument for each option
             endless=endless,
             as_admin=viewer.sees_all,
             access=_access(interaction, board.access, change),
+            pins=parse_pins((pool or "",)),
         )
         if task_zip is None:
             await releasing.reconfigure(board, request, answer)

@@ -79,9 +79,11 @@ async def leave(agent: FromAgent) -> None:
 @router.post("/claim")
 async def claim(request: Request, agent: FromAgent) -> Response:
     """Jobs for free slots."""
-    slots = (await read(request, Slots, BODY_MAX)).slots
-    jobs = await agent.claim(slots)
-    return written(Claimed(jobs=tuple(ClaimedJob.of(job) for job in jobs)))
+    wanted = await read(request, Slots, BODY_MAX)
+    named = wanted.runners or {}
+    jobs = await agent.claim(wanted.slots, named)
+    told = (ClaimedJob.of(job, with_pool=job.gpu in named) for job in jobs)
+    return written(Claimed(jobs=tuple(told)))
 
 
 @router.post("/beat")

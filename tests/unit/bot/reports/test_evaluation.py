@@ -142,3 +142,11 @@ def test_raw_runs_and_costs_are_told_at_a_glance() -> None:
     assert "GPU seconds" not in words[0]
     several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0})
     assert _texts(evaluation_report(several))[0].endswith("2.0 s in all, 8.0 GPU seconds")
+
+
+def test_a_profile_tells_the_occupancy_of_its_kernels_and_no_other_mode_does() -> None:
+    head = "  add(float *) (4, 1, 1)x(128, 1, 1), Context 1, Stream 7, Device 0, CC 9.0"
+    log = f"{head}\n    Achieved Occupancy        %        58.19\n"
+    line = "add(float *): occupancy 58.19 %"
+    assert line in _texts(evaluation_report(make_evaluation(mode=Mode.PROFILE, log=log)))
+    assert line not in _texts(evaluation_report(make_evaluation(mode=Mode.TEST, log=log)))

@@ -169,3 +169,10 @@ def test_pages_hold_everyone_and_fit_into_a_message(pools: int, rows: list[int])
 def test_an_empty_board_has_one_page() -> None:
     (page,) = standings_pages(_standings())
     assert page.blocks == (Text("nobody is ranked yet", Tone.QUIET),)
+
+
+def test_the_pool_that_alone_times_ranked_runs_is_named() -> None:
+    board = replace(make_board(), pins=(("CPU", "box"),))
+    note = Text("ranked runs on CPU are timed only by pool box", Tone.QUIET)
+    assert note in standings_report(_standings(board=board)).blocks
+    assert note not in standings_report(replace(_standings(board=board), gpu="H100")).blocks

@@ -38,3 +38,13 @@ def test_counts_queue_days_and_verdicts_are_shown() -> None:
 def test_an_idle_installation_says_so() -> None:
     report = stats_report(InstallationStats(0, 0, (), {}, {}))
     assert not any(isinstance(block, Table) for block in report.blocks)
+
+
+def test_where_a_second_has_its_price_the_cost_is_told() -> None:
+    usage = (Usage("add", "Ada", "H100", 2, 90.0), Usage("add", "Ada", "CPU", 1, 30.0))
+    days, verdicts = (DayCount(date(2026, 11, 1), 3, 1),), {Verdict.PASSED: 3}
+    stats = InstallationStats(1, 1, days, verdicts, {}, usage, prices={"H100": 0.001})
+    *_, table = stats_report(stats).blocks
+    assert isinstance(table, Table)
+    assert [column.name for column in table.columns][-1] == "cost"
+    assert [row[-1] for row in table.rows] == ["0.09", "-"]

@@ -24,9 +24,9 @@ def test_each_worker_has_its_slots_sandbox_and_last_sign() -> None:
     assert isinstance(table, Table)
     sandbox = "bubblewrap; none, without landlock, seccomp"
     assert table.rows == (
-        ("box:1", "1 x CPU, 2 x H200", "2", sandbox, "test", "4 s ago"),
-        ("old", "T4", "0", "-", "-", "-"),
-        ("cold", "asking", "0", "-", "-", "0 s ago"),
+        ("box:1", "box; box more", "1 x CPU, 2 x H200", "2", sandbox, "test", "4 s ago"),
+        ("old", "-", "T4", "0", "-", "-", "-"),
+        ("cold", "-", "asking", "0", "-", "-", "0 s ago"),
     )
 
 
@@ -42,5 +42,5 @@ def test_a_card_out_of_service_is_told_with_its_reason() -> None:
     living, table = workers_report([Worker("box:1", (), {"local": offer}, NOON)], NOON).blocks
     assert isinstance(living, Table)
     assert isinstance(table, Table)
-    assert living.rows[0][1] == "none"
+    assert living.rows[0][1:3] == ("box", "none")
     assert table.rows == (("box:1", "H200", "GPU-0", "its memory failed"),)

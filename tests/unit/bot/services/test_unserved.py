@@ -1,6 +1,7 @@
 from datetime import timedelta
 
-from bot.services.unserved import unserved
+from bot.services.unserved import awaited, unserved
+from tests.doubles.factories import make_capabilities
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)
@@ -38,3 +39,14 @@ async def test_what_has_ended_waits_for_nobody(place: Place) -> None:
     submission = await place.submit()
     await place.judged(submission)
     assert await unserved(place.store, submission.id) == ()
+
+
+async def test_a_pinned_job_waits_for_a_worker_of_its_pool(place: Place) -> None:
+    await place.store.boards.pin(place.board.id, (("CPU", "box"),))
+    submission = await place.submit()
+    offers = {"local_process": make_capabilities()}
+    await place.store.workers.announce("worker-1", ("CPU",), LEASE, offers)
+    assert await unserved(place.store, submission.id) == ("CPU",)
+    assert await awaited(place.store, submission.id) == ("CPU of pool box",)
+    await place.store.workers.announce("box:1", ("CPU",), LEASE, offers)
+    assert await awaited(place.store, submission.id) == ()

@@ -154,7 +154,7 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
         "title": "Admin",
         "rules": house_rules_report(await house_rules(door.store)),
         "workers": workers_report(await door.store.workers.alive(), door.clock.now()),
-        "stats": stats_report(await stats(door.store, door.clock)),
+        "stats": stats_report(await stats(door.store, door.clock, door.prices)),
         "boards": boards,
         "gpus": sorted({gpu for board in boards for gpu in board.gpus}),
         "modes": tuple(Mode),

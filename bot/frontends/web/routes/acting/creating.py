@@ -23,6 +23,7 @@ from bot.frontends.web.routes.acting.zips import (
     access_of,
     deadline_of,
     gpus_of_form,
+    pins_of,
     upload_of,
 )
 from bot.frontends.web.sessions import Browser, still_signed_in
@@ -89,6 +90,7 @@ async def _upload(door: Door, act: Posted) -> ShownUpload:
         deadline_of(fields),
         access=access_of(fields, Access()),
         onto=NO_BOARD,
+        pins=pins_of(fields),
     )
     upload = await upload_of(fields, request)
     if not (request.gpus or upload.task.gpus):
@@ -114,7 +116,7 @@ async def _seen(door: Door, upload: ShownUpload, fields: Fields) -> dict[str, An
 
 
 def _written(fields: Fields) -> dict[str, Any]:
-    names = ("name", "deadline", "visibility", "sources", "other_gpus")
+    names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools")
     written = {name: fields.text(name) for name in names if fields.text(name)}
     ticked = " ".join(gpus_of_form(fields))
     return written | ({"other_gpus": ticked} if ticked else {})
@@ -132,6 +134,7 @@ async def _form(
         "visibility": Visibility.PUBLIC.value,
         "sources": SourceVisibility.AFTER_DEADLINE.value,
         "other_gpus": "",
+        "pools": "",
         "checks": checks[:20],
         "own": [each for each in await visible_boards(store, caller) if each.belongs_to(caller)],
         **written,

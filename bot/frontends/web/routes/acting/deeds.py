@@ -25,7 +25,7 @@ from bot.services.moderate import withdraw
 from bot.services.placement import placements
 from bot.services.rerun import RerunRequest, rerun
 from bot.services.status import status
-from bot.services.unserved import unserved
+from bot.services.unserved import awaited
 from runners.contract.task import Mode
 
 router = APIRouter(prefix="/submit/{number}")
@@ -72,7 +72,7 @@ async def _drawn(door: Door, browser: Browser, found: SubmissionStatus) -> str:
         "places": [placement_line(each) for each in places],
         "best": any(each.is_best for each in places),
         "first": any(each.rank == 1 and each.is_best for each in places),
-        "unserved": () if found.is_final else await unserved(door.store, number),
+        "unserved": () if found.is_final else await awaited(door.store, number),
         "deeds": deeds_of(browser, found),
     }
     return draw("acting/live.html", values)

@@ -11,6 +11,7 @@ from bot.domain.board import Board
 from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
+from bot.domain.pins import show_pins
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.rights import Caller, require_creator
 from bot.frontends.web.checks import hand_in
@@ -23,6 +24,7 @@ from bot.frontends.web.routes.acting.zips import (
     access_of,
     deadline_of,
     gpus_of_form,
+    pins_of,
     upload_of,
 )
 from bot.frontends.web.sessions import Browser
@@ -64,6 +66,7 @@ async def configure(request: Request, act: Act, name: str) -> Response:
             as_admin=act.caller.sees_all,
             access=access_of(fields, board.access),
             onto=board.task_version,
+            pins=pins_of(fields),
         )
         _require_gpus(wanted)
         published = await publish(door.store, door.clock, wanted, task)
@@ -213,6 +216,7 @@ async def _form(
         "task": task,
         "gpus": sorted({*possible, *board.gpus}),
         "deadline": _shown(board.deadline),
+        "pools": show_pins(board.pins),
         "upload": None,
         "remark": "",
         "again": False,

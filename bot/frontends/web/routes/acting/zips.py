@@ -9,6 +9,7 @@ from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.archive import MAX_PACKED
 from bot.domain.deadline import parse_deadline
 from bot.domain.errors import UserError
+from bot.domain.pins import ALL, ANY, Pins, parse_pins
 from bot.domain.publication import PublishRequest
 from bot.frontends.web.forms import ROOM, Fields
 from bot.reports.blocks import Report
@@ -42,6 +43,11 @@ def gpus_of_form(fields: Fields) -> tuple[str, ...]:
     """The GPU types that were ticked, and those that were written beside them."""
     written = fields.text("other_gpus").replace(",", " ").split()
     return gpu_types((*fields.texts("gpu"), *written))
+
+
+def pins_of(fields: Fields) -> Pins:
+    """The pools that were written; what is not written may be timed by every pool."""
+    return ((ALL, ANY), *parse_pins((fields.text("pools"),)))
 
 
 def deadline_of(fields: Fields) -> datetime | None:

@@ -13,6 +13,7 @@ from bot.domain.api.admin import (
     UsageAnswer,
 )
 from bot.domain.ids import AuditId
+from bot.domain.prices import cost
 from bot.domain.records import NamedAuditEntry, NamedLimit
 from bot.frontends.web.door import door_of
 from bot.frontends.web.routes.api.arguments import Cursor, PageLimit, number_of
@@ -31,7 +32,7 @@ router = APIRouter(
 async def stats(request: Request) -> StatsAnswer:
     """What goes on: people, submissions a day, verdicts, the queue, and use of the GPUs."""
     door = door_of(request)
-    found = await counts(door.store, door.clock)
+    found = await counts(door.store, door.clock, door.prices)
     days = (
         DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
         for each in found.days
@@ -43,6 +44,7 @@ async def stats(request: Request) -> StatsAnswer:
             gpu=each.gpu,
             evaluations=each.evaluations,
             seconds=each.seconds,
+            cost=cost(found.prices, each.gpu, each.seconds),
         )
         for each in found.usage
     )

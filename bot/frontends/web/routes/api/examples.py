@@ -13,6 +13,7 @@ _BOARD: Final[dict[str, Any]] = {
     "task_version_id": 4,
     "visibility": "public",
     "source_visibility": "after-deadline",
+    "pools": {"H100": "local"},
 }
 _TIME: Final[dict[str, Any]] = {"time_ns": 29140.0, "half_width_ns": 60.0}
 _ENTRY: Final[dict[str, Any]] = {
@@ -79,6 +80,7 @@ _QUEUED: Final[dict[str, Any]] = {
     "attempt": 0,
     "max_attempts": 3,
     "error": None,
+    "pool": "local",
     "created_at": "2026-11-02T09:30:00Z",
     "started_at": None,
     "finished_at": None,
@@ -244,6 +246,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
                 "gpu": "H100",
                 "evaluations": 8,
                 "seconds": 310.5,
+                "cost": 0.34,
             }
         ],
     },

@@ -20,6 +20,7 @@ from bot.domain.api.wire import BODY_MAX, PATH
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
+from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.domain.rights import Caller
 from bot.frontends.web.bodies import read
@@ -62,6 +63,7 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> Che
         fields.deadline,
         endless=fields.endless,
         access=access_of(fields, Access()),
+        pins=parse_pins(fields.pools),
         onto=NO_BOARD,
     )
     return await _taken(door, viewer, await prove(door, found, wanted), response)
@@ -83,6 +85,7 @@ async def update(
         endless=fields.endless,
         as_admin=viewer.sees_all,
         access=access_of(fields, board.access),
+        pins=parse_pins(fields.pools),
         onto=board.task_version,
     )
     return await _taken(door, viewer, await prove(door, found, wanted), response)
@@ -103,6 +106,7 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
         endless=wanted.endless,
         as_admin=viewer.sees_all,
         access=access_of(wanted, board.access),
+        pins=parse_pins(wanted.pools),
         onto=board.task_version,
     )
     await publish(door.store, door.clock, change, task)

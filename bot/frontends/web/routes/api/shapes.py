@@ -47,6 +47,7 @@ def board_line(board: Board, now: datetime) -> BoardLine:
         task_version_id=board.task_version,
         visibility=board.access.visibility,
         source_visibility=board.access.source,
+        pools=dict(board.pins),
     )
 
 

@@ -1,7 +1,7 @@
 """Submissions as they are answered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from bot.domain.api.submissions import (
@@ -16,6 +16,7 @@ from bot.domain.api.submissions import (
 )
 from bot.domain.job import JobEvent
 from bot.domain.moderation import Exclusion
+from bot.domain.prices import Prices, cost
 from bot.domain.records import HistoryEntry
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.frontends.web.routes.api.shapes import board_line, time_answer
@@ -29,6 +30,7 @@ class Around:
     task_version: int
     unserved: tuple[str, ...]
     now: datetime
+    prices: Prices = field(default_factory=dict)
 
 
 def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnswer:
@@ -47,15 +49,15 @@ def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnsw
         gpus=submission.gpus,
         state=found.state,
         created_at=submission.created_at,
-        jobs=tuple(_job(each) for each in found.jobs),
+        jobs=tuple(_job(each, around.prices) for each in found.jobs),
         exclusion=_exclusion(found.exclusion),
         warning=submission.warning,
         unserved=around.unserved,
     )
 
 
-def _job(status: JobStatus) -> JobAnswer:
-    job = status.job
+def _job(status: JobStatus, prices: Prices) -> JobAnswer:
+    job, evaluation = status.job, status.evaluation
     return JobAnswer(
         id=job.id,
         gpu=job.gpu,
@@ -63,6 +65,7 @@ def _job(status: JobStatus) -> JobAnswer:
         attempt=job.attempt,
         max_attempts=job.max_attempts,
         error=job.error,
+        pool=job.pool,
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
@@ -71,7 +74,8 @@ def _job(status: JobStatus) -> JobAnswer:
         total=status.total,
         note=status.note,
         place=_place(status.place),
-        evaluation=status.evaluation,
+        evaluation=evaluation,
+        cost=None if evaluation is None else cost(prices, job.gpu, evaluation.gpu_s),
     )
 
 

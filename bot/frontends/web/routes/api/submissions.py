@@ -182,6 +182,7 @@ async def _read(door: Door, viewer: Caller, number: SubmissionId) -> SubmissionA
         person="" if person is None else person.name,
         task_version=0 if version is None else version.number,
         unserved=await unserved(door.store, number),
+        prices=door.prices,
         now=door.clock.now(),
     )
     return submission_answer(found, around)

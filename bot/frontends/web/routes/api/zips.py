@@ -26,6 +26,7 @@ MOST = MAX_PACKED + ROOM
 _ZIP = "task_zip"
 _FLAGS = {"true": True, "false": False}
 _LISTS = frozenset({"gpus"})
+_POOLS = "pools"
 
 Fields = TypeVar("Fields", bound=BoardWish)
 
@@ -77,6 +78,8 @@ def _fields(form: FormData) -> dict[str, Any]:
             raise UserError("bad-body", f"the form's field `{name}` is a file; send it as text")
         if name in _LISTS:
             found[name] = [word for each in words for word in each.replace(",", " ").split()]
+        elif name == _POOLS:
+            found[name] = [word for word in words if word.strip()]
         else:
             found[name] = _FLAGS.get(words[-1], words[-1])
     return found

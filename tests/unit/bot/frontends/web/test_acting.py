@@ -390,3 +390,19 @@ async def test_a_home_without_boards_says_what_its_reader_can_do(door: Door, pla
         assert "There is no leaderboard yet" in home
         assert f'class="button primary" href="{words}"' in home
         assert "make demo" not in home
+
+
+async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(door: Door, place: Place) -> None:
+    ada = await admin_of(door)
+    fields = {"gpu": "CPU", "pools": "CPU=box"}
+    assert (await ada.post("/edit/vectoradd/settings", fields)).status_code == 303
+    assert 'value="CPU=box"' in (await ada.get("/edit/vectoradd")).text
+    for path in ("/boards/vectoradd", "/boards/vectoradd/task"):
+        assert "timed only by pool box" in (await ada.get(path)).text
+    bad = await ada.post("/edit/vectoradd/settings", {"gpu": "CPU", "pools": "<b>"})
+    assert "names no pool" in bad.text
+    assert "<b>" not in bad.text
+    await ada.post("/edit/vectoradd/settings", {"gpu": "CPU", "pools": ""})
+    found = await place.store.boards.get(place.board.id)
+    assert found is not None
+    assert found.pins == ()

@@ -120,3 +120,25 @@ async def test_a_type_whose_cards_are_all_out_is_not_offered_but_waited_for() ->
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05), pool.seat(make_task(), "H200"):
             pytest.fail("it got a slot that is not there")
+
+
+async def test_a_pinned_job_has_a_runner_of_its_pool_and_waits_for_that() -> None:
+    local, modal = (
+        fake.create(name="local_process"),
+        fake.create(slots={"CPU": 9}, name="modal_app"),
+    )
+    pool = RunnerPool((local, modal), ask_s=1, worker="box:1")
+    await pool.refresh()
+    async with pool.seat(make_task(), "CPU", "box") as runner:
+        assert runner is local
+        assert pool.free("CPU") == {"local_process": 0, "modal_app": 9}
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), pool.seat(make_task(), "CPU", "box"):
+                pass
+    assert pool.free("H100") == {"local_process": 0, "modal_app": 0}
+    with pytest.raises(RunnerError, match="no runner of pool modal"):
+        async with pool.seat(make_task(), "CPU", "modal"):
+            pass
+    with pytest.raises(CannotServeError, match="missing library cutlass"):
+        async with pool.seat(make_task(libraries=("cutlass",)), "CPU", "box modal"):
+            pass

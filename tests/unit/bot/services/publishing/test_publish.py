@@ -4,6 +4,7 @@ import pytest
 
 from bot.domain.access import Access, Visibility
 from bot.domain.errors import UserError
+from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishChange, Published, PublishRequest
 from bot.services.publishing.publish import find_interrupted_publish, is_new, publish
 from bot.services.publishing.request import NO_BOARD
@@ -157,3 +158,28 @@ async def test_what_a_publishing_that_was_cut_off_has_done_is_known(place: Place
     after = await find_interrupted_publish(place.store, update, second)
     assert after is not None
     assert (after.version, after.change) == (2, PublishChange.NEW_VERSION)
+
+
+async def test_pools_are_pinned_kept_and_taken_away_and_each_change_is_recorded(
+    place: Place,
+) -> None:
+    task = make_task(gpus=("A100", "H100"))
+    made = await again(place, task=task, name="mine", pins=parse_pins(("A100=box",)))
+    assert made.board.pins == (("A100", "box"),)
+    kept = await again(place, task=task, name="mine")
+    assert (kept.change, kept.board.pins) == (PublishChange.UNCHANGED, made.board.pins)
+    both = await again(place, task=task, name="mine", pins=parse_pins(("modal",)))
+    assert (both.change, both.board.pins) == (
+        PublishChange.CONFIGURED,
+        (("A100", "modal"), ("H100", "modal")),
+    )
+    assert (await again(place, task=task, name="mine", pins=parse_pins(("any",)))).board.pins == ()
+    rows = [row for row in await place.store.audit.rows() if row.action == "pin-pools"]
+    assert {row.subject for row in rows} == {"board mine"}
+    assert [row.reason for row in reversed(rows)] == [
+        "any -> A100=box",
+        "A100=box -> A100=modal, H100=modal",
+        "A100=modal, H100=modal -> any",
+    ]
+    with pytest.raises(UserError, match="which the leaderboard does not have"):
+        await again(place, task=task, name="mine", pins=parse_pins(("L4=box",)))

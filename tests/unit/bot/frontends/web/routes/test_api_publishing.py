@@ -196,3 +196,16 @@ async def test_the_best_of_an_earlier_version_is_judged_by_the_present_one(creat
         assert check["published"]["task_version"] == 2
         again = await ada.post(f"{path}/rejudge", json={"version": 1})
         assert (again.status_code, again.json()) == (202, {"submissions": 1, "version": 2})
+
+
+async def test_the_pool_of_ranked_runs_is_named_by_gpu_type_or_for_all(creating: Api) -> None:
+    async with creating.asking("ada", TokenScope.ADMIN) as ada:
+        path = "/leaderboards/vectoradd"
+        wanted = {"gpus": ["CPU", "H100"], "pools": ["modal", "CPU=box modal"]}
+        board = (await ada.patch(path, json=wanted)).json()
+        assert board["pools"] == {"CPU": "box modal", "H100": "modal"}
+        assert (await ada.patch(path, json={"endless": True})).json()["pools"] == board["pools"]
+        bad = await ada.patch(path, json={"pools": ["L4=box"]})
+        assert (bad.status_code, bad.json()["code"]) == (400, "bad-pool")
+        board = (await ada.patch(path, json={"pools": ["any"]})).json()
+        assert board["pools"] == {}

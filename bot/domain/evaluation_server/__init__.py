@@ -1,1 +1,0 @@
-"""The evaluation server's requests: what they may say, and what they mean to the judge."""

@@ -1,0 +1,67 @@
+"""Pins: on which GPU types of a board one pool of machines alone times the ranked jobs."""
+
+import re
+from collections.abc import Iterable
+
+from bot.domain.errors import UserError
+from runners.contract.gpus import gpu_types
+
+Pins = tuple[tuple[str, str], ...]
+"""Pairs of a GPU type and a pool, as in `bot.domain.score.pool_of`; each GPU type once."""
+
+ANY = "any"
+"""In place of a pool: every pool may time the ranked jobs."""
+ALL = "*"
+"""In place of a GPU type: every GPU type of the board."""
+MOST_CHARACTERS = 80
+_POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*( [A-Za-z0-9][A-Za-z0-9._-]*)?")
+
+
+def parse_pins(texts: Iterable[str]) -> Pins:
+    """Read changes such as `modal` or `A100=box, H100=any`, in order; `*` stands for all types.
+
+    UserError `bad-pool` for what is none of these.
+    """
+    parts = (part.strip() for text in texts for part in text.split(","))
+    return tuple(_parsed(part) for part in parts if part)
+
+
+def _parsed(part: str) -> tuple[str, str]:
+    gpu, equals, pool = (each.strip() for each in part.rpartition("="))
+    if (equals and not gpu) or not _POOL.fullmatch(pool) or len(pool) > MOST_CHARACTERS:
+        raise UserError(
+            "bad-pool",
+            f"{part[:100]!r} names no pool; write a pool such as modal, or one for a GPU type "
+            f"such as A100=local; {ANY} takes it away",
+        )
+    if not equals or gpu == ALL:
+        return ALL, pool.lower()
+    (name,) = gpu_types((gpu,))
+    return name, pool.lower()
+
+
+def pinned(present: Pins, changes: Pins, gpus: tuple[str, ...]) -> Pins:
+    """The pins of a board with these GPU types after the changes, by GPU type.
+
+    UserError `bad-pool` for a change of a GPU type that the board does not have.
+    """
+    pins = dict(present)
+    for gpu, pool in changes:
+        if gpu not in (ALL, *gpus):
+            raise UserError(
+                "bad-pool",
+                f"a pool is named for {gpu}, which the leaderboard does not have; "
+                f"it has {', '.join(gpus)}",
+            )
+        pins |= dict.fromkeys(gpus if gpu == ALL else (gpu,), pool)
+    return tuple(sorted((gpu, pool) for gpu, pool in pins.items() if gpu in gpus and pool != ANY))
+
+
+def show_pins(pins: Pins) -> str:
+    """The pins as `parse_pins` reads them; empty where there are none."""
+    return ", ".join(f"{gpu}={pool}" for gpu, pool in pins)
+
+
+def awaited_words(gpu: str, pool: str) -> str:
+    """What a job waits for that only this pool may time; empty: any."""
+    return f"{gpu} of pool {pool}" if pool else gpu

@@ -1,0 +1,37 @@
+"""What a second of a GPU costs, as the owner of an installation says."""
+
+import math
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from runners.contract.gpus import gpu_types
+
+Prices = Mapping[str, float]
+"""By GPU type what one second of one GPU costs, in the owner's currency."""
+NO_PRICES: Prices = MappingProxyType({})
+
+
+def parse_prices(texts: Iterable[str]) -> dict[str, float]:
+    """Read prices such as `A100=0.000583`; ValueError for what is none."""
+    prices: dict[str, float] = {}
+    for text in texts:
+        gpu, _, price = (each.strip() for each in text.partition("="))
+        try:
+            value = float(price)
+        except ValueError:
+            value = math.nan
+        if not gpu or not 0 <= value < math.inf:
+            raise ValueError(f"{text!r} is no price of a GPU second; write one as A100=0.000583")
+        prices |= dict.fromkeys(gpu_types((gpu,)), value)
+    return prices
+
+
+def cost(prices: Prices, gpu: str, seconds: float) -> float | None:
+    """What so many GPU seconds cost; None where no price is known."""
+    price = prices.get(gpu)
+    return None if price is None else price * seconds
+
+
+def show_cost(value: float | None) -> str:
+    """A cost for people, to four significant digits; a dash where none is known."""
+    return "-" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
