@@ -26,6 +26,8 @@ class Draft:
 
     bundle: TaskBundle
     request: PublishRequest
+    strict: bool = True
+    """False where reading its task.yml ignored something, which whoever reads it again must too."""
 
 
 @dataclass(frozen=True, slots=True)

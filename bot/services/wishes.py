@@ -31,6 +31,8 @@ class Wish:
     access: Access | None = None
     onto: TaskVersionId | None = None
     zip_name: str = ""
+    strict: bool = True
+    """False ignores unknown keys of task.yml, as the reading of a competition does."""
 
     def request(self, task: TaskDefinition) -> PublishRequest:
         """The wish with its task."""
@@ -57,13 +59,13 @@ TASKS = Apart(10.0, patience_s=30.0)
 
 async def read(data: bytes, wish: Wish) -> tuple[TaskBundle, ParsedTask]:
     """The files of a zip, and the task which they make; UserError with file and line."""
-    parsed = await TASKS.do(task_in, data, wish.zip_name)
+    parsed = await TASKS.do(task_in, data, wish)
     return await asyncio.to_thread(read_zip, data, name=wish.zip_name), parsed
 
 
-def task_in(data: Base64Bytes, name: str) -> ParsedTask:
-    """The task of a zip of this name; only ever called apart."""
-    bundle = read_zip(data, name=name)
-    parsed = read_task(bundle)
+def task_in(data: Base64Bytes, wish: Wish) -> ParsedTask:
+    """The task of a zip that comes with this wish; only ever called apart."""
+    bundle = read_zip(data, name=wish.zip_name)
+    parsed = read_task(bundle, strict=wish.strict)
     lint(parsed.task, solutions(bundle))
     return parsed

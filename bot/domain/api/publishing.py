@@ -38,8 +38,15 @@ class BoardWish(Asked):
     """When others may read what was submitted."""
 
 
-class NewBoardWish(BoardWish):
-    """The fields beside the zip of a new board."""
+class TaskWish(BoardWish):
+    """The fields next to a task zip."""
+
+    lenient: bool = False
+    """Ignore unknown keys of task.yml and empty case lists, for tasks written for KernelBot."""
+
+
+class NewBoardWish(TaskWish):
+    """The fields next to the zip of a new board."""
 
     name: Name | None = None
     """Else the task's own."""

@@ -118,7 +118,7 @@ class _Wish:
             deadline,
             endless,
         )
-        return Draft(listed.bundle, request)
+        return Draft(listed.bundle, request, strict=listed.strict)
 
 
 def publish(

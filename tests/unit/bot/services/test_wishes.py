@@ -1,6 +1,7 @@
 """What is wanted of a board reads as it was written, whoever reads it."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -27,6 +28,7 @@ def test_a_wish_survives_being_stored() -> None:
         access=access,
         onto=TaskVersionId(7),
         zip_name="vectoradd",
+        strict=False,
     )
     assert WISH.validate_json(WISH.dump_json(wish)) == wish
     request = wish.request(make_task())
@@ -49,6 +51,16 @@ async def test_a_zip_is_read_apart_from_everything_else(monkeypatch: pytest.Monk
         await reading
     assert refused.value.code == "too-hard"
     assert turns > 10
+
+
+async def test_unknown_keys_are_refused_unless_the_wish_is_lenient() -> None:
+    foreign = scaffold("double")["task.yml"] + "\nreward: 100\n"
+    wish = Wish(PersonId(1), "", (), None)
+    with pytest.raises(UserError, match="unknown key 'reward'"):
+        await read(packed(task__yml=foreign)[2], wish)
+    _, parsed = await read(packed(task__yml=foreign)[2], replace(wish, strict=False))
+    assert parsed.task.name == "double"
+    assert "unknown key 'reward'" in parsed.warnings[0]
 
 
 async def test_what_is_wrong_with_a_zip_is_told_with_file_and_line() -> None:
