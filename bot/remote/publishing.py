@@ -13,7 +13,7 @@ from bot.domain.task_report import TaskReport
 from bot.remote.outage import BUSY, PATIENCE_S, Outage, Say
 from bot.remote.person import Requests, UnsureError
 from bot.remote.readings import board_of
-from bot.services.publish import Change, Published, PublishRequest
+from bot.services.publish import Change, Published
 from bot.services.release import Draft, Released
 from runners.contract.runner import RunnerError
 
