@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.ports import Worker
 from bot.reports.blocks import Column, Report, Table, Text, Tone
@@ -17,17 +17,34 @@ _COLUMNS = (
 )
 
 
+SILENT_AFTER = timedelta(seconds=15)
+"""Three missed heartbeats: the worker is probably gone, and its lease still runs."""
 _OUT = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
 
 
 def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
-    """One line for each; agents are those whose name has a colon, after that of their token."""
+    """One line for each worker; those that missed heartbeats are listed as silent.
+
+    The name of a remote worker has a colon, after that of its token.
+    """
     if not workers:
         words = "no worker lives: nothing is judged; start `podium up` or `podium worker`"
         return Report("Workers", (Text(words, Tone.QUIET),))
     out = tuple(row for each in workers for row in _outages(each))
-    living = Table("living", _COLUMNS, tuple(_row(each, now) for each in workers))
-    return Report("Workers", (living, Table("out of service", _OUT, out)) if out else (living,))
+    groups = {
+        "living": [each for each in workers if not _is_silent(each, now)],
+        "silent: probably lost": [each for each in workers if _is_silent(each, now)],
+    }
+    tables = [
+        Table(title, _COLUMNS, tuple(_row(each, now) for each in group))
+        for title, group in groups.items()
+        if group
+    ]
+    return Report("Workers", (*tables, Table("out of service", _OUT, out)) if out else (*tables,))
+
+
+def _is_silent(worker: Worker, now: datetime) -> bool:
+    return worker.seen_at is not None and now - worker.seen_at > SILENT_AFTER
 
 
 def _outages(worker: Worker) -> Iterator[tuple[str, ...]]:

@@ -9,6 +9,8 @@ from bot.domain.job import JobState
 from bot.services.evaluation_server.follow import Served
 from runners.contract.verdict import Stage
 
+POD = "podium"
+"""In place of a worker's name, which callers do not learn."""
 _KNOWN_GPU = re.compile(r"(a100|h100|h200)(?![a-z0-9])", re.IGNORECASE)
 _STAGES = {
     Stage.PREPARE: "compiling",
@@ -39,7 +41,7 @@ def outcome(served: Served, address: str, *, in_time: bool = True) -> Answer:
     body: dict[str, Any] = {
         "job_id": str(served.submission.id),
         **result_of(served.request, evaluation),
-        "pod_name": _pod(served),
+        "pod_name": POD,
         "pod_ip": address,
         "status": "success",
         "gpu": served.job.gpu,
@@ -62,7 +64,7 @@ def failure(status: int, fault: Fault, address: str, served: Served | None = Non
     body: dict[str, Any] = {
         "kernel_exec_result": {},
         "ref_runtime": {},
-        "pod_name": _pod(served),
+        "pod_name": POD,
         "pod_ip": address,
         "status": "error",
         "error": fault.error,
@@ -122,9 +124,3 @@ def _status(served: Served) -> str:
 def _gpu_type(gpu: str) -> str | None:
     found = _KNOWN_GPU.match(gpu)
     return found[1].lower() if found else None
-
-
-def _pod(served: Served | None) -> str:
-    """Which worker had the job, by its name alone."""
-    worker = served.job.worker if served is not None else None
-    return (worker or "podium").partition(":")[0]
