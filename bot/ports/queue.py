@@ -115,6 +115,10 @@ class Jobs(Protocol):
         """The number of jobs by GPU type and state, of the states that are not final."""
 
 
+SILENT_AFTER = timedelta(seconds=15)
+"""Three heartbeats of a worker."""
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """Who works through the queue now; `gpus` is None until its runners have answered.
@@ -128,6 +132,10 @@ class Worker:
     offers: Mapping[str, Capabilities] = field(default_factory=dict, compare=False)
     seen_at: datetime | None = field(default=None, compare=False)
     running: int = field(default=0, compare=False)
+
+    def is_silent(self, now: datetime) -> bool:
+        """Whether it missed heartbeats: it is probably lost, and its lease still runs."""
+        return self.seen_at is not None and now - self.seen_at > SILENT_AFTER
 
 
 class Workers(Protocol):
@@ -147,3 +155,6 @@ class Workers(Protocol):
 
     async def alive(self) -> tuple[Worker, ...]:
         """Those whose lease has not run out, by name."""
+
+    async def silent(self) -> frozenset[str]:
+        """The names of those among them that missed heartbeats."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bot.ports import Worker
 from bot.reports.blocks import Column, Report, Table, Text, Tone
@@ -17,8 +17,6 @@ _COLUMNS = (
 )
 
 
-SILENT_AFTER = timedelta(seconds=15)
-"""Three missed heartbeats: the worker is probably gone, and its lease still runs."""
 _OUT = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
 
 
@@ -32,8 +30,8 @@ def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
         return Report("Workers", (Text(words, Tone.QUIET),))
     out = tuple(row for each in workers for row in _outages(each))
     groups = {
-        "living": [each for each in workers if not _is_silent(each, now)],
-        "silent: probably lost": [each for each in workers if _is_silent(each, now)],
+        "living": [each for each in workers if not each.is_silent(now)],
+        "silent: probably lost": [each for each in workers if each.is_silent(now)],
     }
     tables = [
         Table(title, _COLUMNS, tuple(_row(each, now) for each in group))
@@ -41,10 +39,6 @@ def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
         if group
     ]
     return Report("Workers", (*tables, Table("out of service", _OUT, out)) if out else (*tables,))
-
-
-def _is_silent(worker: Worker, now: datetime) -> bool:
-    return worker.seen_at is not None and now - worker.seen_at > SILENT_AFTER
 
 
 def _outages(worker: Worker) -> Iterator[tuple[str, ...]]:
