@@ -156,5 +156,5 @@ class Workers(Protocol):
     async def alive(self) -> tuple[Worker, ...]:
         """Those whose lease has not run out, by name."""
 
-    async def silent(self) -> frozenset[str]:
-        """The names of those among them that missed heartbeats."""
+    async def reporting(self) -> frozenset[str]:
+        """The names of those among them that missed no heartbeats."""

@@ -130,9 +130,9 @@ async def _job_status(
 
 async def _silence(store: Store, job: Job) -> str:
     """What is said of a running job whose worker is probably lost."""
-    if job.worker not in await store.workers.silent():
+    if job.worker in await store.workers.reporting():
         return ""
-    return "its worker does not report; another one takes over soon if it stays silent"
+    return "its worker does not report; the job waits for another one"
 
 
 async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePlace:

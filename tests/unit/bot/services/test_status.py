@@ -71,6 +71,9 @@ async def test_a_running_job_whose_worker_is_silent_says_so(place: Place) -> Non
     await place.store.workers.announce("box:1", (CPU,), lease)
     (now,) = (await status(place.store, submission.id)).jobs
     assert now.note == ""
+    await place.store.workers.leave("box:1")
+    (now,) = (await status(place.store, submission.id)).jobs
+    assert "does not report" in now.note
 
 
 async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_type(
@@ -104,6 +107,7 @@ async def test_place_and_estimate_shrink_as_the_queue_moves(place: Place) -> Non
 
 async def test_a_running_job_shows_its_latest_stage(place: Place) -> None:
     submission = await place.submit()
+    await place.store.workers.announce("test", (CPU,), timedelta(seconds=30))
     job = await place.claim()
     assert (await status(place.store, submission.id)).jobs[0].stage is None
     await place.store.jobs.tell(job.id, job.fence, Stage.BUILD, {})
