@@ -25,6 +25,7 @@ _log = structlog.get_logger(__name__)
 RETRY_S = 2
 """After how many seconds another try makes sense while the database is away."""
 _STATUSES = {
+    "bad-address": HTTPStatus.UNPROCESSABLE_ENTITY,
     "bad-token": HTTPStatus.UNAUTHORIZED,
     "banned": HTTPStatus.FORBIDDEN,
     "board-exists": HTTPStatus.CONFLICT,
@@ -97,7 +98,7 @@ def _for_reader(error: RequestValidationError) -> Exception:
     if places == {"path"}:
         return HTTPException(HTTPStatus.NOT_FOUND)
     names = ", ".join(sorted({f"“{each['loc'][-1]}”" for each in error.errors()}))
-    return UserError("bad-request", f"{names} cannot have this value; change it and try again")
+    return UserError("bad-address", f"{names} cannot have this value; change it and try again")
 
 
 async def _signed_in(request: Request) -> Person | None:

@@ -226,7 +226,7 @@ async def test_an_error_page_knows_who_is_signed_in(door: Door) -> None:
         assert 'href="/me">ada</a>' in answer.text
         assert "/sign-in" not in answer.text
     wrong = await ada.get("/submit?leaderboard=" + "x" * 201)
-    assert wrong.status_code == 400
+    assert wrong.status_code == 422
     assert "“leaderboard” cannot have this value" in wrong.text
     assert "/sign-in" in (await Browser(door).get("/nothing")).text
 
