@@ -40,6 +40,8 @@ class Listed:
     bundle: TaskBundle
     task: TaskDefinition
     problem: Problem | None = None
+    strict: bool = True
+    """False where something in its task.yml was ignored with a warning."""
 
     @property
     def gpus(self) -> tuple[str, ...]:
@@ -78,7 +80,7 @@ def _read_set(line: CommandLine, file: Path, root: Path) -> Iterator[Listed]:
         bundle = line.installation.read_task(folder, root)
         parsed = read_task(bundle, strict=False)
         _say(line, parsed.warnings)
-        yield Listed(folder, bundle, parsed.task, problem)
+        yield Listed(folder, bundle, parsed.task, problem, strict=not parsed.warnings)
 
 
 def _say(line: CommandLine, warnings: Sequence[str]) -> None:

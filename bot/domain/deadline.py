@@ -1,4 +1,4 @@
-"""Deadlines as people write and read them: `YYYY-MM-DD[ HH:MM][ zone]`, always aware."""
+"""Deadlines as people write and read them: `YYYY-MM-DD[ HH:MM[:SS]][ zone]`, always aware."""
 
 import difflib
 import re
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from bot.domain.errors import UserError
 
 _FORM = re.compile(
-    r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:[ T](?P<time>\d{1,2}:\d{2}))?"
+    r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:[ T](?P<time>\d{1,2}:\d{2})(?::(?P<seconds>\d{2}))?)?"
     r"(?: *(?P<zone>[^\s\d].*|[+-].*))?"
 )
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
@@ -22,8 +22,8 @@ def parse_deadline(text: str) -> datetime:
     if found is None:
         raise _bad(text, "it is not in that form")
     try:
-        written = f"{found['day']} {found['time'] or '23:59'}"
-        naive = datetime.strptime(written, "%Y-%m-%d %H:%M")  # noqa: DTZ007  the zone follows
+        written = f"{found['day']} {found['time'] or '23:59'}:{found['seconds'] or '00'}"
+        naive = datetime.strptime(written, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007  the zone follows
     except ValueError as error:
         raise _bad(text, "there is no such day or time") from error
     if naive.year not in _YEARS:

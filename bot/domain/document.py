@@ -173,7 +173,7 @@ def validation_refusal(document: Document, error: ValidationError) -> UserError:
         where = ".".join(map(str, path))
         return document.refusal(path[:-1], f"the key {where!r} is missing")
     where = ".".join(str(part) for part in path if not _is_type_label(part, document))
-    message = found["msg"].removeprefix("Value error, ")
+    message = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     return document.refusal(path, f"{where}: {message}" if where else message)
 
 

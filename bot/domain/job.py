@@ -150,6 +150,10 @@ class Heartbeat:
     cancel_requested: bool
 
 
+SILENT_AFTER = timedelta(seconds=15)
+"""Three heartbeats of a worker."""
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """A live worker; `gpus` is None until its runners have answered.
@@ -163,6 +167,10 @@ class Worker:
     offers: Mapping[str, Capabilities] = field(default_factory=dict, compare=False)
     seen_at: datetime | None = field(default=None, compare=False)
     running: int = field(default=0, compare=False)
+
+    def is_silent(self, now: datetime) -> bool:
+        """Whether it missed heartbeats: it is probably lost, and its lease still runs."""
+        return self.seen_at is not None and now - self.seen_at > SILENT_AFTER
 
 
 class Topic(StrEnum):

@@ -35,6 +35,8 @@ class PublishRequest:
     """The task version that the board must still have, NO_BOARD for a new one; None: any."""
     zip_name: str = ""
     """The name of the uploaded zip, without its suffix."""
+    strict: bool = True
+    """False ignores unknown keys of task.yml, as the reading of a competition does."""
     pins: Pins = ()
     """Changes of the pools that alone time its ranked jobs, as `bot.domain.pins` reads them."""
 

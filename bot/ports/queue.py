@@ -118,3 +118,6 @@ class Workers(Protocol):
 
     async def alive(self) -> tuple[Worker, ...]:
         """Those whose lease has not run out, by name."""
+
+    async def reporting(self) -> frozenset[str]:
+        """The names of those among them that missed no heartbeats."""

@@ -70,6 +70,8 @@ def _fields(wanted: PublishRequest) -> dict[str, str | Sequence[str]]:
         found["deadline"] = wanted.deadline.isoformat()
     if wanted.endless:
         found["endless"] = "true"
+    if not wanted.strict:
+        found["lenient"] = "true"
     return found
 
 

@@ -83,7 +83,6 @@ def _waiting(progress: JobStatus) -> str:
 
 
 def _running(progress: JobStatus) -> str:
-    if progress.stage is None:
-        return "starting"
-    count = f" {progress.done}/{progress.total}" if progress.total else ""
-    return progress.stage + count + (f", {progress.note}" if progress.note else "")
+    count = f" {progress.done}/{progress.total}" if progress.stage and progress.total else ""
+    note = f", {progress.note}" if progress.note else ""
+    return f"{progress.stage or 'starting'}{count}{note}"

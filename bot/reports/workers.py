@@ -23,13 +23,24 @@ _OUT = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
 
 
 def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
-    """One line for each; agents are those whose name has a colon, after that of their token."""
+    """One line for each worker; those that missed heartbeats are listed as silent.
+
+    The name of a remote worker has a colon, after that of its token.
+    """
     if not workers:
         words = "no worker lives: nothing is judged; start `podium up` or `podium worker`"
         return Report("Workers", (Text(words, Tone.QUIET),))
     out = tuple(row for each in workers for row in _outages(each))
-    living = Table("living", _COLUMNS, tuple(_row(each, now) for each in workers))
-    return Report("Workers", (living, Table("out of service", _OUT, out)) if out else (living,))
+    groups = {
+        "living": [each for each in workers if not each.is_silent(now)],
+        "silent: probably lost": [each for each in workers if each.is_silent(now)],
+    }
+    tables = [
+        Table(title, _COLUMNS, tuple(_row(each, now) for each in group))
+        for title, group in groups.items()
+        if group
+    ]
+    return Report("Workers", (*tables, Table("out of service", _OUT, out)) if out else (*tables,))
 
 
 def _outages(worker: Worker) -> Iterator[tuple[str, ...]]:

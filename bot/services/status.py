@@ -19,6 +19,8 @@ _SAMPLE = 5
 """How many recent evaluations of the task say how long one takes."""
 _POOL_SAMPLE = 20
 """How many recent ones of the GPU type say how soon a slot gets free."""
+_FEW = 3
+"""With fewer known durations than this the longest of them is taken."""
 _RETRY_S = 0.5
 """Between tries to read from a database that is away."""
 _STAGES = frozenset(str(stage) for stage in Stage)
@@ -61,11 +63,19 @@ async def _job_status(
         return JobStatus(job, evaluation=disclosed(stored.evaluation))
     if job.state is JobState.QUEUED:
         return JobStatus(job, place=await _place(store, version, job))
+    silence = await _silence(store, job) if job.state is JobState.RUNNING else ""
     if job.state is JobState.RUNNING and event is not None and event.kind in _STAGES:
         body = event.body
         done, total = int(body.get("done", 0)), int(body.get("total", 0))
-        return JobStatus(job, event.kind, done, total, str(body.get("note", "")))
-    return JobStatus(job)
+        return JobStatus(job, event.kind, done, total, silence or str(body.get("note", "")))
+    return JobStatus(job, note=silence)
+
+
+async def _silence(store: Store, job: Job) -> str:
+    """What is said of a running job whose worker is probably lost."""
+    if job.worker in await store.workers.reporting():
+        return ""
+    return "its worker does not report; the job waits for another one"
 
 
 async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePosition:
@@ -85,11 +95,14 @@ def waiting_time(
 
     It begins when as many jobs have ended as its place says; of those that run, the next one is
     half-way through its share of the time. While jobs wait, as many run as there are slots.
+    Of few known ones the longest counts: short jobs end first, so the first known are too short.
     """
     if not pool_s or slots < 1:
         return None
-    begins_s = statistics.fmean(pool_s) * (position - 0.5) / slots
-    return begins_s + statistics.median(own_s or pool_s)
+    own_s = own_s or pool_s
+    each_s = max(pool_s) if len(pool_s) < _FEW else statistics.fmean(pool_s)
+    lasts_s = max(own_s) if len(own_s) < _FEW else statistics.median(own_s)
+    return each_s * (position - 0.5) / slots + lasts_s
 
 
 async def watch(

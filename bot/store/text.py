@@ -1,8 +1,14 @@
-"""Makes any text storable: Postgres refuses NUL, and UTF-8 refuses lone surrogates."""
+"""Texts as the database takes and returns them: no NUL, no lone surrogate, no worker by name."""
 
 import re
 
+_NAMED_WORKER = re.compile(r"\Aworker \S+ vanished")
 _REFUSED = re.compile("[\x00\ud800-\udfff]")
+
+
+def without_worker(error: str | None) -> str | None:
+    """The stored error of a job without the worker's name that older versions wrote into it."""
+    return None if error is None else _NAMED_WORKER.sub("the worker vanished", error)
 
 
 def storable(text: str) -> str:

@@ -269,6 +269,22 @@ def test_a_board_is_exported_there_as_it_is_here(
     assert len(told["there"][1]) == 2 * 5
 
 
+def test_a_competition_with_foreign_keys_is_published_there_as_it_is_here(
+    podium: Visiting, tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    podium.token = _creating(podium, "ada")
+    with (tasks / "double" / "task.yml").open("a") as file:
+        file.write("\nreward: 100\n")
+    competition = tmp_path / "competition.yaml"
+    problem = "{directory: tasks/double, name: doubling, gpus: [CPU]}"
+    competition.write_text(f"name: x\nproblems:\n  - {problem}\n")
+    for ask, act in ((podium.there, []), (podium.here, ["--as", "ada"])):
+        assert ask("task", "publish", str(competition), *act) == ExitCode.PASSED
+        said = capsys.readouterr()
+        assert "unknown key 'reward'" in said.err
+        assert said.out.startswith("doubling on CPU")
+
+
 def test_a_task_that_must_not_be_published_is_refused_there_as_it_is_here(
     podium: Visiting, tasks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

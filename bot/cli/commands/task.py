@@ -107,6 +107,7 @@ class _Wish:
             deadline,
             endless,
             pins=self.pins,
+            strict=listed.strict,
         )
         return Draft(listed.bundle, listed.task, request)
 

@@ -44,8 +44,15 @@ class BoardWish(Asked):
     """Which pool alone times ranked runs: `modal`, `A100=local`, or `any` to let every pool."""
 
 
-class NewBoardWish(BoardWish):
-    """The fields beside the zip of a new board."""
+class TaskWish(BoardWish):
+    """The fields next to a task zip."""
+
+    lenient: bool = False
+    """Ignore unknown keys of task.yml and empty case lists, for tasks written for KernelBot."""
+
+
+class NewBoardWish(TaskWish):
+    """The fields next to the zip of a new board."""
 
     name: Name | None = None
     """Else the task's own."""

@@ -11,7 +11,7 @@ _MOST = 2_000
 
 
 def as_data(chart: Chart) -> dict[str, Any]:
-    """A chart's title, axes and series; days in seconds since 1970, names by their number."""
+    """A chart's title, axes and series; times in seconds since 1970, names by their number."""
     return {
         "title": one_line(chart.title),
         "x": chart.x,
@@ -42,6 +42,6 @@ def thinned(points: Sequence[Point], most: int = _MOST) -> Sequence[Point]:
 
 
 def _point(point: Point, names: Sequence[str]) -> list[float]:
-    at = names.index(point.at) if isinstance(point.at, str) else int(point.at.timestamp())
+    at = names.index(point.at) if isinstance(point.at, str) else round(point.at.timestamp(), 3)
     shown = [at, float(f"{point.value:.6g}")]
     return shown if point.half_width is None else [*shown, float(f"{point.half_width:.3g}")]

@@ -14,8 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from bot.domain.errors import StoreError, UserError
+from bot.domain.person import Person
 from bot.frontends.web.door import door_of
-from bot.frontends.web.rendering import for_people
+from bot.frontends.web.rendering import for_people, wants_page
+from bot.frontends.web.sessions import browser_of
 from runners.contract.runner import RunnerError
 
 _log = structlog.get_logger(__name__)
@@ -23,6 +25,7 @@ _log = structlog.get_logger(__name__)
 RETRY_S = 2
 """After how many seconds another try makes sense while the database is away."""
 _STATUSES = {
+    "bad-address": HTTPStatus.UNPROCESSABLE_ENTITY,
     "bad-token": HTTPStatus.UNAUTHORIZED,
     "banned": HTTPStatus.FORBIDDEN,
     "board-exists": HTTPStatus.CONFLICT,
@@ -81,7 +84,32 @@ class MethodError(HTTPException):
 
 
 async def _answer(request: Request, error: Exception) -> Response:
-    return for_people(request, await answer_to(request, error))
+    if not wants_page(request):
+        return await answer_to(request, error)
+    if isinstance(error, RequestValidationError):
+        error = _for_reader(error)
+    me = None if isinstance(error, _OURS) else await _signed_in(request)
+    return for_people(request, await answer_to(request, error), me)
+
+
+def _for_reader(error: RequestValidationError) -> Exception:
+    """The same in words for whoever followed a link or changed an address."""
+    places = {str(part) for each in error.errors() for part in each["loc"][:1]}
+    if places == {"path"}:
+        return HTTPException(HTTPStatus.NOT_FOUND)
+    names = ", ".join(sorted({f"“{each['loc'][-1]}”" for each in error.errors()}))
+    return UserError("bad-address", f"{names} cannot have this value; change it and try again")
+
+
+async def _signed_in(request: Request) -> Person | None:
+    """Who is signed in at this browser; None also where the database cannot say."""
+    try:
+        browser = await browser_of(request)
+        if browser is None:
+            return None
+        return await door_of(request).store.people.get(browser.session.caller.person)
+    except StoreError:
+        return None
 
 
 async def answer_to(request: Request, error: Exception) -> Response:

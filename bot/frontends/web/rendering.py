@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bot.domain.access import NOBODY, Viewer
+from bot.domain.person import Person
 from bot.frontends.web.assets import asset_url
 from bot.frontends.web.door import door_of
 from bot.frontends.web.words import FILTERS
@@ -131,21 +132,25 @@ def takes_gzip(request: Request) -> bool:
     return False
 
 
-def for_people(request: Request, problem: Response) -> Response:
-    """A problem document as a page where a browser asked for one, else as it is."""
+def wants_page(request: Request) -> bool:
+    """Whether a browser asked, at an address that is for people."""
     place = request.url.path.removeprefix("/").partition("/")[0]
-    if place in _FOR_PROGRAMS or not _wants_page(request):
+    return place not in _FOR_PROGRAMS and "text/html" in request.headers.get("Accept", "")
+
+
+def for_people(request: Request, problem: Response, me: Person | None = None) -> Response:
+    """A problem document as a page where a browser asked for one, else as it is.
+
+    `me` is who is signed in, where that is known.
+    """
+    if not wants_page(request):
         return problem
     told = json.loads(bytes(problem.body))
     values = {"title": told["title"], "status": told["status"], "detail": told["detail"]}
-    text = draw("error.html", {"here": request.url.path, **values})
+    text = draw("error.html", {"here": request.url.path, "me": me, **values})
     shown = sent(request, Sheet.of(text), HTTPStatus(problem.status_code))
     kept = ("Retry-After", "WWW-Authenticate", "Allow", "Location", "Cache-Control")
     for name in kept:
         if name in problem.headers:
             shown.headers[name] = problem.headers[name]
     return shown
-
-
-def _wants_page(request: Request) -> bool:
-    return "text/html" in request.headers.get("Accept", "")

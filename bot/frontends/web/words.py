@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 from bot.domain.durations import show_time
+from bot.frontends.web.marks import marked
 from bot.reports.blocks import Block
 
 _DAY_S = 86_400
@@ -60,5 +61,6 @@ FILTERS = {
     "moment": moment,
     "day": day,
     "many": many,
+    "marked": marked,
 }
 """By the names that templates call them."""

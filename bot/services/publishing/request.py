@@ -49,14 +49,14 @@ TASKS = Apart(10.0, patience_s=30.0)
 
 async def read_upload(data: bytes, request: PublishRequest) -> tuple[TaskBundle, ParsedTask]:
     """Return the files of a zip and the task in it; UserError with file and line."""
-    parsed = await TASKS.do(task_in, data, request.zip_name)
+    parsed = await TASKS.do(task_in, data, request)
     return await asyncio.to_thread(read_zip, data, name=request.zip_name), parsed
 
 
-def task_in(data: Base64Bytes, name: str) -> ParsedTask:
-    """Return the task of a zip of this name; only ever called in a process of its own."""
-    bundle = read_zip(data, name=name)
-    parsed = read_task(bundle)
+def task_in(data: Base64Bytes, request: PublishRequest) -> ParsedTask:
+    """Return the task of a zip that came with this request; only called in its own process."""
+    bundle = read_zip(data, name=request.zip_name)
+    parsed = read_task(bundle, strict=request.strict)
     lint(parsed.task, solutions(bundle))
     return parsed
 

@@ -13,6 +13,7 @@ from bot.ports import Clock
 from bot.store.postgres.database import Database
 from bot.store.queries import query
 from bot.store.sources import source_bytes, source_hash
+from bot.store.text import without_worker
 
 
 class PostgresReferences:
@@ -86,4 +87,6 @@ def _reference(row: asyncpg.Record) -> Reference:
 
 
 def _failure(row: asyncpg.Record) -> str:
-    return failure(JobState(row["state"]), row["error"], row["verdict"], row["message"])
+    return failure(
+        JobState(row["state"]), without_worker(row["error"]), row["verdict"], row["message"]
+    )

@@ -18,6 +18,7 @@ from bot.domain.ids import (
 from bot.domain.job import Job, JobEvent, JobState, submission_state
 from bot.domain.person import Person
 from bot.domain.submission import Submission
+from bot.store.text import without_worker
 from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 
@@ -104,7 +105,7 @@ def job(row: Record) -> Job:
         worker=row["worker"],
         call=row["call"],
         cancel_requested=row["cancel_requested"],
-        error=row["error"],
+        error=without_worker(row["error"]),
         run_at=row["run_at"],
         created_at=row["created_at"],
         started_at=row["started_at"],

@@ -37,6 +37,10 @@ class PostgresWorkers:
     async def leave(self, worker: str) -> None:
         await self._database.rows("workers.leave", worker)
 
+    async def reporting(self) -> frozenset[str]:
+        now = self._clock.now()
+        return frozenset(each.name for each in await self.alive() if not each.is_silent(now))
+
     async def alive(self) -> tuple[Worker, ...]:
         return tuple(
             Worker(

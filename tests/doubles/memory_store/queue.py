@@ -253,6 +253,10 @@ class MemoryWorkers:
     async def leave(self, worker: str) -> None:
         self._known.pop(worker, None)
 
+    async def reporting(self) -> frozenset[str]:
+        now = self._tables.clock.now()
+        return frozenset(each.name for each in await self.alive() if not each.is_silent(now))
+
     async def alive(self) -> tuple[Worker, ...]:
         now = self._tables.clock.now()
         return tuple(

@@ -89,7 +89,7 @@ def _task(podium: Podium, text: str) -> Path:
         (f"{TASK_YML}  foo: [1,\n", "task.yml:29: not YAML"),
         (f"{TASK_YML}lang: py\n", "the key 'lang' stands here again (line 6)"),
         (TASK_YML.replace("timeout: 5", "timeout: soon"), "task.yml:24: test_timeout: Input"),
-        (TASK_YML.replace("lang: py", "lang: cobol"), "task.yml:6: lang: Input should be 'py'"),
+        (TASK_YML.replace("lang: py", "lang: cobol"), "task.yml:6: lang: must be 'py'"),
         (f"{TASK_YML}x: !!python/name:os.system\n", "this value is not plain YAML"),
         (TASK_YML.replace("source: task.py", "source: ../../../x"), "lies outside the task"),
         (f'{TASK_YML}"\\e[31mred": 1\n', r"unknown key '\x1b[31mred'"),

@@ -12,9 +12,11 @@
       zone.classList.toggle("has-file", Boolean(file));
       told.textContent = file ? `${file.name}, ${size(file.size)}` : "";
       input.setCustomValidity(file && most && file.size > most ? `The file is too large: at most ${size(most)} are taken.` : "");
-      input.reportValidity();
     };
-    input.addEventListener("change", show);
+    input.addEventListener("change", () => {
+      show();
+      if (input.validity.customError) input.reportValidity();
+    });
     let inside = 0;
     const ours = (event) => [...event.dataTransfer.types].includes("Files");
     addEventListener("dragenter", (event) => {
@@ -82,7 +84,11 @@
       const data = new FormData(form);
       const file = form.querySelector("input[type=file]");
       if (changed === file || changed.name === "source") {
-        for (const name of into.contains(form.elements.board) ? ["board", "gpu"] : ["gpu"]) data.delete(name);
+        // What was chosen for the file before counts where the new one says nothing.
+        for (const name of into.contains(form.elements.board) ? ["board", "gpu"] : ["gpu"]) {
+          for (const value of data.getAll(name)) data.append(`earlier_${name}`, value);
+          data.delete(name);
+        }
       }
       if (changed.name === "board") data.delete("gpu");
       if (!file.validity.customError && (file.files.length || !file.required || !changed.matches("[type=file]"))) {

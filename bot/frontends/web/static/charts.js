@@ -12,15 +12,21 @@
   };
 
   // uPlot wants one list of places for all series: each value stands at its place, or null.
+  // A place is listed as often as one series has points there, so that none is lost.
   const aligned = (series) => {
-    const places = [...new Set(series.flatMap((each) => each.points.map((point) => point[0])))];
-    places.sort((one, other) => one - other);
-    const where = new Map(places.map((place, index) => [place, index]));
+    const most = new Map();
+    for (const each of series) {
+      const here = new Map();
+      for (const [at] of each.points) here.set(at, (here.get(at) || 0) + 1);
+      for (const [at, count] of here) most.set(at, Math.max(count, most.get(at) || 0));
+    }
+    const places = [...most.keys()].sort((one, other) => one - other).flatMap((at) => new Array(most.get(at)).fill(at));
     const columns = series.map((each) => {
       const column = new Array(places.length).fill(null);
       for (const [at, value] of each.points) {
-        const index = where.get(at);
-        if (column[index] === null || value < column[index]) column[index] = value;
+        let index = places.indexOf(at);
+        while (column[index] !== null) index += 1;
+        column[index] = value;
       }
       return column;
     });

@@ -53,6 +53,7 @@ def test_a_board_without_a_deadline_stays_open(written: str) -> None:
         ("set/add", "set/../../add", ("c.yml:5", "without '..'")),
         ("2030-06-30 6:59", "soon", ("c.yml:7", "YYYY-MM-DD")),
         ("[H100, CPU]", "H100", ("c.yml:8", "problems.0.gpus")),
+        ("[H100, CPU]", "[H100, CPU/name: ]", ("c.yml:8: problems.0.gpus.1: must be a valid",)),
         ("name: Season\n", "", ("'name' is missing",)),
     ],
 )

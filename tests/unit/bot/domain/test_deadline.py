@@ -21,6 +21,8 @@ from bot.domain.errors import UserError
         ("2027-01-31 18:00 UTC-8", "2027-02-01T02:00"),
         ("2027-01-31T18:00Z", "2027-01-31T18:00"),
         ("2027-1-9 6:59", "2027-01-09T06:59"),
+        ("2027-10-15 00:00:00", "2027-10-15T00:00:00"),
+        ("2027-10-15 18:30:05 +02:00", "2027-10-15T16:30:05"),
     ],
 )
 def test_a_deadline_is_read_in_its_zone(text: str, utc: str) -> None:
@@ -33,6 +35,7 @@ def test_a_deadline_is_read_in_its_zone(text: str, utc: str) -> None:
         ("tomorrow", "not in that form"),
         ("2027-02-30", "no such day"),
         ("2027-01-31 25:00", "no such day or time"),
+        ("2027-01-31 18:00:61", "no such day or time"),
         ("0001-01-01", "out of range"),
         ("2027-01-31 18:00 Europe/Berlim", "did you mean Europe/Berlin"),
         ("2027-01-31 18:00 ../etc/passwd", "no time zone"),

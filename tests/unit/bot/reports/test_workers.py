@@ -30,6 +30,18 @@ def test_each_worker_has_its_slots_sandbox_and_last_sign() -> None:
     )
 
 
+def test_a_worker_that_missed_its_heartbeats_is_not_listed_as_living() -> None:
+    workers = (
+        Worker("box:1", ("CPU",), seen_at=NOON - timedelta(seconds=16)),
+        Worker("box:2", ("CPU",), seen_at=NOON - timedelta(seconds=14)),
+    )
+    living, silent = workers_report(workers, NOON).blocks
+    assert isinstance(living, Table)
+    assert isinstance(silent, Table)
+    assert (living.title, [row[0] for row in living.rows]) == ("living", ["box:2"])
+    assert (silent.title, [row[0] for row in silent.rows]) == ("silent: probably lost", ["box:1"])
+
+
 def test_without_workers_it_says_what_to_start() -> None:
     (text,) = workers_report((), NOON).blocks
     assert isinstance(text, Text)

@@ -1,4 +1,5 @@
 import asyncio
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,7 @@ from bot.services.publishing.publish import publish
 from bot.services.status import status, waiting_time, watch
 from bot.store import subscriptions
 from bot.store.subscriptions import Subscriptions
+from runners.contract.evaluation import CPU
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.dispatching import failing
@@ -46,10 +48,35 @@ async def test_the_estimate_comes_from_recent_runs_and_the_slots_in_use(place: P
 
 
 def test_waiting_grows_with_the_place_and_shrinks_with_the_slots() -> None:
-    assert waiting_time([1, 100, 3], [4, 6], position=4, slots=2) == 3.5 * 5 / 2 + 3
-    assert waiting_time([], [4, 6], position=1, slots=1) == 0.5 * 5 + 5
+    assert waiting_time([1, 100, 3], [4, 6, 5], position=4, slots=2) == 3.5 * 5 / 2 + 3
+    assert waiting_time([], [4, 6, 5], position=1, slots=1) == 0.5 * 5 + 5
     assert waiting_time([], [], position=4, slots=2) is None
     assert waiting_time([1], [1], position=4, slots=0) is None
+
+
+def test_the_longest_of_few_known_durations_counts() -> None:
+    assert waiting_time([2, 8], [2, 8], position=1, slots=1) == 0.5 * 8 + 8
+    assert waiting_time([3], [2, 8, 2], position=1, slots=1) == 0.5 * 4 + 3
+
+
+async def test_a_running_job_whose_worker_is_silent_says_so(place: Place) -> None:
+    lease = timedelta(seconds=30)
+    submission = await place.submit()
+    await place.store.workers.announce("box:1", (CPU,), lease)
+    job = await place.claim("box:1")
+    await place.store.jobs.tell(job.id, job.fence, Stage.TIMING, {"done": 2, "total": 5})
+    (now,) = (await status(place.store, submission.id)).jobs
+    assert (now.stage, now.note) == ("timing", "")
+    place.clock.advance(16)
+    (now,) = (await status(place.store, submission.id)).jobs
+    assert now.stage == "timing"
+    assert "does not report" in now.note
+    await place.store.workers.announce("box:1", (CPU,), lease)
+    (now,) = (await status(place.store, submission.id)).jobs
+    assert now.note == ""
+    await place.store.workers.leave("box:1")
+    (now,) = (await status(place.store, submission.id)).jobs
+    assert "does not report" in now.note
 
 
 async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_type(
@@ -83,6 +110,7 @@ async def test_place_and_estimate_shrink_as_the_queue_moves(place: Place) -> Non
 
 async def test_a_running_job_shows_its_latest_stage(place: Place) -> None:
     submission = await place.submit()
+    await place.store.workers.announce("test", (CPU,), timedelta(seconds=30))
     job = await place.claim()
     assert (await status(place.store, submission.id)).jobs[0].stage is None
     await place.store.jobs.tell(job.id, job.fence, Stage.BUILD, {})

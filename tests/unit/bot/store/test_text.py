@@ -3,9 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.store.text import storable
+from bot.store.text import storable, without_worker
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=50)
+
+
+def test_the_worker_that_an_old_error_names_is_left_out() -> None:
+    old = "worker gpu-box-1:0123abcd vanished during attempt 2"
+    assert without_worker(old) == "the worker vanished during attempt 2"
+    assert without_worker("a worker gpu-box-1 vanished") == "a worker gpu-box-1 vanished"
+    assert without_worker(None) is None
 
 
 def test_a_nul_and_a_lone_surrogate_stay_visible() -> None:

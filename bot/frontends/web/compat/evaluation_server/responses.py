@@ -29,6 +29,8 @@ MOST_WAITING = 256
 """Requests of one person that have not ended."""
 _AGAIN_S = 1.0
 """Between looks for a runner while none is there at all, as just after a restart."""
+POD = "podium"
+"""In place of a worker's name, which callers do not learn."""
 _KNOWN_GPU = re.compile(r"(a100|h100|h200)(?![a-z0-9])", re.IGNORECASE)
 _STAGES = {
     Stage.PREPARE: "compiling",
@@ -59,7 +61,7 @@ def outcome(served: Served, address: str, *, in_time: bool = True) -> Answer:
     body: dict[str, Any] = {
         "job_id": str(served.submission.id),
         **result_of(served.request, evaluation),
-        "pod_name": _pod(served),
+        "pod_name": POD,
         "pod_ip": address,
         "status": "success",
         "gpu": served.job.gpu,
@@ -82,7 +84,7 @@ def failure(status: int, fault: Fault, address: str, served: Served | None = Non
     body: dict[str, Any] = {
         "kernel_exec_result": {},
         "ref_runtime": {},
-        "pod_name": _pod(served),
+        "pod_name": POD,
         "pod_ip": address,
         "status": "error",
         "error": fault.error,
@@ -142,12 +144,6 @@ def _status(served: Served) -> str:
 def _gpu_type(gpu: str) -> str | None:
     found = _KNOWN_GPU.match(gpu)
     return found[1].lower() if found else None
-
-
-def _pod(served: Served | None) -> str:
-    """Which worker had the job, by its name alone."""
-    worker = served.job.worker if served is not None else None
-    return (worker or "podium").partition(":")[0]
 
 
 async def exchange(

@@ -43,6 +43,9 @@ class _Draft:
     is_pasted: bool = False
     board: str | None = None
     gpus: tuple[str, ...] = ()
+    earlier_board: str | None = None
+    """What was chosen for the file before; it counts where this one's header names no board."""
+    earlier_gpus: tuple[str, ...] = ()
     mode: Mode = Mode.RANKED
 
 
@@ -100,6 +103,8 @@ async def _draft(fields: Fields) -> _Draft:
         is_pasted=file is None,
         board=fields.text("board") or None,
         gpus=fields.texts("gpu"),
+        earlier_board=fields.text("earlier_board") or None,
+        earlier_gpus=fields.texts("earlier_gpu"),
         mode=Mode(mode) if mode in set(Mode) else Mode.RANKED,
     )
 
@@ -119,7 +124,7 @@ async def _values(door: Door, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
     heading, remark = _heading(draft)
     now = door.clock.now()
     boards = [each for each in await visible_boards(door.store, viewer) if each.is_open(now)]
-    name = draft.board or heading.leaderboard
+    name = draft.board or heading.leaderboard or draft.earlier_board
     board: Board | None = None
     if name is not None:
         try:
@@ -135,7 +140,7 @@ async def _values(door: Door, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
         "board": board,
         "heading": heading,
         "remark": remark,
-        "chosen": _chosen(board, draft.gpus or heading.gpus),
+        "chosen": _chosen(board, draft.gpus or heading.gpus or draft.earlier_gpus),
         "modes": MODES,
         "mode": draft.mode,
         "source": draft.content.decode(errors="replace") if draft.is_pasted else "",

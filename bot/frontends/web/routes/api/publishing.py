@@ -15,6 +15,7 @@ from bot.domain.api.publishing import (
     NewBoardWish,
     RejudgeOrder,
     Rejudging,
+    TaskWish,
 )
 from bot.domain.api.wire import BODY_MAX, PATH
 from bot.domain.board import Board
@@ -65,18 +66,19 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> Che
         access=access_of(fields, Access()),
         pins=parse_pins(fields.pools),
         onto=NO_BOARD,
+        strict=not fields.lenient,
     )
     return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
-@router.post("/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(BoardWish))
+@router.post("/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(TaskWish))
 async def update(
     request: Request, response: Response, name: BoardName, viewer: MayCreate
 ) -> CheckAnswer:
     """Give a board its task's next version, once that is proven; old scores stay with theirs."""
     door = door_of(request)
     board = await find_board(door.store, viewer, name)
-    found, fields = await zip_of(request, BoardWish)
+    found, fields = await zip_of(request, TaskWish)
     wanted = PublishRequest(
         viewer.person,
         board.name,
@@ -87,6 +89,7 @@ async def update(
         access=access_of(fields, board.access),
         pins=parse_pins(fields.pools),
         onto=board.task_version,
+        strict=not fields.lenient,
     )
     return await _taken(door, viewer, await prove(door, found, wanted), response)
 

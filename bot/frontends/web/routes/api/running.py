@@ -5,15 +5,19 @@ from fastapi import APIRouter, Depends, Request
 from bot.domain.api.running import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersAnswer
 from bot.frontends.web.door import door_of
 from bot.frontends.web.routes.api.bodies import unkept
-from bot.frontends.web.viewers import viewer_of
+from bot.frontends.web.viewers import AnyViewer, viewer_of
 from bot.services.pools import Pool, pools
+from bot.services.workers import workers_for
 
 router = APIRouter(tags=["running"], dependencies=[Depends(unkept), Depends(viewer_of)])
 
 
 @router.get("/runners")
-async def runners(request: Request) -> RunnersAnswer:
-    """The workers that live, here and elsewhere, and what they offer."""
+async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
+    """The workers that live, here and elsewhere, and what they offer.
+
+    Names of workers are for admins and for whoever made a worker's token; others get numbers.
+    """
     door = door_of(request)
     found = (
         RunnerAnswer(
@@ -23,7 +27,7 @@ async def runners(request: Request) -> RunnersAnswer:
             seen_at=each.seen_at,
             offers=dict(each.offers),
         )
-        for each in await door.store.workers.alive()
+        for each in await workers_for(door.store, viewer)
     )
     return RunnersAnswer(now=door.clock.now(), runners=tuple(found))
 

@@ -10,6 +10,7 @@ from bot.frontends.web.viewers import AnyViewer
 from bot.reports.blocks import Block, Table
 from bot.reports.workers import workers_report
 from bot.services.pools import pools
+from bot.services.workers import NAMELESS, numbered
 
 router = APIRouter()
 
@@ -42,7 +43,9 @@ async def _part(door: Door) -> Part:
     """One reading for everybody who watches."""
 
     async def make() -> Part:
-        workers = workers_report(await door.store.workers.alive(), door.clock.now())
+        workers = workers_report(
+            numbered(await door.store.workers.alive(), NAMELESS), door.clock.now()
+        )
         blocks = [_steady(each) for each in workers.blocks]
         values = {"pools": await pools(door.store), "workers": blocks}
         return draw("parts/queue.html", values), False

@@ -213,6 +213,24 @@ async def test_without_an_application_of_discord_there_is_no_such_way_in(door: D
     assert (await stranger.get("/sign-in/discord")).status_code == 404
 
 
+async def test_an_error_page_knows_who_is_signed_in(door: Door) -> None:
+    ada, _ = await signed_in(door)
+    for path, words in (
+        ("/nothing", "there is nothing at this address"),
+        ("/submissions/abc", "there is nothing at this address"),
+        ("/submissions/999", "submission 999"),
+    ):
+        answer = await ada.get(path)
+        assert answer.status_code == 404
+        assert words in answer.text
+        assert 'href="/me">ada</a>' in answer.text
+        assert "/sign-in" not in answer.text
+    wrong = await ada.get("/submit?leaderboard=" + "x" * 201)
+    assert wrong.status_code == 422
+    assert "“leaderboard” cannot have this value" in wrong.text
+    assert "/sign-in" in (await Browser(door).get("/nothing")).text
+
+
 async def test_the_form_says_what_the_heading_chose_and_what_is_left(
     door: Door, place: Place
 ) -> None:
@@ -223,6 +241,13 @@ async def test_the_form_says_what_the_heading_chose_and_what_is_left(
     assert 'value="vectoradd" selected' in looked.text
     assert 'value="H100" checked' in looked.text
     assert 'value="CPU" checked' not in looked.text
+    plain = {"earlier_board": "vectoradd", "earlier_gpu": "CPU"}
+    kept = await ada.post("/submit/look", plain, file=FILE)
+    assert '<option value="vectoradd" selected>' in kept.text
+    assert 'value="CPU" checked' in kept.text
+    other = {"earlier_board": "sort"}
+    elsewhere = await ada.post("/submit/look", other, file=("file", "k.py", headed))
+    assert '<option value="vectoradd" selected>' in elsewhere.text
     wrong = await ada.post("/submit/look", file=("file", "k.py", b"#!PODIUM leaderbord x\n"))
     assert "unknown key" in wrong.text
     refused = await ada.post("/submit", {"board": "vectoradd", "source": "x = '</textarea>'"})

@@ -17,6 +17,14 @@ def test_days_become_seconds_and_names_their_numbers() -> None:
     assert as_data(named)["names"] == ["A", "B"]
 
 
+def test_runs_of_the_same_second_stay_apart() -> None:
+    times = [NOON, NOON + timedelta(milliseconds=250), NOON + timedelta(milliseconds=500)]
+    series = Series("runs", tuple(Point(at, 1.0) for at in times), Stroke.DOTS)
+    (told,) = as_data(Chart("a", "day", "us", (series,)))["series"]
+    noon = NOON.timestamp()
+    assert [point[0] for point in told["points"]] == [noon, noon + 0.25, noon + 0.5]
+
+
 def test_a_name_brings_no_mark_that_turns_the_text_round() -> None:
     chart = Chart("\u202ea", "x", "y", (Series("\u202eb\x1b[31m", ()),))
     data = as_data(chart)

@@ -342,7 +342,8 @@ async def test_only_one_comparison_is_made_at_a_time_and_the_next_waits_not_for_
 async def test_the_queue_names_what_runs_and_who_judges(shown: Exhibition) -> None:
     text = (await asked(shown, "/queue")).text
     assert re.search(r"<dt>Running</dt><dd>1</dd>.*<dt>Waiting</dt><dd>2</dd>", text, re.DOTALL)
-    assert "box:0123abcd" in text
+    assert "box:0123abcd" not in text
+    assert "worker 1" in text
     assert 'data-live="/queue/events"' in text
 
 

@@ -1,6 +1,7 @@
 """What is wanted of a board reads as it was written, whoever reads it."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -37,6 +38,7 @@ def test_a_request_survives_being_stored() -> None:
         access=access,
         onto=TaskVersionId(7),
         zip_name="vectoradd",
+        strict=False,
     )
     assert REQUEST.validate_json(REQUEST.dump_json(request)) == request
     assert request.board_name(make_task()) == "adding"
@@ -77,6 +79,16 @@ async def test_a_zip_is_read_apart_from_everything_else(monkeypatch: pytest.Monk
         await reading
     assert refused.value.code == "too-hard"
     assert turns > 10
+
+
+async def test_unknown_keys_are_refused_unless_the_request_is_lenient() -> None:
+    foreign = scaffold("double")["task.yml"] + "\nreward: 100\n"
+    request = PublishRequest(PersonId(1))
+    with pytest.raises(UserError, match="unknown key 'reward'"):
+        await read_upload(packed(task__yml=foreign)[2], request)
+    _, parsed = await read_upload(packed(task__yml=foreign)[2], replace(request, strict=False))
+    assert parsed.task.name == "double"
+    assert "unknown key 'reward'" in parsed.warnings[0]
 
 
 async def test_what_is_wrong_with_a_zip_is_told_with_file_and_line() -> None:

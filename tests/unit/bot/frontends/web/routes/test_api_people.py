@@ -84,10 +84,13 @@ async def test_whoever_asks_sees_who_judges_and_what_waits(api: Api) -> None:
     await api.place.submit()
     offers = {"local": make_capabilities()}
     await api.place.store.workers.announce("box", ("CPU",), LEASE, offers)
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        (named,) = (await ada.get("/runners")).json()["runners"]
+    assert named["name"] == "box"
     async with api.asking() as anybody:
         (runner,) = (await anybody.get("/runners")).json()["runners"]
         queue = (await anybody.get("/queue")).json()
-    assert (runner["name"], runner["gpus"], runner["running"]) == ("box", ["CPU"], 0)
+    assert (runner["name"], runner["gpus"], runner["running"]) == ("worker 1", ["CPU"], 0)
     assert runner["offers"]["local"]["gpus"] == {"CPU": 1}
     pool = {"gpu": "CPU", "queued": 1, "running": 0, "workers": 1, "paused": None}
     assert queue == {"paused": None, "pools": [pool]}

@@ -1,6 +1,7 @@
 """Tests of submitting a file, and of the submissions that popcorn-cli shows and deletes."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -52,6 +53,7 @@ async def test_a_submission_is_polled_from_the_queue_to_its_end(
     }
     assert waiting["runner_queue"]["queued_jobs"] == 1
 
+    await place.store.workers.announce("test", ("CPU",), timedelta(seconds=30))
     job = await place.claim()
     assert (await ada.poll(number))["job"]["status"] == "starting"
     step = Progress(stage=Stage.TEST, done=1, total=2).model_dump(mode="json")

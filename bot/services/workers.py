@@ -1,0 +1,37 @@
+"""The workers that live, with their names for those who run them."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from bot.domain.access import Viewer
+from bot.domain.job import Worker
+from bot.ports import Store
+
+NAMELESS: frozenset[str] = frozenset()
+"""For a list that everybody sees."""
+
+
+async def workers_for(store: Store, viewer: Viewer) -> tuple[Worker, ...]:
+    """The workers that live, by name; numbered where the viewer may not know the name.
+
+    Admins know every name, and whoever made a worker's token knows that worker's.
+    """
+    alive = await store.workers.alive()
+    if viewer.sees_all:
+        return alive
+    tokens = await store.tokens.of_workers() if alive else ()
+    return numbered(alive, {each.label for each in tokens if each.person == viewer.person})
+
+
+def numbered(workers: Sequence[Worker], known: AbstractSet[str]) -> tuple[Worker, ...]:
+    """`worker N` instead of the names, but for those whose token has a `known` label."""
+    return tuple(
+        each if _label(each) in known else replace(each, name=f"worker {number}")
+        for number, each in enumerate(workers, 1)
+    )
+
+
+def _label(worker: Worker) -> str:
+    """A remote worker's name is its token's label, a colon, and what no other has."""
+    return worker.name.partition(":")[0] if ":" in worker.name else ""
