@@ -76,7 +76,7 @@ class Reference(Protocol):
         ...
 
 
-class TaskCode:
+class KernelTask:
     """The reference of a task of format `kernel`, from a folder that no candidate can see.
 
     Whatever it raises becomes the verdict `task_error`.

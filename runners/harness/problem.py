@@ -30,7 +30,7 @@ WEIGHTS_SEED = 42
 _ARGS = {"precision", "seed", "weights"}
 
 
-class ProblemCode:
+class KernelBenchTask:
     """A problem's reference, with one model at a time.
 
     A case may say `precision` (fp32), `seed` of its inputs, and `weights`, the seed of the weights.

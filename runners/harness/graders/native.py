@@ -9,13 +9,13 @@ from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan
 from runners.harness.channel import Operation
-from runners.harness.correctness import Reference, TaskCode, planned, public_seed
+from runners.harness.correctness import KernelTask, Reference, planned, public_seed
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.grade import STAGES, Grade, skipped
 from runners.harness.io_contract.asking import blamed
-from runners.harness.io_contract.code import ContractCode, read_contract, side_of
+from runners.harness.io_contract.code import ContractTask, read_contract, side_of
 from runners.harness.io_contract.counting import count
-from runners.harness.problem import ProblemCode
+from runners.harness.problem import KernelBenchTask
 from runners.harness.profiling import profile, profile_kernels
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
@@ -34,17 +34,17 @@ def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> Reference 
         )
     match task.format:
         case TaskFormat.KERNEL:
-            return TaskCode(folder)
+            return KernelTask(folder)
         case TaskFormat.KERNELBENCH:
-            return ProblemCode(folder, on_gpu=on_gpu)
+            return KernelBenchTask(folder, on_gpu=on_gpu)
         case TaskFormat.IO_CONTRACT:
-            return ContractCode(read_contract(folder), on_gpu=on_gpu)
+            return ContractTask(read_contract(folder), on_gpu=on_gpu)
 
 
 def grade(session: Session) -> Grade:
     """Run the cases that the request's mode asks for, until one fails."""
     code = session.code
-    if not isinstance(code, ContractCode):
+    if not isinstance(code, ContractTask):
         return _grade(session)
     with code.attended(session):
         result = _grade(session)
@@ -56,7 +56,7 @@ def grade(session: Session) -> Grade:
 def _session_for(session: Session, workload: Workload) -> Session:
     """The session in which a case is timed: its reference's where it is the reference's turn."""
     code = session.code
-    return code.session_for(workload) if isinstance(code, ContractCode) else session
+    return code.session_for(workload) if isinstance(code, ContractTask) else session
 
 
 def _grade(session: Session) -> Grade:
@@ -90,7 +90,7 @@ class _Timed:
 def _within(session: Session, seconds: float) -> Deadline:
     """The end of a step that may take so long; a source that is asked has its part of that."""
     code = session.code
-    return code.left(seconds) if isinstance(code, ContractCode) else Deadline.after(seconds)
+    return code.left(seconds) if isinstance(code, ContractTask) else Deadline.after(seconds)
 
 
 def _start_early(session: Session, timed: _Timed, stack: ExitStack) -> None:
@@ -150,7 +150,7 @@ def _room(session: Session, workloads: tuple[Workload, ...]) -> Plan:
     known = (plan for plan in plans if plan is not None)
     largest = max(known, key=lambda plan: plan.device_size, default=none)
     code = session.code
-    return code.roomy(largest) if isinstance(code, ContractCode) else largest
+    return code.roomy(largest) if isinstance(code, ContractTask) else largest
 
 
 def _plan(session: Session, workload: Workload) -> Plan | None:
@@ -159,7 +159,7 @@ def _plan(session: Session, workload: Workload) -> Plan | None:
         seed = public_seed(session.request.task, workload)
         return planned(session.code.generate(workload, seed))
     except Ruling:
-        if isinstance(session.code, ContractCode):
+        if isinstance(session.code, ContractTask):
             return None  # told when it is tested, and not before anybody was built
         raise
 

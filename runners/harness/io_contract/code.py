@@ -48,7 +48,7 @@ REMEMBERED = 2
 """How many inputs are still known by the seed that they were made of: the last one is asked for."""
 
 
-class ContractCode:
+class ContractTask:
     """Both kernels' arguments, and the comparison of the outputs with the reference's.
 
     `attended` gives it the session that its own candidates need.

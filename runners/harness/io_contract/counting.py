@@ -10,7 +10,7 @@ from runners.contract.io_contract import COUNTERS, UNCOUNTED
 from runners.contract.task import Mode
 from runners.harness import ncu
 from runners.harness.grade import Grade
-from runners.harness.io_contract.code import ContractCode, side_of
+from runners.harness.io_contract.code import ContractTask, side_of
 from runners.harness.kernel_profile import KernelProfiler, NoProfileError
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
@@ -19,7 +19,7 @@ BEGINS = '"ID"'
 """How the first row of the counters begins; what stands before it are remarks."""
 
 
-def count(session: Session, code: ContractCode, grade: Grade) -> None:
+def count(session: Session, code: ContractTask, grade: Grade) -> None:
     """Keep the counters of every timed kernel among the files, where they are asked for."""
     asked = code.contract.counted and session.request.mode is Mode.RANKED
     if not asked or not grade.passed:
@@ -35,7 +35,7 @@ def count(session: Session, code: ContractCode, grade: Grade) -> None:
     _count_by(session, code, found)
 
 
-def _count_by(session: Session, code: ContractCode, found: ncu.Ncu) -> None:
+def _count_by(session: Session, code: ContractTask, found: ncu.Ncu) -> None:
     for workload in session.request.task.timed(session.request.mode):
         profiler = KernelProfiler(code.session_for(workload), found)
         try:

@@ -11,7 +11,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.arena import lay_out
 from runners.harness.correctness import (
     PUBLIC_NONCE,
-    TaskCode,
+    KernelTask,
     planned,
     public_nonce,
     public_seed,
@@ -30,12 +30,12 @@ def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(__import__("sys").modules, "reference", raising=False)
 
 
-def code(folder: Path, reference: str = SORT) -> TaskCode:
+def code(folder: Path, reference: str = SORT) -> KernelTask:
     (folder / "reference.py").write_text(reference)
-    return TaskCode(folder)
+    return KernelTask(folder)
 
 
-def checking(folder: Path, body: str, more: str = "") -> TaskCode:
+def checking(folder: Path, body: str, more: str = "") -> KernelTask:
     check = f"def generate_input(): return 1\ndef check_implementation(data, output): {body}\n"
     return code(folder, check + more)
 

@@ -9,7 +9,7 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import ncu
 from runners.harness.grade import Grade
-from runners.harness.io_contract.code import ContractCode
+from runners.harness.io_contract.code import ContractTask
 from runners.harness.io_contract.counting import count
 from runners.harness.kernel_profile import KernelProfiler, NoProfileError
 from runners.harness.ruling import Ruling
@@ -19,7 +19,7 @@ from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Sit
 
 TABLE = '"ID","Kernel Name"\n"",""\n"0","add"\n'
-Bench = tuple[Session, ContractCode]
+Bench = tuple[Session, ContractTask]
 Say = Callable[[str | Exception], None]
 
 
@@ -27,7 +27,7 @@ Say = Callable[[str | Exception], None]
 def bench(sit: Sit) -> Bench:
     """A comparison whose counters are asked for, as if on a GPU."""
     asked = compare().model_copy(update={"device_metrics": True})
-    code = ContractCode(contract_of(asked), on_gpu=False)
+    code = ContractTask(contract_of(asked), on_gpu=False)
     request = order_of(asked).request("unit")
     session = replace(sit(make_judging()), request=request, on_gpu=True)
     code.sessions = dict.fromkeys(Side, session)
@@ -83,7 +83,7 @@ def test_nothing_is_counted_unasked_or_of_a_failure(bench: Bench, say: Say) -> N
     failed = Grade()
     failed.fail(Stage.TEST, Ruling(Verdict.CRASHED, "boom"))
     count(session, code, failed)
-    plain = ContractCode(contract_of(compare()), on_gpu=False)
+    plain = ContractTask(contract_of(compare()), on_gpu=False)
     count(session, plain, Grade())
     tested = session.request.model_copy(update={"mode": Mode.TEST})
     count(replace(session, request=tested), code, Grade())
