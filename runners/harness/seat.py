@@ -13,7 +13,6 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Arena, Plan
 from runners.harness.building import recipe_of
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
-from runners.harness.correctness import planned
 from runners.harness.deadline import Deadline
 from runners.harness.difference import difference, like
 from runners.harness.exchange import Exchange
@@ -21,7 +20,7 @@ from runners.harness.handle import Handle
 from runners.harness.integrity import changes_in, refuse_changed, spans
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
-from runners.harness.session import Session
+from runners.harness.session import Session, planned
 from runners.harness.values import (
     Fetch,
     Node,

@@ -56,7 +56,7 @@ def own_answer(code: KernelBenchTask, data: dict[str, Any]) -> torch.Tensor:
 
 
 def refused(code: KernelBenchTask, data: dict[str, Any], output: object) -> str | None:
-    return code.refusal(data, output, code.expected(data))
+    return code.mismatch(data, output, code.expected(data))
 
 
 def test_the_reference_itself_is_right(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_a_problem_may_be_one_function(tmp_path: Path) -> None:
     assert x.shape == (1024, 1024)
     assert torch.equal(x, code.generate(CASE, 3)["inputs"][0])
     assert not torch.equal(x, code.generate(CASE, 4)["inputs"][0])
-    assert code.refusal(data, x * 2, code.expected(data)) is None
-    assert code.refusal(data, x * 3, code.expected(data))
+    assert code.mismatch(data, x * 2, code.expected(data)) is None
+    assert code.mismatch(data, x * 3, code.expected(data))
 
 
 def test_a_function_s_own_inputs_count(tmp_path: Path) -> None:

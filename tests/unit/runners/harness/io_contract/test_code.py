@@ -8,11 +8,11 @@ import torch
 from bot.domain.evaluation_server.request import CompareRequest, Request
 from bot.domain.evaluation_server.translation import contract_of, order_of
 from runners.contract.evaluation import CaseKind, Evaluation
-from runners.contract.io_contract import Side
+from runners.contract.io_contract import Side, side_of
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.graders import native
-from runners.harness.io_contract.code import ContractTask, side_of
+from runners.harness.io_contract.code import ContractTask
 from runners.harness.ruling import Ruling
 from tests.doubles.ioing import (
     ADD,
@@ -112,9 +112,9 @@ def test_what_does_not_fit_beside_each_other_is_the_calls_fault(sit: Sit) -> Non
     code = ContractTask(contract_of(evaluate()), on_gpu=False)
     told = pytest.raises(Ruling, match="do not fit into this GPU's memory")
     session = replace(sit(make_judging()), request=request)
-    with told as caught, code.attended(session):
-        assert 0 < code.left(1).remaining <= 1
-        assert code.left(1000).remaining < 30
+    with told as caught, code.opened(session):
+        assert 0 < code.deadline(1).remaining <= 1
+        assert code.deadline(1000).remaining < 30
         raise torch.OutOfMemoryError
     assert caught.value.verdict is Verdict.TASK_ERROR
 
@@ -130,7 +130,7 @@ def test_a_source_that_tells_no_inputs_falls_where_it_is_tested(
     asked = evaluate(kernel(MODEL))
     code = ContractTask(contract_of(asked), on_gpu=False)
     monkeypatch.setattr(code, "generate", fall)
-    monkeypatch.setattr(code, "roomy", lambda plan: plan)
+    monkeypatch.setattr(code, "first_plan", lambda plan: plan)
     request = order_of(asked).request("unit")
     session = replace(sit(make_judging()), request=request, on_gpu=True, task_code=code)
     assert native._room(session, request.task.tests).device_size == 0
