@@ -11,7 +11,6 @@ from runners.contract.evaluation import Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Arena, Plan
-from runners.harness.building import recipe_of
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
 from runners.harness.deadline import Deadline
 from runners.harness.difference import difference, like
@@ -30,6 +29,7 @@ from runners.harness.values import (
     restore,
     tensors,
 )
+from runners.languages import Recipe
 
 CORES = len(os.sched_getaffinity(0))
 """How many threads can run at once."""
@@ -176,7 +176,7 @@ def enlisted(
     enlistment = Enlistment(
         limits=session.request.limits,
         threads=threads_of(session.request.limits, gpu=session.on_gpu),
-        recipe=recipe_of(session.request.task, launching.signature if launching else None),
+        recipe=Recipe.of(session.request.task, launching.signature if launching else None),
         arena_size=arena.size,
         shared=shared,
     )

@@ -131,6 +131,8 @@ def comparable(evaluation: Evaluation) -> dict[str, Any]:
         del found[name]
     found["durations_s"] = sorted(evaluation.durations_s)
     found["transport"] = evaluation.environment.transport
+    for case in found["cases"]:  # how many rounds were timed depends on the machine's load
+        case["measurement"] = sorted(case["measurement"] or ())
     found["files"] = [each.name for each in evaluation.files]
     if evaluation.mode is Mode.PROFILE:  # a table of times, sorted by them
         found["log"] = bool(evaluation.log)

@@ -9,12 +9,12 @@ import torch
 
 from runners.contract.evaluation import Evaluation, Limits
 from runners.contract.launch import LaunchNumbers
-from runners.contract.task import Language, Launch, Mode, TaskDefinition
+from runners.contract.task import Launch, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.channel import Operation
 from runners.harness.exchange import Exchange
-from runners.harness.languages import cuda
 from runners.harness.seat import Seat
+from runners.languages import cuda
 from tests.doubles.judging import make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
 
@@ -37,7 +37,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def code_task(launch: Launch = LAUNCH, limit_s: int = 20) -> TaskDefinition:
     return make_sort_task(
-        lang=Language.CUDA, submission_file="submission.cu", launch=launch, test_timeout=limit_s
+        lang="cu", submission_file="submission.cu", launch=launch, test_timeout=limit_s
     )
 
 

@@ -15,7 +15,6 @@ from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.harness import handle as handling
 from runners.harness.arena import Arena
-from runners.harness.building import Recipe
 from runners.harness.channel import (
     FRAME_MAX,
     Announcement,
@@ -33,6 +32,7 @@ from runners.harness.handle import Handle
 from runners.harness.ruling import Ruling
 from runners.harness.template import Template
 from runners.harness.values import ScalarNode
+from runners.languages import Recipe
 
 ENLISTMENT = Enlistment(
     limits=Limits(memory=2 << 30),  # the guest is a fork of all of pytest

@@ -8,9 +8,9 @@ import torch
 from runners.contract.task import TaskFormat
 from runners.harness import weights
 from runners.harness.arena import Arena, lay_out
-from runners.harness.building import Recipe
 from runners.harness.channel import ProfiledCall
 from runners.harness.profiled import given, run
+from runners.languages import Recipe
 from tests.doubles.kernels import RIGHT
 
 COUNTS = "from pathlib import Path\ndef custom_kernel(data):\n    data[0].add_(1)\n"

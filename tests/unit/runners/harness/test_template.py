@@ -10,9 +10,9 @@ import pytest
 
 from runners.contract.evaluation import Limits
 from runners.harness import template as module
-from runners.harness.building import Recipe
 from runners.harness.channel import Enlistment
 from runners.harness.template import Template, pack_files, serve
+from runners.languages import Recipe
 
 ENLISTED = Enlistment(
     limits=Limits(),
