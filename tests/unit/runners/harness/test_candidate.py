@@ -35,7 +35,7 @@ from runners.languages import Recipe
 ENLISTMENT = Enlistment(
     limits=Limits(),
     threads=1,
-    recipe=Recipe(language="python", submission_file="kernel.py"),
+    recipe=Recipe(language="py", submission_file="kernel.py"),
     arena_size=1 << 20,
 )
 INPUT = (torch.arange(4.0), torch.zeros(2))

@@ -23,7 +23,7 @@ from runners.languages import Recipe
 ENLISTMENT = Enlistment(
     limits=Limits(memory=2 << 30),  # a candidate here is a fork of all of pytest
     threads=1,
-    recipe=Recipe(language="python", submission_file="submission.py"),
+    recipe=Recipe(language="py", submission_file="submission.py"),
     arena_size=1 << 20,
 )
 RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))

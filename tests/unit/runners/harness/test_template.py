@@ -17,7 +17,7 @@ from runners.languages import Recipe
 ENLISTED = Enlistment(
     limits=Limits(),
     threads=1,
-    recipe=Recipe(language="python", submission_file="s.py"),
+    recipe=Recipe(language="py", submission_file="s.py"),
     arena_size=4096,
 )
 
