@@ -11,10 +11,10 @@ from runners.contract.evaluation import Evaluation, Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Launch, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
+from runners.harness import kit
 from runners.harness.channel import Operation
 from runners.harness.exchange import Exchange
 from runners.harness.seat import Seat
-from runners.languages import cuda
 from tests.doubles.judging import make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
 
@@ -30,9 +30,9 @@ Build = Callable[..., Evaluation]
 @pytest.fixture(autouse=True)
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a GPU were here, up to the moment at which one is needed."""
-    monkeypatch.setattr(cuda, "GPU", Path("/dev/null"))
+    monkeypatch.setattr(kit, "GPU", Path("/dev/null"))
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
-    monkeypatch.setattr(cuda, "DeviceCode", lambda *_: lambda data: data[0])
+    monkeypatch.setattr(kit, "DeviceCode", lambda *_: lambda data: data[0])
 
 
 def code_task(launch: Launch = LAUNCH, limit_s: int = 20) -> TaskDefinition:
@@ -53,7 +53,7 @@ def build(gpu: None, judge: Judge) -> Build:
 def test_every_call_has_the_launch_of_its_case_and_calibrations_have_none(
     gpu: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.setattr(cuda, "DeviceCode", lambda *_: lambda data: torch.sort(data[0]).values)
+    monkeypatch.setattr(kit, "DeviceCode", lambda *_: lambda data: torch.sort(data[0]).values)
     grids: dict[Operation, list[int]] = {operation: [] for operation in Operation}
     plain = Seat.call
 

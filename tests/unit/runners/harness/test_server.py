@@ -421,11 +421,11 @@ def test_a_language_whose_toolchain_is_absent_is_not_offered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(nvcc, "toolchain", lambda: None)
-    monkeypatch.setattr(cuda, "toolchain", lambda: "NVRTC 13")
+    monkeypatch.setattr(cuda, "toolchain", lambda *_: "NVRTC 13")
     assert server.capabilities(OPEN).languages == ("py", "cu")
-    monkeypatch.setattr(cuda, "toolchain", lambda: None)
+    monkeypatch.setattr(cuda, "toolchain", lambda *_: None)
     assert server.capabilities(OPEN).languages == ("py",)
-    monkeypatch.setattr(python, "toolchain", lambda: None)
+    monkeypatch.setattr(python, "toolchain", lambda *_: None)
     assert server.capabilities(OPEN).languages == ()
     monkeypatch.setattr(nvcc, "toolchain", lambda: "nvcc 13.0.88")
     assert server.capabilities(OPEN).languages == ("cu",)
