@@ -18,3 +18,9 @@ def load(package: ModuleType, name: str) -> ModuleType:
             f"no {name!r} in {package.__name__}; there are {', '.join(names(package))}"
         )
     return importlib.import_module(f"{package.__name__}.{name}")
+
+
+def load_all(package: str) -> tuple[ModuleType, ...]:
+    """Import every plugin of the package of that name."""
+    there = importlib.import_module(package)
+    return tuple(load(there, name) for name in names(there))

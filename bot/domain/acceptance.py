@@ -10,16 +10,11 @@ from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.heading import Heading, parse_heading
 from runners.contract.gpus import spelled
-from runners.contract.task import Language, TaskDefinition
+from runners.contract.task import TaskDefinition
+from runners.languages import spec_by_suffix, spec_of, specs
 
 MAX_SOURCE_BYTES = 1_000_000
 MAX_FILE_NAME = 100
-SUFFIXES = {
-    Language.PYTHON: (".py",),
-    Language.CUDA: (".cu", ".cuh", ".cpp", ".hip"),
-}
-"""How the names of a language's files end; the first is the usual one."""
-_WRITTEN_AS = {Language.PYTHON: "Python", Language.CUDA: "CUDA C++"}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 """How a file of UTF-16 or UTF-32 begins: with its byte order mark."""
 _MANY = 0.2
@@ -83,29 +78,29 @@ def _is_utf16(content: bytes) -> bool:
 def check_language(name: str, board: str, task: TaskDefinition) -> None:
     """UserError when the file's name says that it is not in the language of the board's task."""
     dot = name.rfind(".")
-    suffix, wanted = name[dot:].casefold() if dot >= 0 else "", SUFFIXES[task.lang]
-    if suffix in wanted:
+    suffix, wanted = name[dot:].casefold() if dot >= 0 else "", spec_of(task.lang)
+    if suffix in wanted.suffixes:
         return
-    words = _WRITTEN_AS[task.lang]
-    other = next((each for each, ends in SUFFIXES.items() if suffix in ends), None)
+    other = spec_by_suffix(suffix)
     if other is None:
         end = f"ends with {suffix!r}" if suffix else "has no ending"
         raise UserError(
             "bad-suffix",
-            f"the file's name {end}, and leaderboard {board!r} takes {words}; name it such as "
-            f"kernel{wanted[0]}",
+            f"the file's name {end}, and leaderboard {board!r} takes {wanted.title}; name it such "
+            f"as kernel{wanted.suffixes[0]}",
         )
-    remedy = (
-        "compile the CUDA source inline, as with torch.utils.cpp_extension.load_inline, in a .py "
-        "file"
-        if other is Language.CUDA
-        else f"write it as a {wanted[0]} file"
-    )
+    remedy = other.in_python if wanted.is_python else ""
     raise UserError(
         "other-language",
-        f"{name!r} is a file of {_WRITTEN_AS[other]}, and leaderboard {board!r} takes {words}; "
-        f"{remedy}, or choose a leaderboard for {_WRITTEN_AS[other]}",
+        f"{name!r} is a file of {other.title}, and leaderboard {board!r} takes {wanted.title}; "
+        f"{remedy or f'write it as a {wanted.suffixes[0]} file'}, or choose a leaderboard for "
+        f"{other.title}",
     )
+
+
+def suffixes() -> tuple[str, ...]:
+    """Return how the names of submissions end, in any language."""
+    return tuple(suffix for each in specs() for suffix in each.suffixes)
 
 
 def file_name(name: str) -> str:

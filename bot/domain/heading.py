@@ -7,9 +7,11 @@ from runners.contract.formula import FormulaError
 from runners.contract.heading import comment_lines
 from runners.contract.launch import MARKER, OVERRIDES, parse_sizes
 from runners.contract.verdict import Verdict
+from runners.languages import specs
 
-_BOTH = ("#!POPCORN", "//!POPCORN", "#!PODIUM", "//!PODIUM")
-_OURS = ("#!PODIUM", "//!PODIUM")
+_COMMENTS = tuple(dict.fromkeys(each.comment for each in specs()))
+_OURS = tuple(f"{comment}!PODIUM" for comment in _COMMENTS)
+_BOTH = (*(f"{comment}!POPCORN" for comment in _COMMENTS), *_OURS)
 _KEYS = {"leaderboard": _BOTH, "gpus": _BOTH, "gpu": _BOTH, "expect": _OURS, "needs": _OURS}
 _KEYS |= dict.fromkeys(OVERRIDES, (MARKER,))
 _PLACE = frozenset({"leaderboard", "gpus", "gpu"})
@@ -30,7 +32,7 @@ def parse_heading(source: str) -> Heading:
     """The heading of a source; UserError `bad-heading` names the line that is wrong."""
     heading = Heading()
     seen: dict[str, int] = {}
-    for number, words in comment_lines(source):
+    for number, words in comment_lines(source, _COMMENTS):
         if words[0] in _BOTH:
             key, values = _directive(number, words)
             if key in seen:
@@ -46,7 +48,7 @@ def with_board(source: str, board: str, comment: str) -> str:
     `comment` begins a comment in the source's language.
     """
     source = source.removeprefix("\ufeff")  # a byte order mark is none below the first line
-    dropped = {number for number, words in comment_lines(source) if _names_place(words)}
+    dropped = {number for number, words in comment_lines(source, _COMMENTS) if _names_place(words)}
     lines = enumerate(source.splitlines(keepends=True), start=1)
     kept = "".join(line for number, line in lines if number not in dropped)
     return f"{comment}!PODIUM leaderboard {board}\n{kept}"

@@ -19,11 +19,11 @@ from runners.contract.evaluation import CPU, Environment
 from runners.contract.task import (
     REFERENCE_MODEL,
     Grader,
-    Language,
     TaskDefinition,
     TaskFormat,
 )
 from runners.contract.verdict import Verdict
+from runners.languages import spec_of
 
 _USUAL = "ref_kernel"
 _MATCHER = "make_match_reference"
@@ -102,7 +102,7 @@ def speed_up(reference: ScoreValue, value: ScoreValue) -> float:
 
 def _reference_name(task: TaskDefinition) -> str | None:
     if (
-        task.lang is not Language.PYTHON
+        not spec_of(task.lang).is_python
         or task.grader is not Grader.NATIVE
         or REFERENCE not in task.files
     ):

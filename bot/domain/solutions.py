@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from bot.domain.acceptance import MAX_SOURCE_BYTES
+from bot.domain.acceptance import MAX_SOURCE_BYTES, suffixes
 from bot.domain.errors import UserError
 from bot.domain.heading import parse_heading
 from bot.domain.task_bundle import TaskBundle
 from runners.contract.verdict import Verdict
 
-_SUFFIXES = (".py", ".cu", ".hip", ".cpp")
 _EXPECTED = {"correct": Verdict.PASSED, "wrong": Verdict.WRONG_ANSWER}
 
 
@@ -28,7 +27,7 @@ def solutions(bundle: TaskBundle) -> tuple[Solution, ...]:
         _solution(bundle, f"solutions/{kind}/{name}", expected)
         for kind, expected in _EXPECTED.items()
         for name in bundle.under(f"solutions/{kind}")
-        if name.endswith(_SUFFIXES)
+        if name.endswith(suffixes())
     )
 
 

@@ -14,7 +14,8 @@ from bot.domain.task_program import check_evaluation, headers
 from bot.domain.task_schema import SLOT, TaskFile, read_schema
 from bot.domain.task_source import defined_names, parse_python, wants_cuda
 from runners.contract.evaluation import RoundPolicy
-from runners.contract.task import Device, Grader, Language, TaskDefinition, TaskFormat
+from runners.contract.task import Device, Grader, TaskDefinition, TaskFormat
+from runners.languages import spec_of
 
 REFERENCE = "reference.py"
 MAX_TASK = 8 << 20
@@ -130,7 +131,7 @@ def _define(source: _Source, name: str) -> TaskDefinition:
 
 
 def _is_program(written: TaskFile) -> bool:
-    return written.lang is Language.CUDA and written.launch is None
+    return bool(written.config.sources) and written.launch is None
 
 
 def _require_portable(task: TaskDefinition, document: Document) -> None:
@@ -166,7 +167,7 @@ def _read_files(source: _Source) -> dict[str, str]:
 
 
 def _is_shared(file: str, written: TaskFile) -> bool:
-    if written.lang is Language.PYTHON and file == written.config.main:
+    if "main" in spec_of(written.lang).config_keys and file == written.config.main:
         return False
     return file in _SHARED or file.endswith(_HEADERS)
 
@@ -223,7 +224,7 @@ def _own(written: TaskFile) -> str:
     if written.multi_gpu:
         return "a task with multi_gpu brings its own evaluation"
     if _is_program(written):
-        return "a 'cu' task of sources brings its own evaluation"
+        return f"a {written.lang!r} task of sources brings its own evaluation"
     if written.format not in _NATIVE:
         return f"format: {written.format} is for kernels that are handed in without a task"
     return ""
@@ -242,8 +243,8 @@ def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
 
 
 def _device(files: dict[str, str], written: TaskFile, grader: Grader) -> Device:
-    if written.lang is Language.CUDA:
-        return Device.CUDA
+    if spec_of(written.lang).device is not Device.ANY:
+        return spec_of(written.lang).device
     sources = {name: text for name, text in files.items() if name.endswith(".py")}
     if grader is Grader.NATIVE:
         sources.pop(written.config.main, None)  # the evaluation that is not used

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
+from pydantic_core import PydanticCustomError
 
 from bot.domain.document import Document, Path, unknown_key, validation_refusal
 from bot.domain.errors import UserError
@@ -18,7 +19,7 @@ from runners.contract.task import (
     FileName,
     Grader,
     IsolationLayer,
-    Language,
+    LanguageName,
     Launch,
     RankingBy,
     Seconds,
@@ -26,16 +27,20 @@ from runners.contract.task import (
     Workload,
 )
 from runners.contract.wire import Wire
+from runners.languages import names_of, spec_of, specs
 
 SLOT = "@SUBMISSION@"
 """The source which stands for the submission."""
 MAX_CASES = 200
 
-_FOREIGN = {
-    Language.PYTHON: frozenset({"sources", "include_dirs", "defines", "compile_flags"}),
-    Language.CUDA: frozenset({"main"}),
-}
-"""The keys of `config` which mean nothing for a language."""
+
+def _known_language(name: str) -> str:
+    names = names_of(specs())
+    if name not in names:
+        words = " or ".join(repr(each) for each in names)
+        raise PydanticCustomError("enum", "Input should be {names}", {"names": words})
+    return name
+
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 
@@ -51,7 +56,7 @@ class TaskFile(Wire):
     """task.yml as it is written; the keys that both have mean the same in `TaskDefinition`."""
 
     files: Annotated[tuple[FileEntry, ...], Field(min_length=1, max_length=100)]
-    lang: Language
+    lang: Annotated[LanguageName, BeforeValidator(_known_language)]
     config: BuildConfig = BuildConfig()
     description: Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
     templates: dict[
@@ -169,9 +174,10 @@ def _check_slot(written: TaskFile, document: Document) -> None:
 
 def _check_language(written: TaskFile, document: Document) -> None:
     """Refuse what would be accepted and never looked at."""
-    foreign = sorted(_FOREIGN[written.lang] & written.config.model_fields_set)
+    spec = spec_of(written.lang)
+    foreign = sorted(written.config.model_fields_set - spec.config_keys)
     path = ("config", *foreign[:1])
-    if written.lang is Language.PYTHON and written.launch is not None:
+    if "launch" not in spec.requires_one_of and written.launch is not None:
         foreign, path = ["launch"], ("launch",)
     if foreign:
         raise document.refusal(
@@ -184,10 +190,18 @@ def _check_sources(written: TaskFile, document: Document) -> None:
     missing = next((name for name in written.config.sources if name not in names), None)
     if missing is not None:
         raise document.refusal(("config", "sources"), f"{missing!r} is not among the files")
-    if written.lang is Language.CUDA and not written.config.sources and written.launch is None:
-        raise document.refusal(("config",), "a 'cu' task names its 'sources' (or a 'launch')")
+    wanted = spec_of(written.lang).requires_one_of
+    if wanted and not any(_has(written, key) for key in wanted):
+        others = "".join(f" (or a {key!r})" for key in wanted[1:])
+        raise document.refusal(
+            ("config",), f"a {written.lang!r} task names its {wanted[0]!r}{others}"
+        )
     if written.launch is None:
         check_program(written.config, document)
+
+
+def _has(written: TaskFile, key: str) -> bool:
+    return bool(getattr(written.config, key, None) or getattr(written, key, None))
 
 
 def _check_cases(written: TaskFile, document: Document) -> None:

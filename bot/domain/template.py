@@ -9,6 +9,7 @@ from bot.domain.heading import parse_heading, with_board
 from bot.domain.task_source import parse_python
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
+from runners.languages import spec_by_suffix, spec_of
 
 UNWRITTEN = frozenset({Verdict.WRONG_ANSWER, Verdict.INVALID_SUBMISSION, Verdict.CRASHED})
 """What a kernel may get whose body is still to be written."""
@@ -73,9 +74,10 @@ def shown_files(task: TaskDefinition, board: str) -> Mapping[str, str]:
 
 
 def _handed_out(task: TaskDefinition, board: str, file: str) -> Template:
-    comment = "#" if file.endswith(".py") else "//"
-    name = f"{board}.{file.rpartition('.')[2]}"
-    return Template(name, with_board(task.files[file], board, comment))
+    suffix = file.rpartition(".")[2]
+    language = spec_by_suffix(f".{suffix}") or spec_of(task.lang)
+    text = with_board(task.files[file], board, language.comment)
+    return Template(f"{board}.{suffix}", text)
 
 
 def _is_unwritten(template: Template) -> bool:

@@ -11,7 +11,8 @@ from bot.services.admit import admit
 from bot.services.lookup import task_of
 from bot.services.syntax import check_syntax
 from runners.contract.profile import ProfileOptions
-from runners.contract.task import Language, Mode, TaskDefinition
+from runners.contract.task import Mode, TaskDefinition
+from runners.languages import spec_of
 
 _log = structlog.get_logger(__name__)
 
@@ -57,7 +58,7 @@ async def _take_in(store: Store, clock: Clock, request: SubmissionRequest) -> Su
     profile = request.profile if request.mode is Mode.PROFILE else None
     if profile is not None:
         _check_profile(task, profile)
-    is_python = task.lang is Language.PYTHON
+    is_python = spec_of(task.lang).is_python
     submission = await store.submissions.add(
         NewSubmission(
             person=person,

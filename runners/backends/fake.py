@@ -32,8 +32,9 @@ from runners.contract.runner import (
     RunnerError,
     RunnerLostError,
 )
-from runners.contract.task import Grader, Language, Mode, TaskFormat
+from runners.contract.task import Grader, Mode, TaskFormat
 from runners.contract.verdict import Stage, Verdict
+from runners.languages import names_of, specs
 
 _VERSION = "fake-1"
 _DIRECTIVE = re.compile(r"^\s*(?:#|//)\s*fake:(?P<words>.*)$", re.MULTILINE)
@@ -228,7 +229,7 @@ def create(
     offered = capabilities or Capabilities(
         harness_version=_VERSION,
         gpus=gpus,
-        languages=tuple(Language),
+        languages=names_of(specs()),
         graders=tuple(Grader),
         formats=tuple(TaskFormat),
         at_once=dict.fromkeys(gpus, 8),

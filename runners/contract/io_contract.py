@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from runners.contract.task import Workload
 from runners.contract.wire import Wire
 
 CONTRACT, CALL = "contract.json", "call.json"
@@ -54,6 +55,11 @@ class Side(StrEnum):
     """The one that is judged."""
     REFERENCE = "reference"
     """The one that it is compared with; a stranger's code as well."""
+
+
+def side_of(workload: Workload) -> Side:
+    """Return which kernel a case is for."""
+    return Side(str(workload.args.get(KERNEL, Side.CUSTOM.value)))
 
 
 class Role(StrEnum):

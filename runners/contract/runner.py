@@ -6,7 +6,7 @@ from typing import Annotated, NewType, Protocol
 from pydantic import Field, StringConstraints
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
-from runners.contract.task import Grader, Language, TaskFormat
+from runners.contract.task import PYTHON, Grader, LanguageName, TaskFormat
 from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 
 CallId = NewType("CallId", str)
@@ -44,7 +44,7 @@ class Capabilities(Wire):
     harness_version: str
     gpus: dict[str, int]
     """GPU type to the number of evaluations that may run at once."""
-    languages: tuple[Language, ...] = (Language.PYTHON,)
+    languages: tuple[LanguageName, ...] = (PYTHON,)
     graders: tuple[Grader, ...] = (Grader.NATIVE,)
     formats: tuple[TaskFormat, ...] = (TaskFormat.KERNEL,)
     libraries: tuple[str, ...] = ()

@@ -15,6 +15,10 @@ ArgValue = Scalar | tuple[Scalar, ...]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$")]
 """A flat file name: no folder, no hidden file, at most 100 characters."""
 ArgName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+LanguageName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_+-]{0,15}$")]
+"""The name of a language of submissions; `runners.languages` has those there are."""
+PYTHON: LanguageName = "py"
+"""The language of the tasks that Podium makes by itself."""
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 COMPILE_S = 120
 """Seconds that the sources of a program may take to compile, beside the limits of its phases."""
@@ -33,15 +37,6 @@ class Mode(StrEnum):
     """A profiler's tables for the benchmarks."""
     RANKED = "ranked"
     """Tests, then the benchmarks with a fresh nonce: the run which scores."""
-
-
-class Language(StrEnum):
-    """The language of a task's submissions."""
-
-    PYTHON = "py"
-    """Python, including Triton and CUDA that is compiled inline."""
-    CUDA = "cu"
-    """CUDA C++ sources."""
 
 
 class TaskFormat(StrEnum):
@@ -155,7 +150,7 @@ class TaskDefinition(Wire):
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-    lang: Language
+    lang: LanguageName
     description: Annotated[str, StringConstraints(min_length=1)]
     files: dict[FileName, str]
     submission_file: FileName = "submission.py"
@@ -206,7 +201,7 @@ class TaskDefinition(Wire):
     @property
     def is_program(self) -> bool:
         """Whether its sources and the submission are compiled into one program, before all else."""
-        return self.lang is Language.CUDA and self.launch is None
+        return bool(self.config.sources) and self.launch is None
 
     @property
     def world_size(self) -> int:

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from runners.contract.evaluation import EvaluationRequest, RoundPolicy
 from runners.contract.task import (
+    PYTHON,
     REFERENCE_FUNCTION,
     REFERENCE_MODEL,
-    Language,
     Mode,
     TaskDefinition,
     TaskFormat,
@@ -103,7 +103,7 @@ def _request(
     keys = _Keys(config.secret, job)
     task = TaskDefinition(
         name="kernelbench",
-        lang=Language.PYTHON,
+        lang=PYTHON,
         description="A KernelBench problem.",
         format=TaskFormat.KERNELBENCH,
         files={"reference.py": job.ref_code},

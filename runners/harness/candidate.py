@@ -20,10 +20,8 @@ from typing import Any
 
 import torch
 
-from runners import plugins
-from runners.harness import builds, languages
+from runners.harness import builds, kit
 from runners.harness.arena import view
-from runners.harness.building import BuildFailedError, Built, InvalidSubmissionError
 from runners.harness.channel import (
     FRAME_MAX,
     READY_FRAME,
@@ -41,6 +39,7 @@ from runners.harness.cuda.warm import have_one_copy_queue
 from runners.harness.popcorn.diagnostics import failed_build
 from runners.harness.sandbox import isolate
 from runners.harness.values import TensorNode, UndescribableError, bits, describe, leaves, restore
+from runners.languages import BuildFailedError, InvalidSubmissionError
 
 MESSAGE = 1000
 """Letters of a message: all doors show so much of it at once."""
@@ -117,7 +116,7 @@ class Candidate:
                 builds.unpack(self.builds, Path.home())
         recipe = self.enlisted.recipe
         try:
-            built: Built = plugins.load(languages, recipe.language).build(Path.home(), recipe)
+            built = kit.build(Path.home(), recipe)
         except InvalidSubmissionError as error:
             return Reply(status=Status.INVALID, message=str(error))
         except BuildFailedError as error:

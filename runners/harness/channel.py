@@ -15,8 +15,8 @@ from runners.contract.evaluation import Compiled, Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
-from runners.harness.building import Recipe
 from runners.harness.values import Node, TensorNode
+from runners.languages import Recipe
 
 FRAME_MAX = 64 << 10
 """Bytes of the longest frame in either direction."""

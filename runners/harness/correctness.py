@@ -5,19 +5,20 @@ import importlib.util
 import inspect
 import random
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import torch
+from typing_extensions import override
 
 from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Verdict
-from runners.harness.arena import Plan, lay_out, room_for
+from runners.harness.arena import lay_out, room_for
 from runners.harness.difference import difference
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import Ruling, as_task_error
+from runners.harness.session import TaskCode
 from runners.harness.values import Node, clone
 
 PUBLIC_NONCE = b"public"
@@ -54,29 +55,7 @@ def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
     return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
 
-def planned(data: object) -> Plan:
-    """How an input will lie in the arenas; Ruling when it is of a type that cannot travel."""
-    plan: Plan = guarded("generate_input", lambda: lay_out(data))
-    return plan
-
-
-class Reference(Protocol):
-    """What the judge asks of a task's own code, of whatever format; it raises a Ruling only."""
-
-    def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
-        """A fresh input, determined by the seed."""
-        ...
-
-    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - the task's type
-        """The shape of a right output, where the task tells."""
-        ...
-
-    def refusal(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
-        """Why an output is wrong, or None; `data` is the judge's private input, and may change."""
-        ...
-
-
-class TaskCode:
+class KernelTask(TaskCode):
     """The reference of a task of format `kernel`, from a folder that no candidate can see.
 
     Whatever it raises becomes the verdict `task_error`.
@@ -87,33 +66,36 @@ class TaskCode:
         self._generate = reference_function(module, "generate_input")
         self._check = reference_function(module, "check_implementation")
         self._reference = getattr(module, "ref_kernel", None)
-        parameters = guarded("generate_input", lambda: inspect.signature(self._generate))
+        parameters = as_task_error("generate_input", lambda: inspect.signature(self._generate))
         self._takes_seed = "seed" in parameters.parameters
 
-    def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
+    @override
+    def generate(self, workload: Workload, seed: int) -> Any:
         """A fresh input; every generator of random numbers is seeded alike."""
         random.seed(seed)
         torch.manual_seed(seed)
         args = dict(workload.args)
         if self._takes_seed:
             args["seed"] = seed
-        return guarded("generate_input", lambda: self._generate(**args))
+        return as_task_error("generate_input", lambda: self._generate(**args))
 
+    @override
     def expected(self, data: object) -> Node | None:
         """The shape of a right output, when the task has a `ref_kernel` that tells."""
         if self._reference is None:
             return None
         reference = self._reference
-        room: Node = guarded("ref_kernel", lambda: room_for(reference(clone(data))))
+        room: Node = as_task_error("ref_kernel", lambda: room_for(reference(clone(data))))
         return room
 
-    def refusal(self, data: object, output: object, expected: Node | None) -> str | None:
+    @override
+    def mismatch(self, data: object, output: object, expected: Node | None) -> str | None:
         """Why an output is wrong, or None; `data` is the judge's private input, and may change.
 
         A check that raises on it complains of it; the check itself is wrong only where it raises
         on the reference's own answer too.
         """
-        shape = shape_refusal(output, expected)
+        shape = shape_mismatch(output, expected)
         if shape:
             return shape
 
@@ -125,7 +107,7 @@ class TaskCode:
                     self._try_check(data)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
-        found: str | None = guarded("check_implementation", check)
+        found: str | None = as_task_error("check_implementation", check)
         return found
 
     def _try_check(self, data: object) -> None:
@@ -140,7 +122,7 @@ def _broke_context(error: Exception) -> bool:
     return isinstance(error, torch.AcceleratorError) and any(w in str(error) for w in by_content)
 
 
-def shape_refusal(output: object, expected: Node | None) -> str | None:
+def shape_mismatch(output: object, expected: Node | None) -> str | None:
     """How an output differs from what is expected before any of its values is looked at."""
     return None if expected is None else difference(expected, lay_out(output).node)
 
@@ -148,20 +130,10 @@ def shape_refusal(output: object, expected: Node | None) -> str | None:
 def reference_module(folder: Path) -> ModuleType:
     """The task's reference.py, imported, with the task's folder at hand."""
     sys.path.insert(0, str(folder))
-    module: ModuleType = guarded("importing reference.py", lambda: _load(folder / "reference.py"))
+    module: ModuleType = as_task_error(
+        "importing reference.py", lambda: _load(folder / "reference.py")
+    )
     return module
-
-
-def guarded(step: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the call gives
-    """What the call gives; whatever it raises becomes the verdict `task_error`."""
-    try:
-        return call()
-    except Ruling:
-        raise
-    except (Exception, SystemExit) as error:
-        traceback.print_exc()
-        reason = f"{type(error).__name__}: {error}"
-        raise Ruling(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error
 
 
 def _load(path: Path) -> ModuleType:

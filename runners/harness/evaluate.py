@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from types import ModuleType
 
+from runners import languages
 from runners.contract.evaluation import (
     CPU,
     Environment,
@@ -14,13 +15,14 @@ from runners.contract.evaluation import (
     Isolation,
     Progress,
 )
-from runners.contract.task import Device, Grader, Language, Mode, TaskDefinition
+from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import graders, languages
+from runners.harness import graders
 from runners.harness.builds import Builds
 from runners.harness.correctness import public_nonce
 from runners.harness.environment import gpu_environment, host_environment
 from runners.harness.grade import Grade
+from runners.harness.kit import KIT
 from runners.harness.launching import launching_of
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
@@ -69,7 +71,7 @@ def evaluate(
 
 
 def plugin(package: ModuleType, name: str) -> ModuleType:
-    """The task's grader or language; Ruling when this harness has none of that name."""
+    """The task's grader; Ruling when this harness has none of that name."""
     try:
         return load(package, name)
     except LookupError as error:
@@ -83,12 +85,16 @@ def require_toolchain(task: TaskDefinition) -> None:
     """
     if task.is_program and task.grader is Grader.POPCORN:
         return
-    language = plugin(languages, task.lang.name.lower())
+    try:
+        language = languages.language(task.lang)
+    except LookupError as error:
+        raise Ruling(Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}") from error
     if task.grader is not Grader.NATIVE:
         return
-    if task.lang is Language.CUDA and task.launch is None:
-        raise Ruling(Verdict.TASK_ERROR, "grader 'native' judges 'cu' by its 'launch', which lacks")
-    if language.toolchain() is None:
+    if "launch" in language.SPEC.requires_one_of and task.launch is None:
+        words = f"grader 'native' judges '{task.lang}' by its 'launch', which lacks"
+        raise Ruling(Verdict.TASK_ERROR, words)
+    if language.toolchain(KIT) is None:
         raise Ruling(
             Verdict.TASK_ERROR,
             f"this runner cannot judge the task: nothing here builds '{task.lang}'",

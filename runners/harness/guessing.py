@@ -7,7 +7,7 @@ from itertools import islice
 
 import torch
 
-from runners.harness.building import InvalidSubmissionError
+from runners.languages import InvalidSubmissionError
 
 MOST_TRIED = 20
 """Shapes that are tried at most."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from runners.harness.building import InvalidSubmissionError
+from runners.languages import InvalidSubmissionError
 
 
 def imported(folder: Path, file_name: str, **names: Any) -> ModuleType:  # noqa: ANN401 - any

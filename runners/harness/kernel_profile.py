@@ -15,7 +15,6 @@ from runners.contract.evaluation import Limits
 from runners.contract.files import FILE_MAX
 from runners.contract.task import Workload
 from runners.harness.arena import ALIGNMENT, Arena, Layout
-from runners.harness.building import recipe_of
 from runners.harness.channel import ProfiledCall
 from runners.harness.correctness import seed_of
 from runners.harness.deadline import Deadline
@@ -32,6 +31,7 @@ from runners.harness.tables import Kernel, Tables, kernels_of
 from runners.harness.timing import WARM_UPS
 from runners.harness.values import Node, describe, leaves, replaced, tensors
 from runners.harness.workspace import candidate_files
+from runners.languages import Recipe
 
 CALL_S = 60.0
 """How long one call may take under the profiler, its build and its warm-up included."""
@@ -217,7 +217,7 @@ def _laid_ready(data: object) -> Iterator[tuple[Node, int]]:
 def _call(session: Session, workload: Workload, value: Node, expected: Node | None) -> ProfiledCall:
     request, launching = session.request, session.launching
     return ProfiledCall(
-        recipe=recipe_of(request.task, launching.signature if launching else None),
+        recipe=Recipe.of(request.task, launching.signature if launching else None),
         files=candidate_files(request.task, request.source),
         threads=threads_of(request.limits, gpu=session.on_gpu),
         warm_ups=WARM_UPS,

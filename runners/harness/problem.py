@@ -7,20 +7,21 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from typing_extensions import override
 
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness import weights
 from runners.harness.arena import room_for
 from runners.harness.correctness import (
-    guarded,
     reference_function,
     reference_module,
-    shape_refusal,
+    shape_mismatch,
 )
 from runners.harness.guessing import Guess, fitting, guesses, tensors_taken
 from runners.harness.model import FUNCTION, PRECISIONS
-from runners.harness.ruling import Ruling
+from runners.harness.ruling import Ruling, as_task_error
+from runners.harness.session import TaskCode
 from runners.harness.values import Node, clone, leaves
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}
@@ -30,7 +31,7 @@ WEIGHTS_SEED = 42
 _ARGS = {"precision", "seed", "weights"}
 
 
-class ProblemCode:
+class KernelBenchTask(TaskCode):
     """A problem's reference, with one model at a time.
 
     A case may say `precision` (fp32), `seed` of its inputs, and `weights`, the seed of the weights.
@@ -49,28 +50,33 @@ class ProblemCode:
         self._model: Any = None
         self._given: dict[str, Any] = {}
 
-    def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - a dict
+    @override
+    def generate(self, workload: Workload, seed: int) -> Any:
         """Fresh inputs, and with them what makes the model; integers stay integers."""
         precision = _precision(workload)
         given = self._made(_weights_seed(workload), precision)
-        inputs = guarded("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
+        inputs = as_task_error("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
         return {**given, "inputs": inputs}
 
-    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - as `generate` made it
+    @override
+    def expected(self, data: Any) -> Node | None:
         """The structure of the reference's output."""
-        room: Node = guarded("Model", lambda: room_for(self._forward(data)))
+        room: Node = as_task_error("Model", lambda: room_for(self._forward(data)))
         return room
 
-    def refusal(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
+    @override
+    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
         """How the output differs from the reference's by more than its precision allows."""
-        wrong = shape_refusal(output, expected)
+        wrong = shape_mismatch(output, expected)
         if wrong:
             return wrong
         tolerance = TOLERANCES[data["precision"]]
-        want = guarded("Model", lambda: self._forward(data))
+        want = as_task_error("Model", lambda: self._forward(data))
         _refuse_undefined(want)
         wrong = _difference(want, output, tolerance)
-        if wrong and _difference(want, guarded("Model", lambda: self._forward(data)), tolerance):
+        if wrong and _difference(
+            want, as_task_error("Model", lambda: self._forward(data)), tolerance
+        ):
             raise Ruling(
                 Verdict.TASK_ERROR,
                 "the task's Model gives another output each time that it is given the same input",
@@ -80,7 +86,7 @@ class ProblemCode:
     def _made(self, seed: int, precision: str) -> dict[str, Any]:
         """What makes a model; the model itself is kept until another one is wanted."""
         if self._of != (seed, precision):
-            self._given = guarded("Model", lambda: self._make(seed, precision))
+            self._given = as_task_error("Model", lambda: self._make(seed, precision))
             self._of = (seed, precision)
         return self._given
 

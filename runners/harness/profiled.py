@@ -15,13 +15,12 @@ from typing import Any
 
 import torch
 
-from runners import plugins
-from runners.harness import builds, languages
+from runners.harness import builds, kit
 from runners.harness.arena import view
-from runners.harness.building import Built
 from runners.harness.channel import ProfiledCall
 from runners.harness.cuda.code import ReadyLaunch
 from runners.harness.values import DTYPES, TensorNode, leaves, restore
+from runners.languages import Built
 
 ORDER, INPUT = "order.json", "input.bin"
 """The files that it finds: a ProfiledCall, and the bytes of the input's tensors."""
@@ -49,8 +48,7 @@ def build(order: ProfiledCall) -> Built:
     if order.builds is not None:
         with suppress(Exception):  # it compiles for itself, then
             builds.unpack(order.builds, home)
-    built: Built = plugins.load(languages, order.recipe.language).build(home, order.recipe)
-    return built
+    return kit.build(home, order.recipe)
 
 
 def given(order: ProfiledCall, content: Path) -> Any:  # noqa: ANN401 - as the task's input is

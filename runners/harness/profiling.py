@@ -7,13 +7,13 @@ from runners.contract.files import PACKED_MAX, EvaluationFile, fit
 from runners.contract.task import PROFILE_S, Workload
 from runners.harness import ncu
 from runners.harness.channel import Operation
-from runners.harness.correctness import planned, seed_of
+from runners.harness.correctness import seed_of
 from runners.harness.deadline import Deadline
 from runners.harness.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
 from runners.harness.popcorn.diagnostics import cut
 from runners.harness.ruling import Ruling
 from runners.harness.seating import take_seat
-from runners.harness.session import Session
+from runners.harness.session import Session, planned
 from runners.harness.timing import WARM_UPS
 from runners.harness.verification import verify
 

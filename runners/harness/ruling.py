@@ -1,8 +1,13 @@
 """How a step deep inside an evaluation ends it: with a verdict, told once."""
 
 import signal
+import traceback
+from collections.abc import Callable
+from typing import TypeVar
 
 from runners.contract.verdict import Stage, Verdict
+
+_T = TypeVar("_T")
 
 
 class Ruling(Exception):  # noqa: N818 - a verdict is not an error of ours
@@ -33,3 +38,15 @@ def ruling_of_end(status: int) -> Ruling:
     names = {int(each): each.name for each in signal.Signals}  # real-time signals have none
     name = names.get(-status, f"signal {-status}")
     return Ruling(Verdict.CRASHED, f"the process was killed by {name}")
+
+
+def as_task_error(step: str, call: Callable[[], _T]) -> _T:
+    """Return what the call returns; whatever it raises becomes the verdict `task_error`."""
+    try:
+        return call()
+    except Ruling:
+        raise
+    except (Exception, SystemExit) as error:
+        traceback.print_exc()
+        reason = f"{type(error).__name__}: {error}"
+        raise Ruling(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error

@@ -11,9 +11,7 @@ from runners.contract.evaluation import Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Arena, Plan
-from runners.harness.building import recipe_of
 from runners.harness.channel import DeviceFds, Enlistment, Operation, Order, Reply, encode
-from runners.harness.correctness import planned
 from runners.harness.deadline import Deadline
 from runners.harness.difference import difference, like
 from runners.harness.exchange import Exchange
@@ -21,7 +19,7 @@ from runners.harness.handle import Handle
 from runners.harness.integrity import changes_in, refuse_changed, spans
 from runners.harness.process import UnreadableError
 from runners.harness.ruling import Ruling
-from runners.harness.session import Session
+from runners.harness.session import Session, planned
 from runners.harness.values import (
     Fetch,
     Node,
@@ -31,6 +29,7 @@ from runners.harness.values import (
     restore,
     tensors,
 )
+from runners.languages import Recipe
 
 CORES = len(os.sched_getaffinity(0))
 """How many threads can run at once."""
@@ -177,7 +176,7 @@ def enlisted(
     enlistment = Enlistment(
         limits=session.request.limits,
         threads=threads_of(session.request.limits, gpu=session.on_gpu),
-        recipe=recipe_of(session.request.task, launching.signature if launching else None),
+        recipe=Recipe.of(session.request.task, launching.signature if launching else None),
         arena_size=arena.size,
         shared=shared,
     )

@@ -19,11 +19,12 @@ from types import FrameType
 
 from pydantic import ValidationError
 
+from runners import languages
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
 from runners.contract.runner import Capabilities, Health
-from runners.contract.task import Grader, Language, TaskFormat
+from runners.contract.task import Grader, LanguageName, TaskFormat
 from runners.contract.verdict import Verdict
-from runners.harness import graders, languages, nvcc
+from runners.harness import graders, nvcc
 from runners.harness.cuda.health import Card, examine, first_look
 from runners.harness.cuda.keeper import Keeper
 from runners.harness.cuda.warm import warm_up
@@ -31,6 +32,7 @@ from runners.harness.environment import importable
 from runners.harness.evaluate import evaluate
 from runners.harness.forks.determinism import spare_compiler
 from runners.harness.handle import StartError
+from runners.harness.kit import KIT
 from runners.harness.process import adopt_orphans, keep_freed_memory
 from runners.harness.ruling import MachineError, Ruling
 from runners.harness.sandbox.tree import KILL_S, kill_others
@@ -65,14 +67,14 @@ def capabilities(isolation: Isolation) -> Capabilities:
     )
 
 
-def _languages() -> tuple[Language, ...]:
-    """Those with a plugin whose toolchain is here, and CUDA where programs can be compiled."""
-    plugins = {name: load(languages, name) for name in names(languages)}
-    known = {each: plugins.get(each.name.lower()) for each in Language}
-    built = {each for each, plugin in known.items() if plugin and plugin.toolchain()}
-    if nvcc.toolchain():
-        built.add(Language.CUDA)
-    return tuple(each for each in Language if each in built)
+def _languages() -> tuple[LanguageName, ...]:
+    """Those whose toolchain is here, and those whose programs can be compiled."""
+    compilers = {"nvcc"} if nvcc.toolchain() else set()
+    return tuple(
+        each.SPEC.name
+        for each in languages.languages()
+        if each.toolchain(KIT) or each.SPEC.program_compiler in compilers
+    )
 
 
 def serve(isolation: Isolation, *, gpu: bool = False) -> int:

@@ -1,10 +1,12 @@
 """One evaluation's means: the request, the task's code, the template, and what is noted."""
 
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 from runners.contract.evaluation import (
     Compiled,
@@ -17,12 +19,15 @@ from runners.contract.files import EvaluationFile
 from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Workload
 from runners.contract.verdict import Stage
+from runners.harness.arena import Plan, lay_out
 from runners.harness.builds import Builds
 from runners.harness.channel import Welcome
-from runners.harness.correctness import Reference
+from runners.harness.deadline import Deadline
+from runners.harness.grade import Grade
 from runners.harness.launching import Launching
-from runners.harness.ruling import MachineError
+from runners.harness.ruling import MachineError, as_task_error
 from runners.harness.template import Template
+from runners.harness.values import Node
 
 SLOWED_MOST = 500
 """How many samples of an evaluation may be lost to a GPU that protects itself."""
@@ -33,7 +38,7 @@ class Session:
     """What every step of one evaluation shares."""
 
     request: EvaluationRequest
-    task_code: Reference | None
+    task_code: "TaskCode | None"
     template: Template
     files_fd: int
     builds: Builds
@@ -55,7 +60,7 @@ class Session:
     start anew when they are wanted."""
 
     @property
-    def code(self) -> Reference:
+    def code(self) -> "TaskCode":
         """The task's own code, for a grader that loads it."""
         if self.task_code is None:
             raise LookupError("this grader loads none of the task's code")
@@ -96,3 +101,55 @@ class Session:
     def keep_log(self, text: bytes) -> None:
         """Add what a candidate printed, up to the limit."""
         self.log += text[: max(0, self.request.limits.output - len(self.log))]
+
+
+def planned(data: object) -> Plan:
+    """Return how an input lies in the arenas; Ruling when it is of a type that cannot travel."""
+    return as_task_error("generate_input", lambda: lay_out(data))
+
+
+class TaskCode(ABC):
+    """The task's own code in the judge's process, of whatever format; it raises a Ruling only.
+
+    A format defines the three abstract methods. The others have the default that fits code which
+    the judge calls by itself.
+    """
+
+    @abstractmethod
+    def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
+        """Return a fresh input, determined by the seed."""
+
+    @abstractmethod
+    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - the task's type
+        """Return the structure of a right output, where the task tells."""
+
+    @abstractmethod
+    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
+        """Return why an output is wrong, or None; may change `data`, the judge's private input."""
+
+    def opened(self, session: Session) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Hold what the code needs while one evaluation is graded."""
+        return nullcontext()
+
+    def session_for(self, session: Session, workload: Workload) -> Session:  # noqa: ARG002
+        """Return the session in which a case is timed and profiled."""
+        return session
+
+    def deadline(self, seconds: float) -> Deadline:
+        """Return the end of a step that may take so many seconds."""
+        return Deadline.after(seconds)
+
+    def plan(self, workload: Workload, seed: int) -> Plan | None:
+        """Return how a case's input lies on a GPU; None where that shows when it is tested."""
+        return planned(self.generate(workload, seed))
+
+    def first_plan(self, largest: Plan) -> Plan:
+        """Return the memory layout of the first candidate, whose largest input lies like this."""
+        return largest
+
+    def attributing(self, workload: Workload) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Turn a Ruling raised in a case into a fault of the task where its own code was run."""
+        return nullcontext()
+
+    def after(self, session: Session, grade: Grade) -> None:  # noqa: B027
+        """Add what is measured or noted after every case was graded."""

@@ -24,7 +24,7 @@ from runners.harness.clocks import (
     measurement,
     narrow,
 )
-from runners.harness.correctness import planned, seed_of
+from runners.harness.correctness import seed_of
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.exchange import Exchange
 from runners.harness.integrity import refuse_new_processes
@@ -39,7 +39,7 @@ from runners.harness.ruling import MachineError, Ruling
 from runners.harness.samples import Samples
 from runners.harness.seat import CORES, Seat
 from runners.harness.seating import Lineup, take_seat
-from runners.harness.session import Session
+from runners.harness.session import Session, planned
 from runners.harness.values import Node
 from runners.harness.verification import verify
 

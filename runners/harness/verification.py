@@ -22,6 +22,6 @@ def verify(
         if not session.request.task.mutates_inputs:
             seat.refuse_changes(data, reply)
         seat.handle.confirm_stood(deadline)
-        wrong = session.code.refusal(data, output, expected)
+        wrong = session.code.mismatch(data, output, expected)
         if wrong:
             raise Ruling(Verdict.WRONG_ANSWER, wrong)

@@ -27,7 +27,6 @@ LOADED_BY_NAME = (
     "runners/backends/",
     "runners/languages/",
     "runners/harness/graders/",
-    "runners/harness/languages/",
     "runners/evaluator/",
 )
 """Parts of the paths of modules which a program starts or loads by name, not by an import."""

@@ -3,7 +3,7 @@
 import itertools
 
 from runners.contract.evaluation import CPU, EvaluationRequest, Limits
-from runners.contract.task import Language, Mode, TaskDefinition, Workload
+from runners.contract.task import Mode, TaskDefinition, Workload
 
 REFERENCE = """
 import torch
@@ -26,7 +26,7 @@ def make_identity(timeout_s: int = 10) -> TaskDefinition:
     """The smallest task: copy the input."""
     return TaskDefinition(
         name="identity",
-        lang=Language.PYTHON,
+        lang="py",
         description="Copy the input.",
         files={"reference.py": REFERENCE},
         tests=(Workload(args={"size": 64, "seed": 1}),),

@@ -24,7 +24,7 @@ from runners.contract.evaluation import (
     StopReason,
 )
 from runners.contract.runner import Capabilities
-from runners.contract.task import Language, Mode, TaskDefinition, Workload
+from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -35,7 +35,7 @@ def make_task(**changes: object) -> TaskDefinition:
     """A small sound task with two tests and one benchmark."""
     values: dict[str, Any] = {
         "name": "vectoradd",
-        "lang": Language.PYTHON,
+        "lang": "py",
         "description": "Add two vectors.",
         "files": {"reference.py": "def generate_input(size): ...\n"},
         "tests": (Workload(args={"size": 16}), Workload(args={"size": 17})),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
-from runners.contract.task import Language, Mode, TaskDefinition, Workload
+from runners.contract.task import Mode, TaskDefinition, Workload
 from tests.doubles import footprints
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def make_sort_task(reference: str = SORT, **changes: object) -> TaskDefinition:
     """Sort numbers: work of a known length which no trick can shorten."""
     values: dict[str, Any] = {
         "name": "sort",
-        "lang": Language.PYTHON,
+        "lang": "py",
         "description": "Sort.",
         "files": {"reference.py": reference},
         "tests": (Workload(args={"size": 100, "seed": 1}),),

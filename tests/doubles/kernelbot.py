@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runners.contract.task import Device, Grader, Language, TaskDefinition, Workload
+from runners.contract.task import Device, Grader, TaskDefinition, Workload
 
 UTILS = """
 import torch
@@ -393,7 +393,7 @@ def make_affine_task(device: str = "cpu", check: str = "pair", **changes: object
     """Two times the input plus one, for one worker; graded by its own eval.py."""
     values: dict[str, Any] = {
         "name": "affine",
-        "lang": Language.PYTHON,
+        "lang": "py",
         "description": "Two times the input plus one.",
         "files": {
             "reference.py": reference(device, check),

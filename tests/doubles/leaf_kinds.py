@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from hypothesis import strategies as st
 
-from runners.contract.task import Device, Language, TaskDefinition, Workload
+from runners.contract.task import Device, TaskDefinition, Workload
 from runners.harness.timing import WARM_UPS
 
 SLEEP_S = 0.02
@@ -120,7 +120,7 @@ def check_implementation(x, output):
 """
     return TaskDefinition(
         name="leaves",
-        lang=Language.PYTHON,
+        lang="py",
         description="An answer of many leaves.",
         files={"reference.py": reference},
         tests=(Workload(args={"n": 64, "seed": 1}),),

@@ -6,7 +6,6 @@ from runners.contract.task import (
     BuildConfig,
     Device,
     Grader,
-    Language,
     RankingBy,
     TaskDefinition,
     Workload,
@@ -177,7 +176,7 @@ def make_program_task(**changes: object) -> TaskDefinition:
     """Twice the numbers, by a program of two sources."""
     values: dict[str, Any] = {
         "name": "doubled",
-        "lang": Language.CUDA,
+        "lang": "cu",
         "description": "Twice the numbers.",
         "files": {"task.h": TASK_H, "reference.cuh": REFERENCE, "eval.cu": EVAL},
         "submission_file": "submission.cu",

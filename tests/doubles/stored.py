@@ -21,7 +21,7 @@ from runners.contract.evaluation import (
     StopReason,
 )
 from runners.contract.profile import ProfileOptions
-from runners.contract.task import Language, Mode, TaskDefinition, Workload
+from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 
 LEASE = timedelta(seconds=30)
@@ -31,7 +31,7 @@ def make_task(name: str = "vectoradd", **changes: object) -> TaskDefinition:
     """A valid task with one test and one benchmark."""
     values: dict[str, object] = {
         "name": name,
-        "lang": Language.PYTHON,
+        "lang": "py",
         "description": "adds two vectors",
         "files": {"reference.py": "def check_implementation(): ..."},
         "tests": (Workload(args={"size": 8, "seed": 1}),),

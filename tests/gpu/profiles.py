@@ -20,7 +20,6 @@ from bot.store.folders import read_folder  # noqa: E402 - found by the line abov
 from runners.contract.evaluation import Evaluation, EvaluationRequest  # noqa: E402 - found by the line above
 from runners.contract.task import (  # noqa: E402 - found by the line above
     Device,
-    Language,
     Mode,
     TaskDefinition,
     TaskFormat,
@@ -77,7 +76,7 @@ def trials() -> Iterator[Trial]:
     yield Trial("a program", request)
     task = TaskDefinition(
         name="linear",
-        lang=Language.PYTHON,
+        lang="py",
         format=TaskFormat.KERNELBENCH,
         description="A layer of KernelBench's form.",
         files={"reference.py": LINEAR},

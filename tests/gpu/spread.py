@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from runners.contract.evaluation import EvaluationRequest, Measurement, RoundPolicy  # noqa: E402
-from runners.contract.task import Language, Mode, TaskDefinition, Workload  # noqa: E402
+from runners.contract.task import Mode, TaskDefinition, Workload  # noqa: E402
 from runners.harness.cuda.readings import first_gpu  # noqa: E402
 from tests.gpu.asking import Server, serving  # noqa: E402
 
@@ -81,7 +81,7 @@ KERNELS = (
 def request(kernel: Kernel, policy: RoundPolicy | None) -> EvaluationRequest:
     task = TaskDefinition(
         name="spread",
-        lang=Language.PYTHON,
+        lang="py",
         description="spread",
         files={"reference.py": kernel.reference},
         tests=(Workload(args={"n": 64, "seed": 1}),),

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, RoundPolicy  # noqa: E402
-from runners.contract.task import Language, Mode, TaskDefinition, Workload  # noqa: E402
+from runners.contract.task import Mode, TaskDefinition, Workload  # noqa: E402
 from tests.gpu.asking import serving  # noqa: E402
 
 ADD = """
@@ -90,7 +90,7 @@ CASES = [
 def request(name: str, reference: str, size: int, source: str, rounds: int) -> EvaluationRequest:
     task = TaskDefinition(
         name="two_clocks",
-        lang=Language.PYTHON,
+        lang="py",
         description="two clocks",
         files={"reference.py": reference},
         tests=(Workload(args={"n": 64, "seed": 1}), Workload(args={"n": 200, "seed": 2})),

@@ -12,11 +12,12 @@ from bot.domain.solutions import Solution, solutions
 from bot.domain.task_file import parse_task
 from bot.domain.task_lint import lint
 from bot.store.folders import read_folder, task_folders
-from runners.contract.task import Device, Grader, Language, TaskDefinition
+from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict
-from runners.harness.building import BuildFailedError, InvalidSubmissionError, recipe_of
+from runners.harness.kit import KIT
+from runners.languages import BuildFailedError, InvalidSubmissionError, Recipe
 from runners.harness.cuda import nvrtc
-from runners.harness.languages import cuda
+from runners.languages import cuda
 from runners.harness.launching import launching_of
 from runners.harness.ruling import Ruling
 
@@ -49,7 +50,7 @@ def built(folder: Path, task: TaskDefinition, source: str) -> Verdict:
         launching = launching_of(task, source)
         assert launching is not None
         (folder / task.submission_file).write_text(source)
-        cuda.compiled(folder, recipe_of(task, launching.signature), "sm_90a")
+        cuda.compiled(folder, Recipe.of(task, launching.signature), KIT, "sm_90a")
     except Ruling as ruling:
         return ruling.verdict
     except BuildFailedError:
@@ -70,7 +71,7 @@ def test_the_competition_lists_every_task() -> None:
 def test_a_task_is_complete_and_without_a_remark(folder: Path) -> None:
     bundle = read_folder(folder)
     task, shipped = parse_task(bundle), solutions(bundle)
-    assert (task.lang, task.grader, task.device) == (Language.CUDA, Grader.NATIVE, Device.CUDA)
+    assert (task.lang, task.grader, task.device) == ("cu", Grader.NATIVE, Device.CUDA)
     assert task.bytes is not None
     assert lint(task, shipped) == ()
     right = [each.source for each in shipped if each.expect is Verdict.PASSED]

@@ -10,7 +10,7 @@ from bot.domain.solutions import solutions
 from bot.domain.task_file import parse_task
 from bot.domain.task_lint import lint
 from bot.store.folders import read_folder, task_folders
-from runners.contract.task import Device, Grader, Language, Mode, TaskDefinition
+from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.harness import nvcc
 from tests.doubles.judging import make_judging, serving
@@ -37,7 +37,7 @@ def test_a_program_is_complete_and_without_a_remark(folder: Path) -> None:
     bundle = read_folder(folder)
     task, shipped = parse_task(bundle), solutions(bundle)
     assert (task.lang, task.grader, task.device) == (
-        Language.CUDA, Grader.POPCORN, Device.CUDA,
+        "cu", Grader.POPCORN, Device.CUDA,
     )  # fmt: skip
     assert task.is_program
     assert lint(task, shipped) == ()

@@ -38,7 +38,8 @@ def submit(
     file: Annotated[Path, typer.Argument(help="The kernel to hand in, or - for stdin")],
     *,
     name: Annotated[
-        str | None, typer.Option(help="The file's name on the board; needed for a .cu from stdin")
+        str | None,
+        typer.Option(help="The file's name on the board; needed from stdin unless it is Python"),
     ] = None,
     leaderboard: Annotated[str | None, typer.Option(help="Else the file's heading says")] = None,
     gpu: Annotated[list[str] | None, typer.Option(help="GPU type; may be repeated")] = None,

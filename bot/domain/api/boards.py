@@ -10,7 +10,7 @@ from runners.contract.evaluation import Timing
 from runners.contract.task import (
     Device,
     Grader,
-    Language,
+    LanguageName,
     RankingBy,
     TaskFormat,
     Workload,
@@ -85,7 +85,7 @@ class TaskAnswer(Answer):
     version_note: str
     created_at: datetime
     description: str
-    language: Language
+    language: LanguageName
     format: TaskFormat
     grader: Grader
     device: Device

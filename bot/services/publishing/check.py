@@ -19,8 +19,9 @@ from bot.domain.template import UNWRITTEN, Template, templates
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.gpus import gpu_types
 from runners.contract.runner import Capabilities, ProgressSink, Runner
-from runners.contract.task import Language, Mode, TaskDefinition, TaskFormat
+from runners.contract.task import Mode, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
+from runners.languages import spec_of
 
 ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough to meet each timed benchmark with fresh inputs; the times are not wanted."""
@@ -135,7 +136,7 @@ def _steps_with(bench: _Bench, right: Solution) -> Iterator[_Step]:
     if task.timed(Mode.RANKED) != task.benchmarks:
         name = f"{right.name}, every benchmark"
         yield _Step(name, partial(_check_benchmarks, bench, right))
-    if task.lang is Language.PYTHON:
+    if spec_of(task.lang).constant_answers:
         for answer in degenerate_answers(task.format):
             name = f"an answer of {answer}"
             yield _Step(name, partial(_check_degenerate, bench, right, answer))

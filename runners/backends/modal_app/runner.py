@@ -23,8 +23,9 @@ from runners.contract.runner import (
     RunnerLostError,
     UnknownCallError,
 )
-from runners.contract.task import Language
+from runners.contract.task import Device
 from runners.contract.verdict import Stage
+from runners.languages import names_of, specs
 
 NAME = "modal_app"
 RANKS_ON_CPU = 8
@@ -62,7 +63,11 @@ class ModalRunner:
         offered = await asyncio.shield(self._asking)
         at_once = {kind: GPU_TYPES[kind].modal_at_once for kind in self._slots if kind != CPU}
         at_once |= {CPU: RANKS_ON_CPU} if CPU in self._slots else {}
-        beside = () if self._slots.keys() == {CPU} else (Language.CUDA,)
+        beside = (
+            ()
+            if self._slots.keys() == {CPU}
+            else names_of(each for each in specs() if each.device is Device.CUDA)
+        )
         languages = tuple(dict.fromkeys((*offered.languages, *beside)))
         return offered.model_copy(
             update={"gpus": self._slots, "at_once": at_once, "languages": languages}

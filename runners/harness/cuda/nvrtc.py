@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from runners.harness.building import BuildFailedError, InvalidSubmissionError
 from runners.harness.cuda.listing import shortened
+from runners.languages import BuildFailedError, InvalidSubmissionError
 
 TOOLKIT = Path("/usr/local/cuda")
 _LIBRARIES = "libnvrtc.so.[0-9]*"

@@ -9,24 +9,22 @@ from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.arena import Plan
 from runners.harness.channel import Operation
-from runners.harness.correctness import Reference, TaskCode, planned, public_seed
+from runners.harness.correctness import KernelTask, public_seed
 from runners.harness.deadline import Allowance, Deadline
 from runners.harness.grade import STAGES, Grade, skipped
-from runners.harness.io_contract.asking import blamed
-from runners.harness.io_contract.code import ContractCode, read_contract, side_of
-from runners.harness.io_contract.counting import count
-from runners.harness.problem import ProblemCode
+from runners.harness.io_contract.code import ContractTask, read_contract
+from runners.harness.problem import KernelBenchTask
 from runners.harness.profiling import profile, profile_kernels
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
-from runners.harness.session import Session
+from runners.harness.session import Session, TaskCode
 from runners.harness.timing import Stopwatch
 from runners.harness.values import ScalarNode
 from runners.harness.verification import verify
 
 
-def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> Reference | None:
+def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> TaskCode:
     """The task's reference, loaded into the judge."""
     if task.multi_gpu:
         raise Ruling(
@@ -34,29 +32,19 @@ def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> Reference 
         )
     match task.format:
         case TaskFormat.KERNEL:
-            return TaskCode(folder)
+            return KernelTask(folder)
         case TaskFormat.KERNELBENCH:
-            return ProblemCode(folder, on_gpu=on_gpu)
+            return KernelBenchTask(folder, on_gpu=on_gpu)
         case TaskFormat.IO_CONTRACT:
-            return ContractCode(read_contract(folder), on_gpu=on_gpu)
+            return ContractTask(read_contract(folder), on_gpu=on_gpu)
 
 
 def grade(session: Session) -> Grade:
     """Run the cases that the request's mode asks for, until one fails."""
-    code = session.code
-    if not isinstance(code, ContractCode):
-        return _grade(session)
-    with code.attended(session):
+    with session.code.opened(session):
         result = _grade(session)
-        count(session, code, result)
-        code.tell_inputs(session)
+        session.code.after(session, result)
         return result
-
-
-def _session_for(session: Session, workload: Workload) -> Session:
-    """The session in which a case is timed: its reference's where it is the reference's turn."""
-    code = session.code
-    return code.session_for(workload) if isinstance(code, ContractCode) else session
 
 
 def _grade(session: Session) -> Grade:
@@ -87,16 +75,11 @@ class _Timed:
         """The one of the first workload, whose candidates start while the first candidate tests."""
 
 
-def _within(session: Session, seconds: float) -> Deadline:
-    """The end of a step that may take so long; a source that is asked has its part of that."""
-    code = session.code
-    return code.left(seconds) if isinstance(code, ContractCode) else Deadline.after(seconds)
-
-
 def _start_early(session: Session, timed: _Timed, stack: ExitStack) -> None:
     """Have the first workload's candidates start, which know nothing yet; ended by the stack."""
     with suppress(Ruling):  # it falls again where it counts
-        timed.early = Stopwatch(_session_for(session, timed.workloads[0]), timed.workloads[0])
+        first = timed.workloads[0]
+        timed.early = Stopwatch(session.code.session_for(session, first), first)
         stack.enter_context(timed.early.lineup)
         timed.early.begin()
 
@@ -108,7 +91,7 @@ def _first_candidate(
 
     It sees public inputs only, for what it compiled is handed on to those which see secret ones.
     """
-    deadline = _within(session, session.request.task.test_timeout)
+    deadline = session.code.deadline(session.request.task.test_timeout)
     with take_seat(session, _room(session, (*tests, *timed.workloads)), None) as seat:
         if not _build(session, seat, result, deadline):
             result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
@@ -116,7 +99,7 @@ def _first_candidate(
         for number, workload in enumerate(tests, 1):
             _case(result, CaseKind.TEST, workload, _test(session, seat, workload, deadline))
             session.tell(Stage.TEST, number, len(tests))
-        timed.deadline = _within(session, timed.seconds)
+        timed.deadline = session.code.deadline(timed.seconds)
         if result.passed and timed.workloads:
             with session.lasting("rehearse"):
                 _rehearse(session, seat, timed)
@@ -126,7 +109,7 @@ def _first_candidate(
 
 def _rehearse(session: Session, seat: Seat, timed: _Timed) -> None:
     for number, workload in enumerate(timed.workloads):
-        if _session_for(session, workload) is not session:
+        if session.code.session_for(session, workload) is not session:
             continue
         try:
             data = session.code.generate(workload, public_seed(session.request.task, workload))
@@ -146,22 +129,10 @@ def _room(session: Session, workloads: tuple[Workload, ...]) -> Plan:
     none = Plan(ScalarNode(), 0, 0)
     if not session.on_gpu:
         return none
-    plans = (_plan(session, each) for each in workloads)
+    code, task = session.code, session.request.task
+    plans = (code.plan(each, public_seed(task, each)) for each in workloads)
     known = (plan for plan in plans if plan is not None)
-    largest = max(known, key=lambda plan: plan.device_size, default=none)
-    code = session.code
-    return code.roomy(largest) if isinstance(code, ContractCode) else largest
-
-
-def _plan(session: Session, workload: Workload) -> Plan | None:
-    """How a case's input lies; None where a source that tells it fails, which it does again."""
-    try:
-        seed = public_seed(session.request.task, workload)
-        return planned(session.code.generate(workload, seed))
-    except Ruling:
-        if isinstance(session.code, ContractCode):
-            return None  # told when it is tested, and not before anybody was built
-        raise
+    return code.first_plan(max(known, key=lambda plan: plan.device_size, default=none))
 
 
 def _build(session: Session, seat: Seat, result: Grade, deadline: Deadline) -> bool:
@@ -206,9 +177,9 @@ def _run_benchmarks(session: Session, result: Grade, plan: _Timed) -> None:
             if number in plan.fallen:
                 raise plan.fallen[number]
             share = Deadline.after(deadline.remaining / left)
-            with blamed(side_of(timed)):
+            with session.code.attributing(timed):
                 early = plan.early if number == 0 else None
-                watch = early or Stopwatch(_session_for(session, timed), timed)
+                watch = early or Stopwatch(session.code.session_for(session, timed), timed)
                 return watch.measure(Allowance(deadline, share), report)
 
         _case(result, CaseKind.BENCHMARK, workload, step)
@@ -220,15 +191,15 @@ def _profile(session: Session, result: Grade) -> None:
     for number, workload in enumerate(workloads, 1):
 
         def step(profiled: Workload = workload) -> None:
-            with blamed(side_of(profiled)):
-                profile(_session_for(session, profiled), profiled, deadline)
+            with session.code.attributing(profiled):
+                profile(session.code.session_for(session, profiled), profiled, deadline)
 
         _case(result, CaseKind.PROFILE, workload, step)
         session.tell(Stage.TIMING, number, len(workloads))
     if result.passed:
-        profile_kernels(
-            session, [each for each in workloads if _session_for(session, each) is session]
-        )
+        code = session.code
+        own = [each for each in workloads if code.session_for(session, each) is session]
+        profile_kernels(session, own)
 
 
 def _case(

@@ -22,7 +22,6 @@ from runners.contract.evaluation import (
 )
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.correctness import Reference
 from runners.harness.deadline import Deadline
 from runners.harness.grade import STAGES, Grade, skipped
 from runners.harness.kernel_profile import KernelProfile, KernelProfiler
@@ -43,7 +42,7 @@ from runners.harness.profiling import profile_kernels
 from runners.harness.ruling import Ruling
 from runners.harness.sandbox import program as programs
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
-from runners.harness.session import Session
+from runners.harness.session import Session, TaskCode
 from runners.harness.statistics import t_quantile
 from runners.harness.workspace import candidate_files
 
@@ -70,7 +69,7 @@ class _Plan:
     deadline: Deadline
 
 
-def task_code(_folder: Path, task: TaskDefinition, **_: object) -> Reference | None:
+def task_code(_folder: Path, task: TaskDefinition, **_: object) -> TaskCode | None:
     """Nothing of the task is loaded into the judge; Ruling when there is nothing to run."""
     if (own := own_evaluation(task)) not in task.files:
         raise Ruling(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")

@@ -18,12 +18,11 @@ from runners.contract.verdict import Verdict
 from runners.harness.arena import Plan
 from runners.harness.builds import Builds
 from runners.harness.channel import Operation
-from runners.harness.correctness import planned
 from runners.harness.deadline import Deadline
 from runners.harness.ruling import Ruling
 from runners.harness.seat import Seat
 from runners.harness.seating import take_seat
-from runners.harness.session import Session
+from runners.harness.session import Session, planned
 from runners.harness.template import pack_files
 from runners.harness.values import Node
 from runners.harness.workspace import candidate_files

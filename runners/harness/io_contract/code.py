@@ -6,37 +6,39 @@ asked in candidates of their own.
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from typing_extensions import override
 
 from runners.contract.io_contract import (
     CONTRACT,
     DRAWN,
     GIVEN_SEED,
-    KERNEL,
     REFERENCE_FAULT,
     Argument,
     Contract,
     Role,
     Side,
     TensorArgument,
+    side_of,
 )
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.arena import Plan, room_for
-from runners.harness.correctness import guarded
 from runners.harness.deadline import Deadline
-from runners.harness.io_contract.asking import Asked, own_session, wide_room
-from runners.harness.io_contract.comparison import mismatch, undefined
+from runners.harness.grade import Grade
+from runners.harness.io_contract import comparison
+from runners.harness.io_contract.asking import Asked, blamed, own_session, wide_room
+from runners.harness.io_contract.counting import count
 from runners.harness.io_contract.materialise import materialised, size_of
 from runners.harness.io_contract.outputs import NOTHING
 from runners.harness.io_contract.torch_kernel import MODEL_SEED
-from runners.harness.ruling import Ruling
-from runners.harness.session import Session
+from runners.harness.ruling import Ruling, as_task_error
+from runners.harness.session import Session, TaskCode
 from runners.harness.values import Node, leaves
 
 GPU_PART = 24
@@ -48,10 +50,10 @@ REMEMBERED = 2
 """How many inputs are still known by the seed that they were made of: the last one is asked for."""
 
 
-class ContractCode:
+class ContractTask(TaskCode):
     """Both kernels' arguments, and the comparison of the outputs with the reference's.
 
-    `attended` gives it the session that its own candidates need.
+    `opened` gives it the session that its own candidates need.
     """
 
     def __init__(self, contract: Contract, *, on_gpu: bool) -> None:
@@ -59,17 +61,19 @@ class ContractCode:
         self.device = torch.device("cuda" if on_gpu else "cpu")
         self.sessions: dict[Side, Session] = {}
         self.asked: dict[Side, Asked] = {}
-        self.deadline = Deadline.after(0)
+        self.end = Deadline.after(0)
+        """By when the whole evaluation must have ended."""
         self._made: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
         self._right: tuple[Any, tuple[torch.Tensor, ...]] | None = None
         self._called_with = ""
         self._shared = self._names(Side.CUSTOM) & self._names(Side.REFERENCE)
 
+    @override
     @contextmanager
-    def attended(self, session: Session) -> Iterator[None]:
+    def opened(self, session: Session) -> Iterator[None]:
         """While the block runs, sources can be asked; their candidates end with it."""
         limit = session.request.task.limit_s(session.request.mode)
-        self.deadline = Deadline.after(limit)
+        self.end = Deadline.after(limit)
         with (
             own_session(session, self.contract, Side.CUSTOM) as custom,
             own_session(session, self.contract, Side.REFERENCE) as reference,
@@ -88,19 +92,43 @@ class ContractCode:
                 )
                 raise Ruling(Verdict.TASK_ERROR, f"{words}; make them smaller") from error
 
-    def tell_inputs(self, session: Session) -> None:
-        """Name the inputs in the log, where no io says what they are."""
+    @override
+    def session_for(self, session: Session, workload: Workload) -> Session:
+        """Return the session of the kernel that the case is for."""
+        return self.sessions[side_of(workload)]
+
+    @override
+    def deadline(self, seconds: float) -> Deadline:
+        """Return the end of a step, which never outlasts the evaluation."""
+        return Deadline.after(min(seconds, self.end.remaining))
+
+    @override
+    def plan(self, workload: Workload, seed: int) -> Plan | None:
+        """As the default; a source without inputs fails when it is tested, after the build."""
+        try:
+            return super().plan(workload, seed)
+        except Ruling:
+            return None
+
+    @override
+    def first_plan(self, largest: Plan) -> Plan:
+        """Leave room for outputs that may be much larger than the inputs."""
+        return replace(largest, device_size=max(largest.device_size, wide_room()))
+
+    @override
+    def attributing(self, workload: Workload) -> AbstractContextManager[None]:
+        """Turn a verdict on the reference kernel into the task's fault."""
+        return blamed(side_of(workload))
+
+    @override
+    def after(self, session: Session, grade: Grade) -> None:
+        """Count device metrics where they are asked for; log the inputs that no io describes."""
+        if self.contract.counted:
+            count(session, grade, self.end)
         if self._called_with:
             session.keep_log(f"\n{DRAWN}{self._called_with}\n".encode())
 
-    def left(self, seconds: float) -> Deadline:
-        """The end of a step that may take so long, and never longer than all of it may."""
-        return Deadline.after(min(seconds, self.deadline.remaining))
-
-    def session_for(self, workload: Workload) -> Session:
-        """The session in which the kernel of a case is judged or timed."""
-        return self.sessions[side_of(workload)]
-
+    @override
     def generate(self, workload: Workload, seed: int) -> dict[str, Any]:
         """What the kernel of a case is given in one trial."""
         side = side_of(workload)
@@ -108,21 +136,19 @@ class ContractCode:
         self._made.append((data, side, seed))
         return data
 
-    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - as `generate` made it
+    @override
+    def expected(self, data: Any) -> Node | None:
         """On a GPU the shape of an output, as the reference or else the kernel itself gives it.
 
         The CPU's outputs are fetched as they are.
         """
         if self.device.type == "cpu":
             return None
-        room: Node = guarded("kernel", lambda: room_for(self._right_for(data)))
+        room: Node = as_task_error("kernel", lambda: room_for(self._right_for(data)))
         return room
 
-    def roomy(self, plan: Plan) -> Plan:
-        """A first candidate's room: its outputs may be much larger than its inputs."""
-        return replace(plan, device_size=max(plan.device_size, wide_room()))
-
-    def refusal(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401, ARG002
+    @override
+    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
         """Why an output is wrong; that of a kernel by itself is right as soon as it is there."""
         found = leaves(output)
         if not found:
@@ -131,14 +157,14 @@ class ContractCode:
         if reference is None or not self._compared(data):
             return None
         right = self._right_for(data)
-        if undefined(right):
+        if comparison.undefined(right):
             raise Ruling(
                 Verdict.TASK_ERROR,
                 f"{REFERENCE_FAULT} gives NaN, or leaves a part of its output unwritten: nothing"
                 " can be compared with that",
             )
-        wrong = mismatch(right, found, reference.atol, reference.rtol)
-        if wrong and mismatch(right, self._answer(data), reference.atol, reference.rtol):
+        wrong = comparison.mismatch(right, found, reference.atol, reference.rtol)
+        if wrong and comparison.mismatch(right, self._answer(data), reference.atol, reference.rtol):
             raise Ruling(
                 Verdict.TASK_ERROR,
                 f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
@@ -165,7 +191,7 @@ class ContractCode:
             return self._data(side, GIVEN_SEED)
 
         given = self._data(side, seed)
-        return leaves(self.asked[side].ask("answer", given, self.deadline, public))
+        return leaves(self.asked[side].ask("answer", given, self.end, public))
 
     def _data(self, side: Side, seed: int) -> dict[str, Any]:
         arguments = self.contract.call_of(side).args
@@ -192,7 +218,7 @@ class ContractCode:
         side = self.contract.drawn_by
         public = {"draw": MODEL_SEED}
         order = public if seed == GIVEN_SEED else {"draw": seed}
-        told = self.asked[side].ask("draw", order, self.deadline, lambda: public)
+        told = self.asked[side].ask("draw", order, self.end, lambda: public)
         if not isinstance(told, dict) or told.keys() != {"init", "inputs"}:
             raise Ruling(Verdict.DISALLOWED, "the inputs of a source are not what was asked for")
         self._called_with = ", ".join(_shown(each) for each in leaves(told["inputs"])[:SHOWN])
@@ -222,14 +248,9 @@ def _shown(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
-def side_of(workload: Workload) -> Side:
-    """Which kernel a case is for."""
-    return Side(str(workload.args.get(KERNEL, Side.CUSTOM.value)))
-
-
 def read_contract(folder: Path) -> Contract:
     """The contract of a task that was laid out there; Ruling where it cannot be read."""
-    found: Contract = guarded(
+    found: Contract = as_task_error(
         "contract", lambda: Contract.model_validate_json((folder / CONTRACT).read_bytes())
     )
     return found

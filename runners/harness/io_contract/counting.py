@@ -6,11 +6,11 @@ No verdict hangs on it, and nothing is timed under it: what goes wrong is a line
 from contextlib import suppress
 
 from runners.contract.files import EvaluationFile, fit
-from runners.contract.io_contract import COUNTERS, UNCOUNTED
+from runners.contract.io_contract import COUNTERS, UNCOUNTED, side_of
 from runners.contract.task import Mode
 from runners.harness import ncu
+from runners.harness.deadline import Deadline
 from runners.harness.grade import Grade
-from runners.harness.io_contract.code import ContractCode, side_of
 from runners.harness.kernel_profile import KernelProfiler, NoProfileError
 from runners.harness.ruling import Ruling
 from runners.harness.session import Session
@@ -19,10 +19,9 @@ BEGINS = '"ID"'
 """How the first row of the counters begins; what stands before it are remarks."""
 
 
-def count(session: Session, code: ContractCode, grade: Grade) -> None:
-    """Keep the counters of every timed kernel among the files, where they are asked for."""
-    asked = code.contract.counted and session.request.mode is Mode.RANKED
-    if not asked or not grade.passed:
+def count(session: Session, grade: Grade, deadline: Deadline) -> None:
+    """Keep the counters of every timed kernel of a ranked run among the files."""
+    if session.request.mode is not Mode.RANKED or not grade.passed:
         return
     if not session.on_gpu:
         _note(session, "there is no GPU here")
@@ -32,14 +31,14 @@ def count(session: Session, code: ContractCode, grade: Grade) -> None:
     except ncu.UnusableError as error:
         _note(session, str(error))
         return
-    _count_by(session, code, found)
+    _count_by(session, found, deadline)
 
 
-def _count_by(session: Session, code: ContractCode, found: ncu.Ncu) -> None:
+def _count_by(session: Session, found: ncu.Ncu, deadline: Deadline) -> None:
     for workload in session.request.task.timed(session.request.mode):
-        profiler = KernelProfiler(code.session_for(workload), found)
+        profiler = KernelProfiler(session.code.session_for(session, workload), found)
         try:
-            counters = profiler.count_call(workload, code.deadline)
+            counters = profiler.count_call(workload, deadline)
         except (NoProfileError, Ruling) as error:
             _note(session, f"{workload.spec}: {error}")
             continue

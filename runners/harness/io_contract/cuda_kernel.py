@@ -16,7 +16,6 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, ScalarArgument
 from runners.contract.wire import Wire
 from runners.harness import builds
-from runners.harness.building import BuildFailedError, Built, InvalidSubmissionError
 from runners.harness.cuda import nvrtc
 from runners.harness.cuda.code import DeviceCode, ReadyLaunch
 from runners.harness.cuda.listing import parameter_sizes, remarks, resources
@@ -29,6 +28,7 @@ from runners.harness.io_contract.c_signature import (
 )
 from runners.harness.io_contract.outputs import Outputs, written
 from runners.harness.io_contract.std_headers import INTEGERS, lay_out
+from runners.languages import BuildFailedError, Built, InvalidSubmissionError
 
 FOLDER = f"{builds.FOLDER}/contract"
 _CUBIN, _LISTING = "kernel.cubin", "kernel.json"

@@ -6,10 +6,10 @@ from types import ModuleType
 import torch
 
 from runners.contract.io_contract import CALL, KernelCall, KernelKind
-from runners.harness.building import Built, InvalidSubmissionError
 from runners.harness.io_contract import cuda_kernel
 from runners.harness.io_contract.torch_kernel import TorchKernel
 from runners.harness.io_contract.triton_kernel import TritonKernel
+from runners.languages import Built, InvalidSubmissionError
 
 
 def call_in(folder: Path) -> KernelCall:

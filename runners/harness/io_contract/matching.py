@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from runners.contract.io_contract import Argument, Role, ScalarArgument, TensorArgument
-from runners.harness.building import InvalidSubmissionError
+from runners.languages import InvalidSubmissionError
 
 Match = tuple[tuple[int, ...], dict[str, int]]
 """The places of the arguments that are passed by position, and of those that are by name."""

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from runners.contract.io_contract import Argument, KernelCall, KernelKind
-from runners.harness.building import InvalidSubmissionError
 from runners.harness.guessing import Guess, fitting, guesses, tensors_taken
 from runners.harness.io_contract.matching import Match, matched
 from runners.harness.io_contract.outputs import Outputs, returned, some
 from runners.harness.values import leaves
+from runners.languages import InvalidSubmissionError
 
 MODEL_SEED = 42
 """Of a model's weights, and of the inputs of the first trial; KernelBench's number."""

@@ -6,8 +6,8 @@ This runs beside the submission: nothing here protects the judge.
 from typing import Any
 
 from runners.contract.io_contract import Argument, KernelCall
-from runners.harness.building import InvalidSubmissionError
 from runners.harness.io_contract.outputs import Outputs, written
+from runners.languages import InvalidSubmissionError
 
 _MARKS = ("run", "fn", "__getitem__")
 """What Triton's kernels have, tuned ones and plain ones, and hardly anything else."""

@@ -3,7 +3,7 @@
 import pytest
 
 from runners import backends, contract
-from runners.plugins import load, names
+from runners.plugins import load, load_all, names
 
 
 def test_every_module_of_a_folder_is_a_plugin() -> None:
@@ -22,3 +22,8 @@ def test_a_plugin_is_loaded_by_its_name() -> None:
 def test_an_unknown_plugin_is_refused_with_the_names_there_are(name: str) -> None:
     with pytest.raises(LookupError, match=r"runners\.backends; there are .*fake"):
         load(backends, name)
+
+
+def test_all_plugins_of_a_package_are_loaded_by_its_name() -> None:
+    found = [each.__name__ for each in load_all("runners.languages")]
+    assert found == ["runners.languages.cuda", "runners.languages.python"]

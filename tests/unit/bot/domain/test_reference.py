@@ -6,7 +6,7 @@ from bot.domain.job import JobState
 from bot.domain.reference import as_candidate, failure, machine_of, reference_source, speed_up
 from bot.domain.score import ScoreValue
 from runners.contract.evaluation import Environment
-from runners.contract.task import Grader, Language, TaskFormat
+from runners.contract.task import Grader, TaskFormat
 from tests.doubles.factories import make_task
 
 OURS = "def generate_input(): ...\ndef ref_kernel(data): ...\n"
@@ -40,7 +40,7 @@ def test_the_function_is_found_by_its_name_or_by_the_check_made_of_it(code: str,
         {"files": {"reference.py": "def ref_kernel(:\n"}},
         {"files": {"eval.py": OURS}},
         {"files": {"reference.py": OURS}, "grader": Grader.POPCORN},
-        {"files": {"reference.py": OURS}, "lang": Language.CUDA},
+        {"files": {"reference.py": OURS}, "lang": "cu"},
     ],
 )
 def test_a_task_without_such_a_function_has_no_reference(changes: dict[str, object]) -> None:

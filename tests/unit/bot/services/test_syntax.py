@@ -8,7 +8,6 @@ from bot.services import syntax
 from bot.services.apart import Apart
 from bot.services.syntax import HERE, check_syntax, fault_of
 from runners.contract.evaluation import CPU
-from runners.contract.task import Language
 from tests.doubles.factories import make_capabilities, make_task
 from tests.doubles.place import Place
 
@@ -61,7 +60,7 @@ async def test_runners_of_other_gpus_do_not_count(place: Place) -> None:
 
 
 async def test_cuda_is_not_read_as_python(place: Place) -> None:
-    task = make_task(lang=Language.CUDA, files={}, submission_file="submission.cu")
+    task = make_task(lang="cu", files={}, submission_file="submission.cu")
     await place.store.boards.add_version(place.board.id, task, "other")
     submission = await place.submit(file_name="k.cu", content=b"__global__ void f() {}")
     assert submission.warning == ""

@@ -16,7 +16,7 @@ from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
 from runners.harness import evaluate as evaluating
 from runners.harness import ncu
 from runners.harness.builds import Builds
-from runners.harness.correctness import PUBLIC_NONCE, TaskCode
+from runners.harness.correctness import PUBLIC_NONCE, KernelTask
 from runners.harness.process import adopt_orphans
 from runners.harness.session import Session
 from runners.harness.template import Template, fork_template, pack_files
@@ -90,7 +90,7 @@ def sit(template: Template, progress: list[Progress]) -> Iterator[Sit]:
         kept.append(Builds(request.limits.disk))
         return Session(
             request=request,
-            task_code=TaskCode(Path(folder.__enter__())),
+            task_code=KernelTask(Path(folder.__enter__())),
             template=template,
             files_fd=files,
             builds=kept[-1],

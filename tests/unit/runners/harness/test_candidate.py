@@ -14,7 +14,6 @@ import torch
 from runners.contract.evaluation import Limits
 from runners.harness import candidate as program
 from runners.harness.arena import Arena, lay_out
-from runners.harness.building import Recipe
 from runners.harness.builds import FOLDER, Builds
 from runners.harness.candidate import Candidate
 from runners.harness.channel import (
@@ -31,11 +30,12 @@ from runners.harness.channel import (
 )
 from runners.harness.template import pack_files
 from runners.harness.values import ScalarNode, TensorNode, tensors
+from runners.languages import Recipe
 
 ENLISTMENT = Enlistment(
     limits=Limits(),
     threads=1,
-    recipe=Recipe(language="python", submission_file="kernel.py"),
+    recipe=Recipe(language="py", submission_file="kernel.py"),
     arena_size=1 << 20,
 )
 INPUT = (torch.arange(4.0), torch.zeros(2))

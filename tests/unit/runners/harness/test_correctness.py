@@ -11,8 +11,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.arena import lay_out
 from runners.harness.correctness import (
     PUBLIC_NONCE,
-    TaskCode,
-    planned,
+    KernelTask,
     public_nonce,
     public_seed,
     seed_of,
@@ -30,12 +29,12 @@ def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(__import__("sys").modules, "reference", raising=False)
 
 
-def code(folder: Path, reference: str = SORT) -> TaskCode:
+def code(folder: Path, reference: str = SORT) -> KernelTask:
     (folder / "reference.py").write_text(reference)
-    return TaskCode(folder)
+    return KernelTask(folder)
 
 
-def checking(folder: Path, body: str, more: str = "") -> TaskCode:
+def checking(folder: Path, body: str, more: str = "") -> KernelTask:
     check = f"def generate_input(): return 1\ndef check_implementation(data, output): {body}\n"
     return code(folder, check + more)
 
@@ -114,13 +113,13 @@ def test_without_a_reference_kernel_nothing_is_expected(tmp_path: Path) -> None:
 def test_every_form_of_a_checks_answer_is_understood(
     tmp_path: Path, answer: str, refusal: str | None
 ) -> None:
-    assert checking(tmp_path, answer).refusal(1, 2, None) == refusal
+    assert checking(tmp_path, answer).mismatch(1, 2, None) == refusal
 
 
 @pytest.mark.parametrize("answer", ["return 1", "return (True,)", "return {}"])
 def test_another_form_is_the_tasks_fault(tmp_path: Path, answer: str) -> None:
     with pytest.raises(Ruling, match="check_implementation gave a") as ruling:
-        checking(tmp_path, answer).refusal(1, 2, None)
+        checking(tmp_path, answer).mismatch(1, 2, None)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
 
@@ -128,7 +127,7 @@ def test_another_form_is_the_tasks_fault(tmp_path: Path, answer: str) -> None:
 def test_a_wrong_structure_never_reaches_the_tasks_check(tmp_path: Path) -> None:
     task = checking(tmp_path, "raise AssertionError")
 
-    assert task.refusal(1, torch.zeros(2), lay_out(torch.zeros(3)).node) == (
+    assert task.mismatch(1, torch.zeros(2), lay_out(torch.zeros(3)).node) == (
         "the output has shape [2], [3] is expected"
     )
 
@@ -161,7 +160,7 @@ def test_whatever_the_tasks_code_raises_is_the_tasks_fault(tmp_path: Path, step:
     calls: dict[str, Callable[[], object]] = {
         "generate_input": lambda: task.generate(WORKLOAD, 1),
         "ref_kernel": lambda: task.expected(1),
-        "check_implementation": lambda: task.refusal(1, 1, None),
+        "check_implementation": lambda: task.mismatch(1, 1, None),
     }
 
     with pytest.raises(Ruling, match=f"the task's {step} failed: ZeroDivisionError"):
@@ -174,7 +173,7 @@ def test_an_output_that_a_check_cannot_take_is_wrong_where_no_reference_tells_it
 ) -> None:
     task = checking(tmp_path, "return output + 1 == 0 or output.sum() > 0 or 'too small'")
 
-    found = task.refusal(1, output, None)
+    found = task.mismatch(1, output, None)
 
     assert found is not None
     assert "the output cannot be compared: " in found
@@ -190,7 +189,7 @@ def test_a_reference_that_gives_what_cannot_travel_is_the_tasks_fault(
         "def check_implementation(*_): return True\n",
     )
     calls: dict[str, Callable[[], object]] = {
-        "generate_input": lambda: planned(task.generate(Workload(args={}), 1)),
+        "generate_input": lambda: task.plan(Workload(args={}), 1),
         "ref_kernel": lambda: task.expected(1),
     }
     for step, call in calls.items():
@@ -244,7 +243,7 @@ def test_an_answer_that_makes_a_right_check_raise_is_wrong(
     tmp_path: Path, check: str, output: int
 ) -> None:
     task = checking(tmp_path, f"return {check}, ''", "import math\ndef ref_kernel(data): return 1")
-    found = task.refusal(1, output, ScalarNode(value=0))
+    found = task.mismatch(1, output, ScalarNode(value=0))
 
     assert found is not None
     assert "the output cannot be compared: " in found
@@ -256,4 +255,4 @@ def test_a_check_that_raises_on_the_references_own_answer_is_the_tasks_fault(
     task = checking(tmp_path, "return 1 / 0", "def ref_kernel(data): return 5")
 
     with pytest.raises(Ruling, match="check_implementation failed: ZeroDivisionError"):
-        task.refusal(1, 5, ScalarNode(value=5))
+        task.mismatch(1, 5, ScalarNode(value=5))

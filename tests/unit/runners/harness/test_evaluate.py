@@ -7,7 +7,6 @@ from runners.contract.evaluation import CaseStatus, Limits, Progress, RoundPolic
 from runners.contract.task import (
     Device,
     Grader,
-    Language,
     Launch,
     Mode,
     RankingBy,
@@ -205,8 +204,8 @@ def test_an_input_of_a_test_that_is_too_large_is_the_tasks_fault(judge: Judge) -
     [
         (make_sort_task(grader=Grader.POPCORN), "the task has no 'eval.py'"),
         (make_sort_task(multi_gpu=True), "grader 'native' judges on one GPU"),
-        (make_sort_task(lang=Language.CUDA), "judges 'cu' by its 'launch'"),
-        (make_sort_task(lang=Language.CUDA, launch=LAUNCH), "nothing here builds 'cu'"),
+        (make_sort_task(lang="cu"), "judges 'cu' by its 'launch'"),
+        (make_sort_task(lang="cu", launch=LAUNCH), "nothing here builds 'cu'"),
     ],
 )
 def test_a_task_that_this_harness_cannot_judge_is_no_ones_wrong_answer(

@@ -9,11 +9,11 @@ import torch
 
 from runners.contract.evaluation import Evaluation, Limits
 from runners.contract.launch import LaunchNumbers
-from runners.contract.task import Language, Launch, Mode, TaskDefinition
+from runners.contract.task import Launch, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
+from runners.harness import kit
 from runners.harness.channel import Operation
 from runners.harness.exchange import Exchange
-from runners.harness.languages import cuda
 from runners.harness.seat import Seat
 from tests.doubles.judging import make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
@@ -30,14 +30,14 @@ Build = Callable[..., Evaluation]
 @pytest.fixture(autouse=True)
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a GPU were here, up to the moment at which one is needed."""
-    monkeypatch.setattr(cuda, "GPU", Path("/dev/null"))
+    monkeypatch.setattr(kit, "GPU", Path("/dev/null"))
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
-    monkeypatch.setattr(cuda, "DeviceCode", lambda *_: lambda data: data[0])
+    monkeypatch.setattr(kit, "DeviceCode", lambda *_: lambda data: data[0])
 
 
 def code_task(launch: Launch = LAUNCH, limit_s: int = 20) -> TaskDefinition:
     return make_sort_task(
-        lang=Language.CUDA, submission_file="submission.cu", launch=launch, test_timeout=limit_s
+        lang="cu", submission_file="submission.cu", launch=launch, test_timeout=limit_s
     )
 
 
@@ -53,7 +53,7 @@ def build(gpu: None, judge: Judge) -> Build:
 def test_every_call_has_the_launch_of_its_case_and_calibrations_have_none(
     gpu: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.setattr(cuda, "DeviceCode", lambda *_: lambda data: torch.sort(data[0]).values)
+    monkeypatch.setattr(kit, "DeviceCode", lambda *_: lambda data: torch.sort(data[0]).values)
     grids: dict[Operation, list[int]] = {operation: [] for operation in Operation}
     plain = Seat.call
 

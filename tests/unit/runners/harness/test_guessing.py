@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from runners.harness.building import InvalidSubmissionError
 from runners.harness.guessing import MOST_TRIED, Guess, fitting, guesses, tensors_taken
+from runners.languages import InvalidSubmissionError
 
 
 @pytest.mark.parametrize(

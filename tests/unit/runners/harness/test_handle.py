@@ -10,7 +10,6 @@ from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.harness import handle as handling
 from runners.harness.arena import Arena
-from runners.harness.building import Recipe
 from runners.harness.builds import Builds
 from runners.harness.channel import Enlistment, Operation, Order, Status, encode
 from runners.harness.deadline import Deadline
@@ -19,11 +18,12 @@ from runners.harness.handle import Handle, StartError
 from runners.harness.ruling import Ruling
 from runners.harness.template import Template, pack_files
 from runners.harness.values import ScalarNode
+from runners.languages import Recipe
 
 ENLISTMENT = Enlistment(
     limits=Limits(memory=2 << 30),  # a candidate here is a fork of all of pytest
     threads=1,
-    recipe=Recipe(language="python", submission_file="submission.py"),
+    recipe=Recipe(language="py", submission_file="submission.py"),
     arena_size=1 << 20,
 )
 RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))

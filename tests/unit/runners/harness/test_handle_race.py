@@ -15,7 +15,6 @@ from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.harness import handle as handling
 from runners.harness.arena import Arena
-from runners.harness.building import Recipe
 from runners.harness.channel import (
     FRAME_MAX,
     Announcement,
@@ -33,11 +32,12 @@ from runners.harness.handle import Handle
 from runners.harness.ruling import Ruling
 from runners.harness.template import Template
 from runners.harness.values import ScalarNode
+from runners.languages import Recipe
 
 ENLISTMENT = Enlistment(
     limits=Limits(memory=2 << 30),  # the guest is a fork of all of pytest
     threads=1,
-    recipe=Recipe(language="python", submission_file="submission.py"),
+    recipe=Recipe(language="py", submission_file="submission.py"),
     arena_size=1 << 20,
 )
 RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))

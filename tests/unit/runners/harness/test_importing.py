@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.harness.building import InvalidSubmissionError
 from runners.harness.importing import imported
+from runners.languages import InvalidSubmissionError
 
 
 @pytest.fixture(autouse=True)

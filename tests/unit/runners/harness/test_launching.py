@@ -4,7 +4,7 @@ import pytest
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument
-from runners.contract.task import Language, Launch, TaskDefinition
+from runners.contract.task import Launch, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.launching import launching_of, refuse_unfit
 from runners.harness.ruling import Ruling
@@ -18,7 +18,7 @@ TENSOR = TensorNode(dtype="float32", shape=(3,), stride=(1,), offset=0, device="
 
 
 def code_task(**changes: object) -> TaskDefinition:
-    return make_sort_task(lang=Language.CUDA, launch=LAUNCH.model_copy(update=changes))
+    return make_sort_task(lang="cu", launch=LAUNCH.model_copy(update=changes))
 
 
 def ruling_of(task: TaskDefinition, source: str = "") -> Ruling:

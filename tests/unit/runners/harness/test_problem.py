@@ -8,7 +8,7 @@ import torch
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.model import ModelKernel
-from runners.harness.problem import ProblemCode
+from runners.harness.problem import KernelBenchTask
 from runners.harness.ruling import Ruling
 from tests.doubles.kernels import LINEAR
 
@@ -39,24 +39,24 @@ def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "reference", raising=False)
 
 
-def problem(folder: Path, reference: str = LINEAR) -> ProblemCode:
+def problem(folder: Path, reference: str = LINEAR) -> KernelBenchTask:
     (folder / "reference.py").write_text(reference)
-    return ProblemCode(folder, on_gpu=False)
+    return KernelBenchTask(folder, on_gpu=False)
 
 
-def with_forward(folder: Path, body: str) -> ProblemCode:
+def with_forward(folder: Path, body: str) -> KernelBenchTask:
     return problem(folder, PROBLEM.format(body=body))
 
 
-def own_answer(code: ProblemCode, data: dict[str, Any]) -> torch.Tensor:
+def own_answer(code: KernelBenchTask, data: dict[str, Any]) -> torch.Tensor:
     """What the reference, handed in as a kernel, gives for an input."""
     module = sys.modules["reference"]
     output: torch.Tensor = ModelKernel(module.Model)(data)
     return output
 
 
-def refused(code: ProblemCode, data: dict[str, Any], output: object) -> str | None:
-    return code.refusal(data, output, code.expected(data))
+def refused(code: KernelBenchTask, data: dict[str, Any], output: object) -> str | None:
+    return code.mismatch(data, output, code.expected(data))
 
 
 def test_the_reference_itself_is_right(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_a_problem_may_be_one_function(tmp_path: Path) -> None:
     assert x.shape == (1024, 1024)
     assert torch.equal(x, code.generate(CASE, 3)["inputs"][0])
     assert not torch.equal(x, code.generate(CASE, 4)["inputs"][0])
-    assert code.refusal(data, x * 2, code.expected(data)) is None
-    assert code.refusal(data, x * 3, code.expected(data))
+    assert code.mismatch(data, x * 2, code.expected(data)) is None
+    assert code.mismatch(data, x * 3, code.expected(data))
 
 
 def test_a_function_s_own_inputs_count(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import torch
 from runners.contract.task import TaskFormat
 from runners.harness import weights
 from runners.harness.arena import Arena, lay_out
-from runners.harness.building import Recipe
 from runners.harness.channel import ProfiledCall
 from runners.harness.profiled import given, run
+from runners.languages import Recipe
 from tests.doubles.kernels import RIGHT
 
 COUNTS = "from pathlib import Path\ndef custom_kernel(data):\n    data[0].add_(1)\n"
@@ -31,7 +31,7 @@ def call_on(data: object, content: Path, **changes: object) -> ProfiledCall:
     with Arena(max(4096, plan.host_size)) as arena:
         arena.write(plan.node, data)
         content.write_bytes(arena.buffer[:])
-    recipe = Recipe(language="python", submission_file="submission.py")
+    recipe = Recipe(language="py", submission_file="submission.py")
     order = ProfiledCall(
         recipe=recipe, files={"submission.py": COUNTS}, threads=1, warm_ups=2, value=plan.node
     )
@@ -76,9 +76,7 @@ def test_a_model_can_be_called_too(home: Path, capsys: pytest.CaptureFixture[str
         "weights": weights.pack(state, "cpu"),
         "inputs": [torch.ones(2, 32)],
     }
-    recipe = Recipe(
-        language="python", submission_file="submission.py", format=TaskFormat.KERNELBENCH
-    )
+    recipe = Recipe(language="py", submission_file="submission.py", format=TaskFormat.KERNELBENCH)
     order = call_on(data, home / "input.bin", recipe=recipe, files={"submission.py": TELLING})
     run(order, home / "input.bin")
     assert capsys.readouterr().out == "called\n" * (order.warm_ups + 1)

@@ -14,14 +14,14 @@ import pytest
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
 from runners.contract.runner import Health
-from runners.contract.task import Grader, Language
+from runners.contract.task import Grader
 from runners.contract.verdict import Verdict
 from runners.harness import nvcc, server
 from runners.harness.handle import StartError
-from runners.harness.languages import cuda, python
 from runners.harness.process import adopt_orphans
 from runners.harness.ruling import MachineError, Ruling
 from runners.harness.template import Template, fork_template
+from runners.languages import cuda, python
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN
 
@@ -421,14 +421,14 @@ def test_a_language_whose_toolchain_is_absent_is_not_offered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(nvcc, "toolchain", lambda: None)
-    monkeypatch.setattr(cuda, "toolchain", lambda: "NVRTC 13")
-    assert server.capabilities(OPEN).languages == (Language.PYTHON, Language.CUDA)
-    monkeypatch.setattr(cuda, "toolchain", lambda: None)
-    assert server.capabilities(OPEN).languages == (Language.PYTHON,)
-    monkeypatch.setattr(python, "toolchain", lambda: None)
+    monkeypatch.setattr(cuda, "toolchain", lambda *_: "NVRTC 13")
+    assert server.capabilities(OPEN).languages == ("py", "cu")
+    monkeypatch.setattr(cuda, "toolchain", lambda *_: None)
+    assert server.capabilities(OPEN).languages == ("py",)
+    monkeypatch.setattr(python, "toolchain", lambda *_: None)
     assert server.capabilities(OPEN).languages == ()
     monkeypatch.setattr(nvcc, "toolchain", lambda: "nvcc 13.0.88")
-    assert server.capabilities(OPEN).languages == (Language.CUDA,)
+    assert server.capabilities(OPEN).languages == ("cu",)
 
 
 def test_the_version_of_the_contract_is_the_requests() -> None:

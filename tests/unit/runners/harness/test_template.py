@@ -10,14 +10,14 @@ import pytest
 
 from runners.contract.evaluation import Limits
 from runners.harness import template as module
-from runners.harness.building import Recipe
 from runners.harness.channel import Enlistment
 from runners.harness.template import Template, pack_files, serve
+from runners.languages import Recipe
 
 ENLISTED = Enlistment(
     limits=Limits(),
     threads=1,
-    recipe=Recipe(language="python", submission_file="s.py"),
+    recipe=Recipe(language="py", submission_file="s.py"),
     arena_size=4096,
 )
 

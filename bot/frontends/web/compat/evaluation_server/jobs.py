@@ -33,14 +33,14 @@ from bot.services.admit import admit
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.gpus import spelled
 from runners.contract.runner import Capabilities
-from runners.contract.task import Language, Mode, TaskDefinition
+from runners.contract.task import PYTHON, Mode, TaskDefinition
 from runners.contract.verdict import Stage
 
 BOARD = f"{HIDDEN}eval"
 PRIORITY = PRIORITIES[Mode.BENCHMARK]
 """Somebody waits for the answer and hangs up: before ranked runs, and after quick tests."""
 _NO_TASK = TaskDefinition(
-    name=TASK, lang=Language.PYTHON, description="Each request brings a task of its own.", files={}
+    name=TASK, lang=PYTHON, description="Each request brings a task of its own.", files={}
 )
 _NAME = "Podium"
 

@@ -53,8 +53,8 @@ from runners.contract.io_contract import (
     TensorArgument,
 )
 from runners.contract.task import (
+    PYTHON,
     Device,
-    Language,
     Mode,
     RankingBy,
     TaskDefinition,
@@ -121,7 +121,7 @@ def task_of(request: Request, seconds: int | None = None) -> TaskDefinition:
     checking = round(whole * BUILD_SHARE)
     return TaskDefinition(
         name=TASK,
-        lang=Language.PYTHON,
+        lang=PYTHON,
         format=TaskFormat.IO_CONTRACT,
         description="A kernel of the evaluation server's.",
         files={

@@ -121,7 +121,7 @@ def _board(board: Board, task: TaskDefinition) -> Json:
 def _task(task: TaskDefinition) -> Json:
     """The task without its files and seeds, which popcorn-cli does not look at."""
     return {
-        "lang": task.lang.value,
+        "lang": task.lang,
         "files": {},
         "config": {},
         "libraries": list(task.libraries),

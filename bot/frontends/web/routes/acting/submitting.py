@@ -20,6 +20,7 @@ from bot.services.lookup import find_board, task_of, visible_boards
 from bot.services.submit import submit
 from runners.contract.gpus import spelled
 from runners.contract.task import Mode
+from runners.languages import spec_of
 
 router = APIRouter()
 
@@ -116,7 +117,7 @@ async def _named(door: Door, viewer: Viewer, draft: _Draft) -> _Draft:
     heading = parse_heading(acceptance.source_text(draft.content))
     name = acceptance.board_name(draft.board, heading)
     _, task = await task_of(door.store, viewer, name)
-    return replace(draft, file_name=f"kernel.{task.lang.value}")
+    return replace(draft, file_name=f"kernel{spec_of(task.lang).suffixes[0]}")
 
 
 async def _values(door: Door, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
@@ -145,6 +146,7 @@ async def _values(door: Door, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
         "mode": draft.mode,
         "source": draft.content.decode(errors="replace") if draft.is_pasted else "",
         "most": acceptance.MAX_SOURCE_BYTES,
+        "accept": ",".join((*acceptance.suffixes(), ".txt", "text/plain")),
     }
 
 

@@ -5,6 +5,7 @@ from fastapi import APIRouter, Request, Response
 from bot.frontends.web.door import door_of, is_here
 from bot.frontends.web.rendering import page
 from bot.frontends.web.viewers import AnyViewer
+from runners.languages import specs
 
 router = APIRouter()
 
@@ -12,7 +13,12 @@ router = APIRouter()
 @router.get("/docs")
 async def docs(request: Request, viewer: AnyViewer) -> Response:
     """How to submit, and what the numbers mean."""
-    values = {"title": "How to submit", "base": _address(request), "is_here": is_here(request)}
+    values = {
+        "title": "How to submit",
+        "base": _address(request),
+        "is_here": is_here(request),
+        "languages": specs(),
+    }
     return await page(request, viewer, "docs.html", values)
 
 

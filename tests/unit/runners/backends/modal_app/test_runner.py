@@ -16,7 +16,7 @@ from runners.backends.modal_app.outputs import output
 from runners.backends.modal_app.recipe import APP, FUNCTION
 from runners.contract.evaluation import CPU, Progress
 from runners.contract.runner import CallId, RunnerError, RunnerLostError
-from runners.contract.task import Language, Mode
+from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness import nvcc
 from tests.doubles.evaluating import ENDLESS, make_request
@@ -146,10 +146,10 @@ async def test_an_app_that_is_not_there_is_told_with_what_to_do(server: LocalMod
 
 async def test_device_code_is_offered_beside_a_gpu(server: LocalModal) -> None:
     await modal_app.deploy()
-    programs = (Language.CUDA,) if nvcc.toolchain() else ()
+    programs = ("cu",) if nvcc.toolchain() else ()
     for slots, languages in (
-        ({CPU: 1}, (Language.PYTHON, *programs)),
-        ({CPU: 1, "H100": 2}, (Language.PYTHON, Language.CUDA)),
+        ({CPU: 1}, ("py", *programs)),
+        ({CPU: 1, "H100": 2}, ("py", "cu")),
     ):
         made = modal_app.create(slots=slots)
         assert (await made.capabilities()).languages == languages

@@ -7,6 +7,7 @@ from bot.domain.disclosure import disclosed
 from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
+from runners.harness import session as sessions
 from runners.harness.arena import Plan
 from runners.harness.builds import Builds
 from runners.harness.deadline import Allowance
@@ -287,12 +288,24 @@ def test_on_a_gpu_the_first_candidate_has_room_for_the_largest_of_its_inputs(
 ) -> None:
     session = sit(make_judging())
     sizes = {10: 7, 20: 5}
-    monkeypatch.setattr(native, "planned", lambda data: Plan(ScalarNode(), 0, sizes[len(data[0])]))
+    monkeypatch.setattr(
+        sessions, "planned", lambda data: Plan(ScalarNode(), 0, sizes[len(data[0])])
+    )
 
     assert native._room(session, TWO).device_size == 0  # it grows as it is written
     session.on_gpu = True
     assert native._room(session, TWO).device_size == 7
     assert native._room(session, ()).device_size == 0
+
+
+def test_an_argument_of_a_case_may_be_called_kernel(judge: Judge) -> None:
+    """It named the reference or the judged kernel in every format, and broke the judge."""
+    reference = SORT.replace("(size: int, seed: int)", "(size: int, kernel: int, seed: int)")
+    case = Workload(args={"size": 100, "kernel": 3, "seed": 1})
+    task = make_sort_task(reference, tests=(case,), benchmarks=(case,))
+
+    assert judge(make_judging(mode=Mode.RANKED, task=task)).verdict is Verdict.PASSED
+    assert judge(make_judging(mode=Mode.PROFILE, task=task)).verdict is Verdict.PASSED
 
 
 FAILS_LATER = """

@@ -8,11 +8,11 @@ import torch
 from bot.frontends.web.compat.evaluation_server.requests import CompareRequest, Request
 from bot.frontends.web.compat.evaluation_server.translate import contract_of, order_of
 from runners.contract.evaluation import CaseKind, Evaluation
-from runners.contract.io_contract import Side
+from runners.contract.io_contract import Side, side_of
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.graders import native
-from runners.harness.io_contract.code import ContractCode, side_of
+from runners.harness.io_contract.code import ContractTask
 from runners.harness.ruling import Ruling
 from tests.doubles.ioing import (
     ADD,
@@ -102,19 +102,19 @@ def test_more_than_there_is_room_for_is_refused_before_it_is_made(judge: Judge) 
 def test_on_a_gpu_a_call_has_its_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (1 << 30, 24 << 30))
     large = io(tensor("x", shape=[1 << 29]))
-    code = ContractCode(contract_of(evaluate(kernel(ADD, "torch", large))), on_gpu=True)
+    code = ContractTask(contract_of(evaluate(kernel(ADD, "torch", large))), on_gpu=True)
     with pytest.raises(Ruling, match=r"take 2,048 MiB; there is room for 1,024"):
         code.generate(Workload(args={}), 1)
 
 
 def test_what_does_not_fit_beside_each_other_is_the_calls_fault(sit: Sit) -> None:
     request = order_of(evaluate()).request("unit")
-    code = ContractCode(contract_of(evaluate()), on_gpu=False)
+    code = ContractTask(contract_of(evaluate()), on_gpu=False)
     told = pytest.raises(Ruling, match="do not fit into this GPU's memory")
     session = replace(sit(make_judging()), request=request)
-    with told as caught, code.attended(session):
-        assert 0 < code.left(1).remaining <= 1
-        assert code.left(1000).remaining < 30
+    with told as caught, code.opened(session):
+        assert 0 < code.deadline(1).remaining <= 1
+        assert code.deadline(1000).remaining < 30
         raise torch.OutOfMemoryError
     assert caught.value.verdict is Verdict.TASK_ERROR
 
@@ -128,9 +128,9 @@ def test_a_source_that_tells_no_inputs_falls_where_it_is_tested(
         raise Ruling(Verdict.CRASHED, "boom")
 
     asked = evaluate(kernel(MODEL))
-    code = ContractCode(contract_of(asked), on_gpu=False)
+    code = ContractTask(contract_of(asked), on_gpu=False)
     monkeypatch.setattr(code, "generate", fall)
-    monkeypatch.setattr(code, "roomy", lambda plan: plan)
+    monkeypatch.setattr(code, "first_plan", lambda plan: plan)
     request = order_of(asked).request("unit")
     session = replace(sit(make_judging()), request=request, on_gpu=True, task_code=code)
     assert native._room(session, request.task.tests).device_size == 0

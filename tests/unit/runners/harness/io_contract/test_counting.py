@@ -8,8 +8,9 @@ from runners.contract.io_contract import Side
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import ncu
+from runners.harness.deadline import Deadline
 from runners.harness.grade import Grade
-from runners.harness.io_contract.code import ContractCode
+from runners.harness.io_contract.code import ContractTask
 from runners.harness.io_contract.counting import count
 from runners.harness.kernel_profile import KernelProfiler, NoProfileError
 from runners.harness.ruling import Ruling
@@ -19,7 +20,8 @@ from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Sit
 
 TABLE = '"ID","Kernel Name"\n"",""\n"0","add"\n'
-Bench = tuple[Session, ContractCode]
+SOON = Deadline.after(60)
+Bench = tuple[Session, ContractTask]
 Say = Callable[[str | Exception], None]
 
 
@@ -27,9 +29,9 @@ Say = Callable[[str | Exception], None]
 def bench(sit: Sit) -> Bench:
     """A comparison whose counters are asked for, as if on a GPU."""
     asked = compare().model_copy(update={"device_metrics": True})
-    code = ContractCode(contract_of(asked), on_gpu=False)
+    code = ContractTask(contract_of(asked), on_gpu=False)
     request = order_of(asked).request("unit")
-    session = replace(sit(make_judging()), request=request, on_gpu=True)
+    session = replace(sit(make_judging()), request=request, on_gpu=True, task_code=code)
     code.sessions = dict.fromkeys(Side, session)
     return session, code
 
@@ -50,9 +52,9 @@ def say(monkeypatch: pytest.MonkeyPatch, found: ncu.Ncu) -> Say:
 
 
 def test_each_kernel_has_a_file_of_its_counters(bench: Bench, say: Say) -> None:
-    session, code = bench
+    session, _ = bench
     say(f"==WARNING== beside the table\n{TABLE}")
-    count(session, code, Grade())
+    count(session, Grade(), SOON)
     assert [each.name for each in session.files] == ["reference.csv", "custom.csv"]
     assert session.files[0].content().decode() == TABLE
     assert session.log == b""
@@ -70,28 +72,28 @@ def test_each_kernel_has_a_file_of_its_counters(bench: Bench, say: Say) -> None:
 def test_what_goes_wrong_is_a_line_of_the_log(
     bench: Bench, say: Say, what: str | Exception, words: str
 ) -> None:
-    session, code = bench
+    session, _ = bench
     say(what)
-    count(session, code, Grade())
+    count(session, Grade(), SOON)
     assert session.files == []
     assert words in session.log.decode()
 
 
 def test_nothing_is_counted_unasked_or_of_a_failure(bench: Bench, say: Say) -> None:
-    session, code = bench
+    session, _ = bench
     say(TABLE)
     failed = Grade()
     failed.fail(Stage.TEST, Ruling(Verdict.CRASHED, "boom"))
-    count(session, code, failed)
-    plain = ContractCode(contract_of(compare()), on_gpu=False)
-    count(session, plain, Grade())
+    count(session, failed, SOON)
+    plain = ContractTask(contract_of(compare()), on_gpu=False)
+    plain.after(session, Grade())
     tested = session.request.model_copy(update={"mode": Mode.TEST})
-    count(replace(session, request=tested), code, Grade())
+    count(replace(session, request=tested), Grade(), SOON)
     assert not session.files
     assert not session.log
 
 
 def test_a_machine_that_cannot_count_says_why(bench: Bench) -> None:
-    session, code = bench
-    count(replace(session, on_gpu=False), code, Grade())
+    session, _ = bench
+    count(replace(session, on_gpu=False), Grade(), SOON)
     assert "there is no GPU here" in session.log.decode()

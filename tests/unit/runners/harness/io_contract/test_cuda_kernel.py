@@ -12,11 +12,11 @@ from runners.contract.io_contract import TensorArgument as Tensor
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument
 from runners.contract.parameters import ScalarArgument as Bytes
-from runners.harness.building import BuildFailedError, InvalidSubmissionError
 from runners.harness.cuda import nvrtc
 from runners.harness.cuda.code import ReadyLaunch
 from runners.harness.io_contract import cuda_kernel
 from runners.harness.io_contract.cuda_kernel import chosen, compiled, expression_of, options
+from runners.languages import BuildFailedError, InvalidSubmissionError
 
 SCALE = """
 #include <cstdint>

@@ -4,8 +4,8 @@ from types import ModuleType
 import pytest
 
 from runners.contract.io_contract import CALL, KernelCall, KernelKind
-from runners.harness.building import InvalidSubmissionError
 from runners.harness.io_contract.kernels import build_cuda, build_python, call_in
+from runners.languages import InvalidSubmissionError
 
 
 def test_a_call_is_read_from_its_file(tmp_path: Path) -> None:

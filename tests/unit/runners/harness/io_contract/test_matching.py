@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from runners.contract.io_contract import Argument, Role, ScalarArgument, TensorArgument
-from runners.harness.building import InvalidSubmissionError
 from runners.harness.io_contract.matching import Match, matched
+from runners.languages import InvalidSubmissionError
 
 X, Y = (TensorArgument(name=name, dtype="float32") for name in "xy")
 OUT = TensorArgument(name="out", dtype="float32", role=Role.OUTPUT)

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from runners.contract.io_contract import Argument, KernelCall, KernelKind, Role, TensorArgument
-from runners.harness.building import InvalidSubmissionError
 from runners.harness.io_contract.outputs import NoOutputError
 from runners.harness.io_contract.torch_kernel import MODEL_SEED, TorchKernel
+from runners.languages import InvalidSubmissionError
 
 X = TensorArgument(name="x", dtype="float32", shape=(2,))
 OUT = TensorArgument(name="out", dtype="float32", shape=(2,), role=Role.OUTPUT)

@@ -14,8 +14,8 @@ from runners.contract.io_contract import (
     ScalarArgument,
     TensorArgument,
 )
-from runners.harness.building import InvalidSubmissionError
 from runners.harness.io_contract.triton_kernel import TritonKernel
+from runners.languages import InvalidSubmissionError
 
 ARGS = (
     ScalarArgument(name="BLOCK", value=64, meta=True),

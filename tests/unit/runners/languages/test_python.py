@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from runners.contract.task import TaskFormat
-from runners.harness.building import InvalidSubmissionError, Kernel, Recipe
-from runners.harness.languages import python
+from runners.harness.kit import KIT
+from runners.languages import InvalidSubmissionError, Kernel, Recipe, python
 
 
 @pytest.fixture(autouse=True)
@@ -17,12 +17,12 @@ def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
 def recipe(
     submission_file: str = "submission.py", task_format: TaskFormat = TaskFormat.KERNEL
 ) -> Recipe:
-    return Recipe(language="python", submission_file=submission_file, format=task_format)
+    return Recipe(language="py", submission_file=submission_file, format=task_format)
 
 
 def build(folder: Path, source: str) -> Kernel:
     (folder / "submission.py").write_text(source)
-    return python.build(folder, recipe()).kernel
+    return python.build(folder, recipe(), KIT).kernel
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_failing_import_passes_through(tmp_path: Path) -> None:
 
 def test_a_file_of_another_language_is_invalid(tmp_path: Path) -> None:
     with pytest.raises(InvalidSubmissionError, match="not a Python file"):
-        python.build(tmp_path, recipe("submission.cu"))
+        python.build(tmp_path, recipe("submission.cu"), KIT)
 
 
 def test_a_submission_may_import_its_neighbours(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_submission_may_import_its_neighbours(tmp_path: Path) -> None:
 
 
 def test_the_interpreter_is_the_toolchain() -> None:
-    assert str(python.toolchain()).startswith("CPython 3.")
+    assert str(python.toolchain(KIT)).startswith("CPython 3.")
 
 
 def test_a_submission_is_found_by_its_modules_name(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_submission_is_found_by_its_modules_name(tmp_path: Path) -> None:
 
 def test_a_model_is_a_kernel_where_the_task_wants_one(tmp_path: Path) -> None:
     (tmp_path / "submission.py").write_text("class ModelNew: ...\ndef custom_kernel(data): ...\n")
-    built = python.build(tmp_path, recipe(task_format=TaskFormat.KERNELBENCH))
+    built = python.build(tmp_path, recipe(task_format=TaskFormat.KERNELBENCH), KIT)
     assert built.compiled is None
     assert type(built.kernel).__name__ == "ModelKernel"
 
@@ -104,4 +104,4 @@ def test_a_model_is_a_kernel_where_the_task_wants_one(tmp_path: Path) -> None:
 def test_a_kernel_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "submission.py").write_text("def custom_kernel(data): ...\n")
     with pytest.raises(InvalidSubmissionError, match="there is no `ModelNew`"):
-        python.build(tmp_path, recipe(task_format=TaskFormat.KERNELBENCH))
+        python.build(tmp_path, recipe(task_format=TaskFormat.KERNELBENCH), KIT)

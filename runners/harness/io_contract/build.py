@@ -1,19 +1,13 @@
 """Kernels that are called by an IOContract: Python, save those of kind `cuda`."""
 
-import sys
 from pathlib import Path
 
 import torch
 
 from runners.contract.io_contract import KernelKind
-from runners.harness.building import Built, Recipe
 from runners.harness.importing import imported
 from runners.harness.io_contract.kernels import build_cuda, build_python, call_in
-
-
-def toolchain() -> str | None:
-    """What builds them here; what else a kind needs is asked for when it is built."""
-    return f"CPython {sys.version.split()[0]}"
+from runners.languages import Built, Recipe
 
 
 def build(folder: Path, recipe: Recipe) -> Built:

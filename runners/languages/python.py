@@ -6,37 +6,47 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runners.contract.task import TaskFormat
-from runners.harness.building import Built, InvalidSubmissionError, Kernel, Recipe
-from runners.harness.importing import imported
-from runners.harness.model import FUNCTION, ModelKernel
+from runners.languages import (
+    BuildKit,
+    Built,
+    InvalidSubmissionError,
+    Kernel,
+    LanguageSpec,
+    Recipe,
+)
+
+SPEC = LanguageSpec(
+    name="py",
+    title="Python",
+    suffixes=(".py",),
+    comment="#",
+    lexer="python",
+    config_keys=frozenset({"main"}),
+    is_python=True,
+    constant_answers=True,
+)
 
 
-def toolchain() -> str | None:
-    """What builds this language here; None where nothing does, so that it is not offered."""
+def toolchain(kit: BuildKit) -> str | None:  # noqa: ARG001 - Python is here
+    """Return what builds this language here; None where nothing does, so that it is not offered."""
     return f"CPython {sys.version.split()[0]}"
 
 
-def build(folder: Path, recipe: Recipe) -> Built:
-    """Import the submission from `folder` and give its `custom_kernel`, or what calls its model.
+def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
+    """Import the submission from `folder` and return its `custom_kernel`, or what calls its model.
 
     Whatever the import raises passes through: it is the submission's own failure.
     """
-    module = imported(folder, recipe.submission_file)
-    named = _model_of if recipe.format is TaskFormat.KERNELBENCH else _kernel_of
-    return Built(named(module))
-
-
-def _model_of(module: object) -> Kernel:
-    model_class = getattr(module, "ModelNew", None)
-    function = getattr(module, FUNCTION, None)
-    if model_class is None and callable(function):
-        return ModelKernel(lambda *_: function)
-    if not callable(model_class):
+    module = kit.import_file(folder, recipe.submission_file)
+    if recipe.format is not TaskFormat.KERNELBENCH:
+        return Built(_kernel_of(module))
+    kernel = kit.model_kernel(module)
+    if kernel is None:
         raise InvalidSubmissionError(
             "there is no `ModelNew`; define `class ModelNew(nn.Module): ...`,"
             " or `def forward(x): ...`"
         )
-    return ModelKernel(model_class)
+    return Built(kernel)
 
 
 def _kernel_of(module: object) -> Kernel:

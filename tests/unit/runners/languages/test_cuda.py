@@ -8,9 +8,10 @@ import torch
 from runners.contract.evaluation import Compiled
 from runners.contract.launch import LaunchPlan, Signature
 from runners.contract.task import BuildConfig, Launch, Workload
-from runners.harness.building import BuildFailedError, InvalidSubmissionError, Recipe
+from runners.harness import kit
 from runners.harness.cuda import nvrtc
-from runners.harness.languages import cuda
+from runners.harness.kit import KIT
+from runners.languages import BuildFailedError, InvalidSubmissionError, Recipe, cuda
 
 TARGET = "sm_90a"
 CASE = Workload(args={"size": 5})
@@ -25,7 +26,7 @@ def signature(*params: str) -> Signature:
 
 def recipe(wanted: Signature | None = None, **config: object) -> Recipe:
     return Recipe(
-        language="cuda",
+        language="cu",
         submission_file="submission.cu",
         config=BuildConfig.model_validate(config),
         signature=wanted or signature(),
@@ -34,7 +35,7 @@ def recipe(wanted: Signature | None = None, **config: object) -> Recipe:
 
 def compiled(folder: Path, source: str, how: Recipe | None = None) -> tuple[cuda.Listing, bytes]:
     (folder / "submission.cu").write_text(source)
-    return cuda.compiled(folder, how or recipe(), TARGET)
+    return cuda.compiled(folder, how or recipe(), KIT, TARGET)
 
 
 def resources(listing: cuda.Listing) -> Compiled:
@@ -216,7 +217,7 @@ class Loaded:
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "DeviceCode", Loaded)
+    monkeypatch.setattr(kit, "DeviceCode", Loaded)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
 
 
@@ -225,10 +226,10 @@ def test_a_later_candidate_loads_what_the_first_one_has_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "submission.cu").write_text(ADD)
-    first = cuda.build(tmp_path, recipe())
+    first = cuda.build(tmp_path, recipe(), KIT)
     monkeypatch.setattr(cuda, "compiled", lambda *_: pytest.fail("compiled again"))
 
-    second = cuda.build(tmp_path, recipe())
+    second = cuda.build(tmp_path, recipe(), KIT)
 
     assert isinstance(first.compiled, Compiled)
     assert second.compiled == first.compiled
@@ -239,20 +240,20 @@ def test_a_later_candidate_loads_what_the_first_one_has_compiled(
 @pytest.mark.usefixtures("gpu")
 def test_what_was_kept_and_is_broken_is_compiled_anew(tmp_path: Path) -> None:
     (tmp_path / "submission.cu").write_text(ADD)
-    cuda.build(tmp_path, recipe())
-    (tmp_path / cuda.FOLDER / "kernel.json").write_text("{}")
+    cuda.build(tmp_path, recipe(), KIT)
+    (KIT.cache_folder(tmp_path, cuda.CACHE) / "kernel.json").write_text("{}")
 
-    assert cuda.build(tmp_path, recipe()).compiled is not None
+    assert cuda.build(tmp_path, recipe(), KIT).compiled is not None
 
 
 def test_a_machine_without_a_gpu_does_not_offer_the_language(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuda, "GPU", tmp_path / "nvidiactl")
-    assert cuda.toolchain() is None
+    monkeypatch.setattr(kit, "GPU", tmp_path / "nvidiactl")
+    assert cuda.toolchain(KIT) is None
 
     (tmp_path / "nvidiactl").touch()
-    assert str(cuda.toolchain()).startswith("NVRTC 13")
+    assert str(cuda.toolchain(KIT)).startswith("NVRTC 13")
 
     monkeypatch.setattr(nvrtc, "find", lambda: None)
-    assert cuda.toolchain() is None
+    assert cuda.toolchain(KIT) is None

@@ -2,28 +2,38 @@
 
 from pathlib import Path
 
-import torch
 from pydantic import ValidationError
 
 from runners.contract.evaluation import Compiled
 from runners.contract.launch import Signature
-from runners.contract.task import BuildConfig, Scalar
+from runners.contract.task import BuildConfig, Device, Scalar
 from runners.contract.wire import Wire
-from runners.harness import builds
-from runners.harness.building import (
+from runners.languages import (
     BuildFailedError,
+    BuildKit,
     Built,
     InvalidSubmissionError,
+    LanguageSpec,
     Recipe,
 )
-from runners.harness.cuda import nvrtc
-from runners.harness.cuda.code import DeviceCode
-from runners.harness.cuda.listing import parameter_sizes, remarks, resources
 
-FOLDER = f"{builds.FOLDER}/device"
-"""Beneath the candidate's home: where later candidates find what the first one compiled."""
-GPU = Path("/dev/nvidiactl")
-GPU_OF_WSL = Path("/dev/dxg")
+SPEC = LanguageSpec(
+    name="cu",
+    title="CUDA C++",
+    suffixes=(".cu", ".cuh", ".cpp", ".hip"),
+    comment="//",
+    lexer="cpp",
+    config_keys=frozenset({"sources", "include_dirs", "defines", "compile_flags"}),
+    requires_one_of=("sources", "launch"),
+    device=Device.CUDA,
+    program_compiler="nvcc",
+    in_python=(
+        "compile the CUDA source inline, as with torch.utils.cpp_extension.load_inline, in a .py "
+        "file"
+    ),
+)
+CACHE = "device"
+"""The folder in which later candidates find what the first one compiled."""
 _CUBIN, _LISTING = "kernel.cubin", "kernel.json"
 _ALWAYS = ("-lineinfo", "-default-device")
 _STANDARD = "--std=c++20"
@@ -34,42 +44,40 @@ class Listing(Wire):
 
     entry: str
     compiled: Compiled | None
-    """None where the log tells nothing of the kernel."""
+    """None where the compiler's log has nothing on the kernel."""
 
 
-def toolchain() -> str | None:
-    """The library which compiles device code here; None where there is none, or no GPU."""
-    found = nvrtc.find() if GPU.exists() or GPU_OF_WSL.exists() else None
-    return None if found is None or not found.includes else f"NVRTC {found.version}"
+def toolchain(kit: BuildKit) -> str | None:
+    """Return the library that compiles device code here; None where there is none, or no GPU."""
+    found = kit.nvrtc() if kit.has_gpu() else None
+    return None if found is None or not found.includes else found.title
 
 
-def build(folder: Path, recipe: Recipe) -> Built:
-    """The kernel of the submission in `folder`, compiled unless an earlier candidate did it."""
-    kept = folder / FOLDER
+def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
+    """Return the submission's kernel, which the first candidate of an evaluation compiles."""
+    kept = kit.cache_folder(folder, CACHE)
     try:
         listing = Listing.model_validate_json((kept / _LISTING).read_bytes())
         cubin = (kept / _CUBIN).read_bytes()
     except (OSError, ValidationError):
-        target = nvrtc.architecture(torch.cuda.get_device_capability())
-        listing, cubin = compiled(folder, recipe, target)
+        listing, cubin = compiled(folder, recipe, kit, kit.gpu_architecture())
         kept.mkdir(parents=True, exist_ok=True)
         (kept / _CUBIN).write_bytes(cubin)
         (kept / _LISTING).write_text(listing.model_dump_json())
-    return Built(DeviceCode(cubin, listing.entry), listing.compiled)
+    return Built(kit.device_kernel(cubin, listing.entry), listing.compiled)
 
 
-def compiled(folder: Path, recipe: Recipe, target: str) -> tuple[Listing, bytes]:
+def compiled(folder: Path, recipe: Recipe, kit: BuildKit, target: str) -> tuple[Listing, bytes]:
     """Compile for a GPU that NVRTC calls `target`; prints the compiler's warnings.
 
     BuildFailedError with the first complaint, InvalidSubmissionError when the kernel is not as the
     task calls it.
     """
-    found, signature = nvrtc.find(), recipe.signature
+    found, signature = kit.nvrtc(), recipe.signature
     if found is None or signature is None:
         raise BuildFailedError("this machine cannot compile device code", "")
     try:
-        code = nvrtc.compile_source(
-            found.library,
+        code = found.compile(
             (folder / recipe.submission_file).read_text(encoding="utf-8"),
             recipe.submission_file,
             kernel=signature.kernel,
@@ -80,10 +88,10 @@ def compiled(folder: Path, recipe: Recipe, target: str) -> tuple[Listing, bytes]
         raise BuildFailedError(str(error).replace(home, ""), error.log.replace(home, "")) from error
     except InvalidSubmissionError as error:
         raise InvalidSubmissionError(f"{error}, called as {signature.text}") from error
-    _check_parameters(signature, parameter_sizes(code.ptx, code.entry))
-    if said := remarks(code.log):
-        print(said)  # noqa: T201 - the log
-    return Listing(entry=code.entry, compiled=resources(code.log, code.entry)), code.cubin
+    _check_parameters(signature, code.parameter_sizes)
+    if code.remarks:
+        print(code.remarks)  # noqa: T201 - the log
+    return Listing(entry=code.entry, compiled=code.resources), code.cubin
 
 
 def options(config: BuildConfig, target: str, includes: tuple[Path, ...]) -> list[str]:
