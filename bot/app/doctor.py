@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.app.context import Requirement
-from bot.domain.agent import Greeting
+from bot.domain.api.workers import Greeting
 from bot.domain.errors import SetupError, UserError
 from bot.settings import Settings
 from bot.store.embedded.binaries import packaged
-from bot.store.failures import where
+from bot.store.errors import where
 from bot.store.locks import is_served
 from bot.store.postgres import reach
 from runners.contract.evaluation import CPU
 from runners.contract.runner import Capabilities, Runner, RunnerError
 
 if TYPE_CHECKING:
-    from bot.frontends.discord.checkup import Checkup, GuildGrant
-    from bot.frontends.discord.door import DoorSettings
+    from bot.discord.context import DoorSettings
+    from bot.discord.setup_check import Checkup, GuildGrant
 
 _REACH_S = 3.0
 _DISCORD = "Discord"
@@ -105,13 +105,13 @@ async def examine_server(
 async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...]:
     """The token and what the bot may do in each guild; without a token there is no such door."""
     if door is None:
-        remedy = "with one `podium up` is a Discord bot; see bot/frontends/discord/README.md"
+        remedy = "with one `podium up` is a Discord bot; see bot/discord/README.md"
         return (
             Requirement(
                 _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
             ),
         )
-    from bot.frontends.discord.checkup import ANEW, AwayError, check_up  # noqa: PLC0415 - half a second of imports
+    from bot.discord.setup_check import ANEW, AwayError, check_up  # noqa: PLC0415 - half a second of imports
 
     try:
         return tuple(_checked(await check_up(door)))

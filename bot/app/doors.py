@@ -21,7 +21,7 @@ from bot.store import locks
 from runners.contract.runner import Capabilities, Runner
 
 if TYPE_CHECKING:
-    from bot.frontends.discord.door import DoorSettings
+    from bot.discord.context import DoorSettings
     from bot.ports import Identities
 
 _PACKAGE = "kernel-podium"
@@ -82,10 +82,10 @@ async def _web(
     settings: Settings, podium: OpenPodium, runners: Sequence[Runner], lines: tuple[Line, ...]
 ) -> AsyncIterator[OpenDoor]:
     """The pages' door; only where nobody but this machine reaches it, it makes links to sign in."""
-    from bot.frontends.web.checks import checking  # noqa: PLC0415 - see the top
-    from bot.frontends.web.door import Door, DoorSettings  # noqa: PLC0415 - see the top
-    from bot.frontends.web.serving import is_local, serving  # noqa: PLC0415 - see the top
-    from bot.frontends.web.slices import maintaining  # noqa: PLC0415 - see the top
+    from bot.web.context import Door, DoorSettings  # noqa: PLC0415 - see the top
+    from bot.web.publications import checking  # noqa: PLC0415 - see the top
+    from bot.web.serving import is_local, serving  # noqa: PLC0415 - see the top
+    from bot.web.slices import maintaining  # noqa: PLC0415 - see the top
 
     lease = timedelta(seconds=podium.lease_s)
     door = Door(
@@ -124,7 +124,7 @@ def _identities(settings: Settings) -> "Identities | None":
     secret = settings.discord_client_secret
     if settings.discord_client_id is None or secret is None:
         return None
-    from bot.remote import discord_identities as discord  # noqa: PLC0415 - see the top
+    from bot.remote import discord_oauth as discord  # noqa: PLC0415 - see the top
 
     return discord.DiscordIdentities(
         settings.discord_client_id,
@@ -138,8 +138,8 @@ def _identities(settings: Settings) -> "Identities | None":
 async def _discord(
     settings: "DoorSettings", podium: OpenPodium, runners: Sequence[Runner], line: Line
 ) -> AsyncIterator[str]:
-    from bot.frontends.discord.door import DOOR, Door  # noqa: PLC0415 - see the top
-    from bot.frontends.discord.serving import serve  # noqa: PLC0415 - see the top
+    from bot.discord.context import DOOR, Door  # noqa: PLC0415 - see the top
+    from bot.discord.serving import serve  # noqa: PLC0415 - see the top
 
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -157,7 +157,7 @@ def discord_settings(settings: Settings) -> "DoorSettings | None":
     token = settings.discord_token
     if token is None:
         return None
-    from bot.frontends.discord.door import DoorSettings  # noqa: PLC0415 - see the top
+    from bot.discord.context import DoorSettings  # noqa: PLC0415 - see the top
 
     return DoorSettings(
         token.get_secret_value(),
@@ -170,8 +170,8 @@ def discord_settings(settings: Settings) -> "DoorSettings | None":
 
 async def discord_invite(settings: Settings, application: int | None) -> str:
     """The link that lets the bot of an application into a guild; the token's without one."""
-    from bot.frontends.discord.checkup import AwayError, application_of  # noqa: PLC0415 - see the top
-    from bot.frontends.discord.permissions import invite_link  # noqa: PLC0415 - see the top
+    from bot.discord.permissions import invite_link  # noqa: PLC0415 - see the top
+    from bot.discord.setup_check import AwayError, application_of  # noqa: PLC0415 - see the top
 
     if application is not None:
         return invite_link(application)

@@ -12,16 +12,16 @@ from bot.app.context import Hurry, OpenDoor, OpenPodium, RemoteServer, Requireme
 from bot.app.logs import log_to, to_stderr
 from bot.app.runners import deploy_to_modal, open_runners
 from bot.app.servers import ServerDirectory
-from bot.domain.archive import read_zip
 from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
-from bot.domain.task_bundle import TaskBundle
+from bot.domain.tasks.archive import read_zip
+from bot.domain.tasks.bundle import TaskBundle
 from bot.settings import Settings
-from bot.store import folders
+from bot.store import task_folders as folders
 from bot.store.backup import dump, load, seekable
 from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
-from bot.store.failures import where
+from bot.store.errors import where
 from bot.store.locks import is_served, serving
 from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from bot.domain.errors import SetupError, UserError
 from bot.remote.address import Server, address, checked
-from bot.remote.credentials import Credentials, Login, Logins
+from bot.remote.client.credentials import Credentials, Login, Logins
 from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.remote.client import RemoteClient
+    from bot.remote.client.client import RemoteClient
 
 
 LOCAL = "local"
@@ -53,7 +53,7 @@ class ServerDirectory:
         `named`: the command named the server, so further commands must name it too. `say` is
         called while the server is unavailable. UserError if the address must not be used.
         """
-        from bot.remote.client import entering  # noqa: PLC0415 - httpx takes time to load
+        from bot.remote.client.client import entering  # noqa: PLC0415 - httpx takes time to load
 
         there = self._server(url)
         async with entering(there, say, f" --server {there.url}" if named else "") as client:
@@ -66,7 +66,7 @@ class ServerDirectory:
 
         UserError when the server refuses the token, SetupError when it cannot be reached.
         """
-        from bot.remote.client import entering  # noqa: PLC0415 - see above
+        from bot.remote.client.client import entering  # noqa: PLC0415 - see above
 
         there = address(url, insecure=plain_http)
         kept = self._credentials()

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 from bot.app.context import Hurry, OpenPodium, RemoteServer
 from bot.app.logs import log_to
 from bot.app.runners import grace_s, harness_version, require_available
-from bot.domain.agent import Greeting
+from bot.domain.api.workers import Greeting
 from bot.domain.errors import SetupError, StoreError
 from bot.remote.address import server
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.maintenance import recover
 from bot.services.notify import notify
-from bot.services.recover import recover
-from bot.services.time_references import time_references
+from bot.services.reference_times import time_references
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from bot.store.locks import judging, judging_in_turn
 from runners.contract.runner import Runner
 
 if TYPE_CHECKING:
-    from bot.remote.connection import Connection
+    from bot.remote.http import Connection
 
 POLL_S = 5.0
 """Between claims without a notice: a notice may be lost on its way."""
@@ -89,7 +89,7 @@ async def working_for(
     RunnerError when a runner cannot say what it offers.
     """
     from bot.remote.log import LogUpload  # noqa: PLC0415 - httpx: only remote workers need it
-    from bot.remote.queue import RemoteQueue  # noqa: PLC0415 - the same
+    from bot.remote.worker import RemoteQueue  # noqa: PLC0415 - the same
 
     async with judging(settings.data_dir), _greeted(elsewhere, settings) as (connection, greeting):
         upload = LogUpload(connection)
@@ -170,7 +170,7 @@ async def _dispatching(
 async def _greeted(
     elsewhere: RemoteServer, settings: Settings
 ) -> AsyncIterator[tuple["Connection", Greeting]]:
-    from bot.remote.connection import connected  # noqa: PLC0415 - see above
+    from bot.remote.http import connected  # noqa: PLC0415 - see above
 
     token = settings.worker_token
     there = server(

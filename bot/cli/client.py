@@ -17,19 +17,19 @@ from bot.domain.publication import Draft, Released
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
-from bot.domain.template import template_of
+from bot.domain.tasks.template import template_of
 from bot.reports.dataset import pieces
 from bot.services import export as exporting
 from bot.services.cancel import cancel
 from bot.services.history import history
 from bot.services.lookup import task_of, visible_boards
-from bot.services.moderate import withdraw
+from bot.services.moderation import withdraw
 from bot.services.profiles import profile_files
 from bot.services.publishing.pipeline import Pipeline
 from bot.services.rerun import RerunRequest, rerun
 from bot.services.standings import standings
 from bot.services.status import status, watch
-from bot.services.submit import submit
+from bot.services.submissions import submit
 from bot.services.unserved import awaited
 from runners.contract.task import Mode
 

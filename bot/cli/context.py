@@ -18,7 +18,7 @@ from rich.console import Console
 from bot.domain.access import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
-from bot.reports.lines import clean
+from bot.reports.escaping import clean
 
 if TYPE_CHECKING:
     from bot.app.context import OpenPodium

@@ -11,7 +11,7 @@ from rich.text import Text as RichText
 
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
 from bot.reports.chart import as_table
-from bot.reports.lines import clean, one_line, table_lines
+from bot.reports.escaping import clean, one_line, table_lines
 
 STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"}
 

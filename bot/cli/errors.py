@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from bot.domain.errors import SetupError, StoreError, UserError
-from bot.reports.lines import clean
+from bot.reports.escaping import clean
 from runners.contract.runner import RunnerError
 
 

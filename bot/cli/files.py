@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from bot.cli.context import CommandLine
-from bot.domain.competition import Problem, parse_competition
-from bot.domain.document import MAX_BYTES
 from bot.domain.errors import UserError
-from bot.domain.kernelbench import is_problem
-from bot.domain.task_bundle import TASK_FILE, TaskBundle
-from bot.domain.task_file import parse_task, read_task
+from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
+from bot.domain.tasks.competition import Problem, parse_competition
+from bot.domain.tasks.kernelbench import is_problem
+from bot.domain.tasks.task_file import parse_task, read_task
+from bot.domain.tasks.yaml_document import MAX_BYTES
 from runners.contract.files import EvaluationFile
 from runners.contract.task import TaskDefinition
 

@@ -6,7 +6,7 @@ from bot.domain.backup import BackupContents
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import Released
 from bot.domain.records import FailedRun, HistoryEntry
-from bot.domain.reference import speed_up
+from bot.domain.reference_times import speed_up
 from bot.domain.score import ScoreValue, Standing
 from bot.domain.scoring import score
 from bot.domain.status import JobStatus, SubmissionStatus

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.domain.board import Board
-from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.heading import Heading, parse_heading
+from bot.domain.times import show_deadline
 from runners.contract.gpus import spelled
 from runners.contract.task import TaskDefinition
 from runners.languages import spec_by_suffix, spec_of, specs

@@ -6,7 +6,7 @@ from datetime import datetime
 from bot.domain.board import Board
 from bot.domain.ranking import records
 from bot.domain.records import FailedRun, HistoryEntry
-from bot.domain.reference import Reference
+from bot.domain.reference_times import Reference
 from bot.domain.score import Score, ScoreValue, Standing
 
 

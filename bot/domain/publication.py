@@ -9,8 +9,8 @@ from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TaskVersionId
 from bot.domain.pins import Pins
-from bot.domain.task_bundle import TaskBundle
 from bot.domain.task_report import TaskReport
+from bot.domain.tasks.bundle import TaskBundle
 from runners.contract.task import TaskDefinition
 
 

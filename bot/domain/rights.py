@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.domain.access import NOBODY, Viewer
+from bot.domain.accounts import TokenScope
 from bot.domain.errors import UserError
-from bot.domain.token import TokenScope
 
 MACHINE = "machine"
 """The source of rights that were given at the machine which runs Podium."""

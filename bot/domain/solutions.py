@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bot.domain.acceptance import MAX_SOURCE_BYTES, suffixes
 from bot.domain.errors import UserError
 from bot.domain.heading import parse_heading
-from bot.domain.task_bundle import TaskBundle
+from bot.domain.tasks.bundle import TaskBundle
 from runners.contract.verdict import Verdict
 
 _EXPECTED = {"correct": Verdict.PASSED, "wrong": Verdict.WRONG_ANSWER}

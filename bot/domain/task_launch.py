@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from bot.domain.document import Document
+from bot.domain.tasks.yaml_document import Document
 from runners.contract.launch import LaunchError, LaunchPlan
 from runners.contract.parameters import BufferArgument
 from runners.contract.task import BuildConfig, Launch, Workload

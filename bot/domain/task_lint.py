@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from bot.domain.solutions import Solution
-from bot.domain.task_bundle import TASK_FILE
 from bot.domain.task_report import Finding, Level
+from bot.domain.tasks.bundle import TASK_FILE
 from runners.contract.task import ArgValue, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Verdict
 

@@ -3,21 +3,21 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from bot.ports.accounts import Tokens
+from bot.ports.admin import Moderation
+from bot.ports.delivery import Listeners, Outbox
 from bot.ports.displays import Displays
 from bot.ports.events import Clock, Events
-from bot.ports.identities import Identities
 from bot.ports.interactions import Interactions
-from bot.ports.moderation import Moderation
-from bot.ports.news import Listeners, Outbox
 from bot.ports.operations import Operations
+from bot.ports.outside import Identities
+from bot.ports.publications import Releases
 from bot.ports.queue import Jobs, Workers
 from bot.ports.records import Audit, Boards, People, Results, Submissions
 from bot.ports.references import References
-from bot.ports.releases import Releases
 from bot.ports.requests import Requests
 from bot.ports.rights import PeoplesRights
 from bot.ports.statistics import Statistics
-from bot.ports.tokens import Tokens
 from bot.ports.worker_queue import NO_RUNNERS, WorkerQueue
 
 __all__ = [

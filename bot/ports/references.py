@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from bot.domain.ids import TaskVersionId
-from bot.domain.reference import Reference, Untimed
+from bot.domain.reference_times import Reference, Untimed
 from bot.domain.submission import NewSubmission
 
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from bot.domain.api.exports import PIECE, ExportEnd, ExportPiece
 from bot.domain.errors import SetupError
-from bot.remote.person import Requests
+from bot.remote.client.requests import Requests
 
 PIECE_S = 60.0
 """What the server may take for the next piece."""

@@ -4,9 +4,9 @@ import asyncio
 from collections import deque
 from contextlib import suppress
 
-from bot.domain.agent import LogLines
+from bot.domain.api.workers import LogLines
 from bot.domain.errors import StoreError
-from bot.remote.connection import Connection, RefusedError
+from bot.remote.http import Connection, RefusedError
 
 MOST_WAITING = 1000
 """Lines that are kept while the server is away; the oldest go first."""

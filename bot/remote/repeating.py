@@ -4,8 +4,8 @@ from uuid import uuid4
 
 from bot.domain.api.submissions import SubmissionAnswer
 from bot.domain.errors import SetupError, StoreError, UserError
+from bot.remote.client.requests import Requests, UnsureError
 from bot.remote.outage import BUSY, PATIENCE_S, Outage, Say
-from bot.remote.person import Requests, UnsureError
 
 KEY = "Idempotency-Key"
 _UNSURE = "whether it was taken in is not known: `podium history` tells, before you try again"

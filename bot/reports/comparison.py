@@ -8,8 +8,8 @@ from bot.domain.durations import show_time
 from bot.domain.ranking import indistinguishable
 from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
-from bot.reports.evaluation import VERDICT_WORDS
-from bot.reports.lines import clean
+from bot.reports.escaping import clean
+from bot.reports.submission import VERDICT_WORDS
 
 _WIDEST = 90
 """Letters of the first column."""

@@ -6,7 +6,7 @@ from bot.domain.durations import show_time
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.submission import SubmissionState
 from bot.reports.blocks import Column, Report, Table, Text, Tone
-from bot.reports.evaluation import VERDICT_WORDS
+from bot.reports.submission import VERDICT_WORDS
 
 _COLUMNS = (
     Column("submission", numeric=True),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bot.domain.durations import common_unit, show_factor, show_time
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
-from bot.domain.reference import speed_up
+from bot.domain.reference_times import speed_up
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.history import history_table
 from bot.reports.placement import ordinal

@@ -2,10 +2,10 @@
 
 from bot.domain.durations import show_factor, show_time
 from bot.domain.leaderboard import Placement
-from bot.domain.reference import speed_up
+from bot.domain.reference_times import speed_up
 from bot.domain.score import Standing
 from bot.reports.blocks import Text, Tone
-from bot.reports.lines import one_line
+from bot.reports.escaping import one_line
 
 _MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bot.domain.deadline import show_deadline
 from bot.domain.durations import show_factor, show_time
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
-from bot.domain.reference import speed_up
+from bot.domain.reference_times import speed_up
 from bot.domain.score import ScoreValue, Standing
+from bot.domain.times import show_deadline
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
-from bot.reports.evaluation import IN_PROCESS, VERDICT_WORDS
+from bot.reports.submission import IN_PROCESS, VERDICT_WORDS
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Iterator
 
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.reference import speed_up
+from bot.domain.reference_times import speed_up
 from bot.reports.spreadsheet import inert
 
 COLUMNS = (

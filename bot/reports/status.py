@@ -7,8 +7,8 @@ from bot.domain.job import JobState
 from bot.domain.records import StoredFile
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Block, Report, Text, Tone
-from bot.reports.evaluation import VERDICT_WORDS, evaluation_report
 from bot.reports.profile import archives
+from bot.reports.submission import VERDICT_WORDS, evaluation_report
 from runners.contract.verdict import Verdict
 
 

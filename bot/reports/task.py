@@ -1,7 +1,7 @@
 """The reports of a task: what it asks for, and a file to begin with."""
 
 from bot.domain.board import Board
-from bot.domain.template import shown_files, template_of
+from bot.domain.tasks.template import shown_files, template_of
 from bot.reports.blocks import Attachment, Report, Text, Tone
 from runners.contract.task import TaskDefinition
 

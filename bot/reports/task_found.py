@@ -1,9 +1,9 @@
 """The report of what a task's zip or folder holds, before anything of it is run."""
 
 from bot.domain.solutions import solutions
-from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import ParsedTask
 from bot.domain.task_lint import lint
+from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.task_file import ParsedTask
 from bot.reports.blocks import Block, Report, Text
 from runners.contract.verdict import Verdict
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.domain.token import Token
+from bot.domain.accounts import Token
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 
 _COLUMNS = (Column("worker"), Column("made"), Column("ends"))

@@ -15,7 +15,7 @@ from bot.ports import Clock, Store
 from bot.services.history import history_of
 from bot.services.leaderboards import leaderboard
 from bot.services.lookup import seen_submission
-from bot.services.source import shows_sources
+from bot.services.sources import shows_sources
 from runners.contract.task import Mode
 
 _NEWEST = 30

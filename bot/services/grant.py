@@ -2,14 +2,14 @@
 
 from datetime import timedelta
 
+from bot.domain.accounts import Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.person import Person
 from bot.domain.rights import MACHINE, Rights
-from bot.domain.token import Token, TokenScope
 from bot.ports import Clock, Store
 from bot.services.audit import audited
-from bot.services.link import NewToken, link, unlink
+from bot.services.tokens import NewToken, link, unlink
 
 LOCAL = "local"
 """The kind of the accounts of people at the machine."""

@@ -17,7 +17,7 @@ from bot.domain.leaderboard import Leaderboard
 from bot.domain.ranking import rank_entrants
 from bot.domain.records import FailedRun
 from bot.ports import Store
-from bot.services.latest import Latest, always
+from bot.services.cache import Latest, always
 from runners.contract.verdict import Stage
 
 MOST = 256

@@ -9,7 +9,7 @@ import structlog
 from bot.domain.access import NOBODY, Viewer
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
-from bot.domain.news import (
+from bot.domain.notifications import (
     Change,
     News,
     NewsKind,

@@ -9,7 +9,7 @@ from bot.domain.ranking import rank_entrants
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
 from bot.ports import Store
 from bot.services.lookup import find_submission, own_board
-from bot.services.moderate import Deed
+from bot.services.moderation import Deed
 from runners.contract.task import Mode
 
 

@@ -9,7 +9,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.ports import Clock, Store
 from bot.services.lookup import own_submission
-from bot.services.submit import submit
+from bot.services.submissions import submit
 from runners.contract.task import Mode
 
 

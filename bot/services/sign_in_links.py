@@ -7,11 +7,11 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from bot.domain.accounts import PREFIX, digest_of
 from bot.domain.errors import UserError
-from bot.domain.token import PREFIX, digest_of
 from bot.ports import Clock, Store
-from bot.services.link import NewToken
 from bot.services.sessions import sign_in_here
+from bot.services.tokens import NewToken
 
 LIFETIME = timedelta(minutes=10)
 _LONGEST = 200

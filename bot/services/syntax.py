@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 
 from bot.domain.errors import UserError
-from bot.domain.task_source import python_fault
+from bot.domain.tasks.lint import python_fault
 from bot.ports import Store
 from bot.services.apart import Apart, BusyError, TooHardError
 

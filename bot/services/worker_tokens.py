@@ -4,12 +4,12 @@ import re
 import secrets
 from datetime import timedelta
 
+from bot.domain.accounts import PREFIX, Token, TokenScope, digest_of
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import PersonId
-from bot.domain.token import PREFIX, Token, TokenScope, digest_of
 from bot.ports import Clock, Store
 from bot.services.audit import audited
-from bot.services.link import NewToken
+from bot.services.tokens import NewToken
 
 MOST_DAYS = 3650
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from bot.domain.errors import SetupError
-from bot.store.failures import writing
+from bot.store.errors import writing
 
 _SERVING = "up.lock"
 _JUDGING = "judge.lock"

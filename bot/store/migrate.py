@@ -13,7 +13,7 @@ from typing import TypeAlias
 import asyncpg
 
 from bot.domain.errors import SetupError
-from bot.store.failures import DRIVER_FAILURES, reaching, reported, where
+from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
 
 LOCK = 0x706F6469756D
 """Postgres' advisory lock of whoever migrates."""

@@ -16,7 +16,7 @@ PROGRAM = """
 import sys
 from types import SimpleNamespace
 import bot
-from bot.frontends.web.app import build
+from bot.web.app import build
 
 print(bot.__file__)
 routes = build(SimpleNamespace(requests_per_minute=0)).routes

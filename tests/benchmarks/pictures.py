@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from bot.app.installation import Installation
+from bot.discord.plots import png
 from bot.domain.access import Viewer
-from bot.frontends.discord.plots import png
 from bot.reports.blocks import Chart
 from bot.reports.personal import personal_report
 from bot.reports.season import season_chart

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bot.domain.task_file import parse_task
-from bot.frontends.web.compat.evaluation_server.requests import Request
-from bot.frontends.web.compat.evaluation_server.translate import order_of as translated
-from bot.store.folders import read_folder
+from bot.domain.tasks.task_file import parse_task
+from bot.store.task_folders import read_folder
+from bot.web.compat.evaluation_server.requests import Request
+from bot.web.compat.evaluation_server.translate import order_of as translated
 from runners.contract.evaluation import Evaluation, EvaluationRequest, RoundPolicy
 from runners.contract.task import (
     Mode,

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from bot.domain.ids import BoardId, JobId, NewsId
-from bot.domain.news import News, NewsKind
+from bot.domain.notifications import News, NewsKind
 from bot.domain.score import ScoreValue
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock

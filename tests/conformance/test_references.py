@@ -7,7 +7,7 @@ from bot.domain.ids import TaskVersionId, is_the_houses
 from bot.domain.job import HOUSE_PRIORITY, Job
 from bot.domain.person import HOUSE
 from bot.domain.records import DayCount
-from bot.domain.reference import FAILED, Reference, Untimed
+from bot.domain.reference_times import FAILED, Reference, Untimed
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode

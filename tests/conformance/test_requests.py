@@ -11,9 +11,9 @@ from bot.domain.job import JobState
 from bot.domain.moderation import RateLimit
 from bot.domain.person import Person
 from bot.domain.submission import NewSubmission, Submission
-from bot.domain.task_file import digest
-from bot.frontends.web.compat.evaluation_server.jobs import houses_board
+from bot.domain.tasks.task_file import digest
 from bot.ports import Store
+from bot.web.compat.evaluation_server.jobs import houses_board
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.accounts import TokenScope
 from bot.domain.errors import StoreError
 from bot.domain.ids import TokenId
-from bot.domain.token import TokenScope
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 

@@ -11,23 +11,24 @@ import asyncpg
 import pytest
 
 from bot.domain.access import Access, Viewer
+from bot.domain.accounts import TokenScope
 from bot.domain.board import NewBoard
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Notice, Topic
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.publication import PublishRequest
-from bot.domain.token import TokenScope
 from bot.ports import Clock, Store
-from bot.services import grant, moderate, sessions, worker_tokens
+from bot.services import grant, sessions, worker_tokens
+from bot.services import moderation as moderate
 from bot.services.cancel import cancel
 from bot.services.delete_board import Deletion, delete_board, keepsake
 from bot.services.demo import demo_owner, remove_demo
 from bot.services.invite import Invitation, invite, uninvite
-from bot.services.link import MOST_TOKENS, link
-from bot.services.moderate import Deed
+from bot.services.moderation import Deed
 from bot.services.publishing.publish import publish
 from bot.services.rejudge import rejudge
+from bot.services.tokens import MOST_TOKENS, link
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.stored import Scene, make_task
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.domain.agent import ClaimedJob, Slots
+from bot.domain.api.workers import ClaimedJob, Slots
 from bot.domain.errors import StoreError
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Ending, JobState, LeasedJob, Notice, Topic

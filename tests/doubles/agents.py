@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import httpx
 
-from bot.frontends.web.app import build
-from bot.frontends.web.door import Door
 from bot.ports import Clock, Store
 from bot.remote.address import Server
-from bot.remote.connection import Connection, connected
-from bot.remote.queue import RemoteQueue
+from bot.remote.http import Connection, connected
+from bot.remote.worker import RemoteQueue
 from bot.services.worker_tokens import issue
+from bot.web.app import build
+from bot.web.context import Door
 
 HARNESS = "1.2.3"
 SESSION = "0123abcd"

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import httpx
 
-from bot.domain.api.wire import PATH
-from bot.domain.token import TokenScope
-from bot.frontends.web.door import Door
+from bot.domain.accounts import TokenScope
+from bot.domain.api.base import PATH
 from bot.services.grant import grant
+from bot.web.context import Door
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from bot.frontends.web.door import Door
-from bot.services.link import NewToken, link
+from bot.services.tokens import NewToken, link
+from bot.web.context import Door
 from tests.doubles.agents import way_to
 
 HOME = "http://podium.test"

@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 
-from bot.frontends.web.app import build
-from bot.frontends.web.compat.evaluation_server.requests import EvaluateRequest
-from bot.frontends.web.door import Door
-from bot.services.link import link
+from bot.services.tokens import link
+from bot.web.app import build
+from bot.web.compat.evaluation_server.requests import EvaluateRequest
+from bot.web.context import Door
 from runners.backends import fake
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock

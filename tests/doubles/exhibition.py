@@ -12,8 +12,8 @@ from bot.domain.job import PRIORITIES, Claim
 from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
-from bot.services.link import link
 from bot.services.publishing.publish import publish
+from bot.services.tokens import link
 from runners.contract.evaluation import (
     CaseKind,
     Compiled,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bot.frontends.web.compat.evaluation_server.io_contract import IOContract
-from bot.frontends.web.compat.evaluation_server.requests import (
+from bot.web.compat.evaluation_server.io_contract import IOContract
+from bot.web.compat.evaluation_server.requests import (
     CompareRequest,
     EvaluateRequest,
     KernelCode,

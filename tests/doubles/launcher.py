@@ -53,7 +53,7 @@ CONTAINER = "modal._container_entrypoint"
 _JUDGE = ("runners.harness.__main__", "runners.harness.server")
 _DOORS = (
     "bot.__main__", "bot.app.installation", "bot.cli.client", "bot.cli.errors", "bot.cli.follow",
-    "bot.frontends.discord.serving", "bot.frontends.web.serving",
+    "bot.discord.serving", "bot.web.serving",
     "matplotlib.backends.backend_agg", "matplotlib.figure",
 )  # fmt: skip
 IMPORTED = {

@@ -9,9 +9,9 @@ from bot.domain.job import Claim, Job
 from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
-from bot.frontends.web.compat.evaluation_server.jobs import PRIORITY, houses_board
 from bot.services.publishing.publish import publish
-from bot.services.submit import submit
+from bot.services.submissions import submit
+from bot.web.compat.evaluation_server.jobs import PRIORITY, houses_board
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from bot.domain.token import TokenScope
-from bot.services.link import link
+from bot.domain.accounts import TokenScope
+from bot.services.tokens import link
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.place import Place
 

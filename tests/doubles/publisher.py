@@ -16,18 +16,18 @@ from unittest.mock import AsyncMock, Mock
 
 import discord
 
+from bot.discord.context import Door
+from bot.discord.publication_thread import poster
+from bot.discord.publication_thread.state import PublicationThread
 from bot.domain.ids import PersonId, ReleaseId
 from bot.domain.publication import PublishRequest
 from bot.domain.release import NewRelease
-from bot.frontends.discord.door import Door
-from bot.frontends.discord.publication_thread import poster
-from bot.frontends.discord.publication_thread.state import PublicationThread
-from bot.frontends.web import checks
 from bot.ports import Store
 from bot.services.publishing import engine, pipeline
 from bot.services.publishing.request import NO_BOARD, REQUEST
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
+from bot.web import publications
 from tests.doubles.agents import make_door
 from tests.doubles.scaffolded import make_judge
 from tests.doubles.task_zips import packed
@@ -72,7 +72,7 @@ async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
     """Both doors' engines run until the block ends."""
     web = replace(make_door(store, SystemClock()), runners=(make_judge(),), lease=LEASE)
     room = Door(store, SystemClock(), [make_judge()], lease=LEASE)
-    async with checks.checking(web), poster.publishing(posts.client, room):
+    async with publications.checking(web), poster.publishing(posts.client, room):
         yield
 
 
@@ -82,7 +82,7 @@ def _stop_at(state: str) -> None:
         "read": ((engine, "read_upload"),),
         "checking": ((pipeline, "check_on"),),
         "publishing": ((pipeline, "publish_all"),),
-        "outcome": ((checks.StateOnly, "finished"), (poster.PublicationPoster, "finished")),
+        "outcome": ((publications.StateOnly, "finished"), (poster.PublicationPoster, "finished")),
     }
     after = {"published": before["publishing"], "told": before["outcome"]}
     for holder, name in before.get(state, ()):

@@ -3,7 +3,7 @@
 import io
 import zipfile
 
-from bot.domain.scaffold import scaffold
+from bot.domain.tasks.scaffold import scaffold
 
 RIGHT = next(text for name, text in scaffold("double").items() if "correct" in name)
 

@@ -12,13 +12,13 @@ from bot.app.installation import Installation
 from bot.app.servers import Say
 from bot.cli.app import run
 from bot.cli.client import Client
-from bot.domain.task_bundle import TaskBundle
-from bot.frontends.web.checks import checking
+from bot.domain.tasks.bundle import TaskBundle
 from bot.remote.address import Server
-from bot.remote.client import entering
+from bot.remote.client.client import entering
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.store.clock import SystemClock
-from bot.store.folders import read_folder, task_folders
+from bot.store.task_folders import read_folder, task_folders
+from bot.web.publications import checking
 from runners.backends import fake
 from runners.contract.runner import Runner
 from tests.doubles.agents import make_door, way_to

@@ -14,15 +14,15 @@ import pytest
 import pytest_asyncio
 from typing_extensions import override
 
+from bot.domain.accounts import TokenScope
 from bot.domain.publication import PublishRequest
-from bot.domain.token import TokenScope
-from bot.frontends.web.checks import checking
-from bot.frontends.web.door import Door, DoorSettings
-from bot.frontends.web.serving import serving
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.grant import grant
 from bot.services.publishing.publish import publish
 from bot.store.clock import SystemClock
+from bot.web.context import Door, DoorSettings
+from bot.web.publications import checking
+from bot.web.serving import serving
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId

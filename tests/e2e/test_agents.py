@@ -19,7 +19,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.submission import SubmissionRequest
 from bot.ports import Store
 from bot.services.publishing.publish import publish
-from bot.services.submit import submit
+from bot.services.submissions import submit
 from bot.services.worker_tokens import issue
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store

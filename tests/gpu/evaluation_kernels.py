@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bot.frontends.web.compat.evaluation_server.requests import KernelCode, Request
+from bot.web.compat.evaluation_server.requests import KernelCode, Request
 from tests.doubles.ioing import compare, evaluate, io, kernel, scalar, tensor
 
 N = 1 << 20

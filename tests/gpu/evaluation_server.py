@@ -14,8 +14,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bot.frontends.web.compat.evaluation_server.results import Result, result_of  # noqa: E402 - found by the above
-from bot.frontends.web.compat.evaluation_server.translate import order_of  # noqa: E402 - found by the above
+from bot.web.compat.evaluation_server.results import Result, result_of  # noqa: E402 - found by the above
+from bot.web.compat.evaluation_server.translate import order_of  # noqa: E402 - found by the above
 from tests.gpu.asking import HarnessError, Server, serving  # noqa: E402 - found by the above
 from tests.gpu.evaluation_kernels import Row, right, wrong  # noqa: E402 - found by the above
 

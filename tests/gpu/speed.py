@@ -25,8 +25,8 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402 - found by the line above
 
 from bot.domain.solutions import Solution, solutions  # noqa: E402 - found by the line above
-from bot.domain.task_file import parse_task  # noqa: E402 - found by the line above
-from bot.store.folders import read_folder, task_folders  # noqa: E402 - found by the line above
+from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
+from bot.store.task_folders import read_folder, task_folders  # noqa: E402 - found by the line above
 from runners.backends import local_process  # noqa: E402 - found by the line above
 from runners.backends.local_process.gpus import find_gpus, type_of_model  # noqa: E402 - likewise
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest  # noqa: E402 - likewise

@@ -11,12 +11,12 @@ from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.domain.solutions import solutions
 from bot.domain.submission import SubmissionRequest
-from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import parse_task
-from bot.domain.template import template_of
-from bot.frontends.web.highlighting import highlighted
+from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.task_file import parse_task
+from bot.domain.tasks.template import template_of
 from bot.services.publishing.publish import publish
-from bot.services.submit import submit
+from bot.services.submissions import submit
+from bot.web.highlighting import highlighted
 from runners import languages
 from runners.contract.evaluation import CPU, EvaluationRequest, Isolation
 from runners.contract.task import Mode

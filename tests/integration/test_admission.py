@@ -12,10 +12,10 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.moderation import RateLimit
 from bot.domain.once import LONGEST_KEY
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
-from bot.services import moderate
-from bot.services.moderate import Deed
+from bot.services import moderation
+from bot.services.moderation import Deed
 from bot.services.rejudge import rejudge
-from bot.services.submit import submit
+from bot.services.submissions import submit
 from bot.store.postgres import PostgresStore, open_store
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
@@ -92,7 +92,7 @@ async def test_a_ban_at_the_moment_of_a_rush_leaves_nothing_to_run(
     deed = Deed(scene.ada.id, "floods the queue")
     answers, _ = await asyncio.gather(
         rush(scene, copies, clock, *[Mode.TEST] * 40),
-        moderate.ban(postgres_store, deed, scene.ada.identity),
+        moderation.ban(postgres_store, deed, scene.ada.identity),
     )
     assert set(codes(answers)) <= {"banned"}
     kept = await postgres_store.submissions.history(scene.ada.id, limit=100)

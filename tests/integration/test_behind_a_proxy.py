@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from bot.frontends.web.door import Door, DoorSettings
-from bot.frontends.web.serving import serving
-from bot.services.link import link
+from bot.services.tokens import link
+from bot.web.context import Door, DoorSettings
+from bot.web.serving import serving
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore

@@ -19,12 +19,13 @@ from bot.cli.errors import ExitCode
 from bot.domain.person import Person
 from bot.domain.publication import PublishRequest
 from bot.domain.rights import MACHINE, Rights
-from bot.domain.scaffold import scaffold
-from bot.remote import client as remote_client
-from bot.remote import publishing, watching
-from bot.services.link import link
+from bot.domain.tasks.scaffold import scaffold
+from bot.remote.client import client as remote_client
+from bot.remote.client import publish as publishing
+from bot.remote.client import watch
 from bot.services.publishing import engine
 from bot.services.publishing.publish import publish
+from bot.services.tokens import link
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from tests.doubles.factories import make_task
@@ -41,8 +42,8 @@ BOARD = ("--leaderboard", "vectoradd")
 def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
     """A board of Ken's, and Ada's token."""
     log_to(tmp_path / "podium.log")  # the server's words are none of the command's
-    monkeypatch.setattr(watching, "POLL_S", 0.02)
-    monkeypatch.setattr(watching, "BREATH_S", 0.001)
+    monkeypatch.setattr(watch, "POLL_S", 0.02)
+    monkeypatch.setattr(watch, "BREATH_S", 0.001)
     monkeypatch.setattr(publishing, "LOOK_S", 0.01)
     monkeypatch.setattr(engine, "POLL_S", 0.01)
     visiting = Visiting()

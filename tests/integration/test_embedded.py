@@ -22,8 +22,8 @@ from bot.domain.job import Notice, Topic
 from bot.domain.person import Person
 from bot.store.embedded import binaries, folder, open_database, processes
 from bot.store.embedded.account import server_account
-from bot.store.embedded.cluster import Cluster, socket_folder, stop
-from bot.store.failures import DRIVER_FAILURES
+from bot.store.embedded.server import Cluster, socket_folder, stop
+from bot.store.errors import DRIVER_FAILURES
 from bot.store.migrate import migrate
 from bot.store.postgres import PostgresStore, open_store
 from tests.doubles.clock import ManualClock

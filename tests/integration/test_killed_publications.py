@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from bot.discord.context import DOOR as DISCORD
 from bot.domain.ids import ReleaseId
 from bot.domain.publication import PublishChange
-from bot.frontends.discord.door import DOOR as DISCORD
-from bot.frontends.web.door import DOOR as WEB
 from bot.ports import Store
 from bot.services.publishing.state import PublicationState
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
+from bot.web.context import DOOR as WEB
 from tests.doubles.dispatching import until
 from tests.doubles.publisher import STATES, Posts, hand_in, publishing
 

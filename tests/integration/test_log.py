@@ -12,15 +12,15 @@ import structlog
 from fastapi import Request
 
 from bot.app.logs import log_to
-from bot.domain.agent import HARNESS_HEADER
+from bot.domain.api.workers import HARNESS_HEADER
 from bot.domain.ids import SubmissionId
-from bot.frontends.web.app import build
-from bot.frontends.web.door import door_of
-from bot.frontends.web.request_ids import HEADER
-from bot.frontends.web.viewers import FromPerson
-from bot.services.link import link
-from bot.services.submit import submit
+from bot.services.submissions import submit
+from bot.services.tokens import link
 from bot.store.postgres import PostgresStore
+from bot.web.app import build
+from bot.web.auth import FromPerson
+from bot.web.context import door_of
+from bot.web.request_ids import HEADER
 from runners.backends import fake
 from tests.doubles.agents import HARNESS, make_door, make_token
 from tests.doubles.clock import ManualClock

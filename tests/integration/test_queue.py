@@ -13,7 +13,7 @@ from bot.domain.ids import EventId, JobId
 from bot.domain.job import Claim, Job, JobState
 from bot.domain.score import ScoreValue
 from bot.store.postgres import PostgresStore, open_store
-from bot.store.postgres.jobs import PostgresJobs
+from bot.store.postgres.queue import PostgresJobs
 from bot.store.queries import query
 from runners.contract.task import Mode
 from tests.benchmarks.queue import FILL, fill

@@ -14,8 +14,8 @@ from bot.domain.job import HOUSE_PRIORITY
 from bot.domain.person import HOUSE
 from bot.domain.submission import NewSubmission
 from bot.ports import Store
-from bot.services import moderate
-from bot.services.moderate import Deed
+from bot.services import moderation
+from bot.services.moderation import Deed
 from bot.store.postgres import PostgresStore
 from bot.store.postgres.database import MOST_CONNECTIONS
 from runners.contract.task import Mode
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 WITHIN_S = 20.0
 BANS = """
 import asyncio, sys
-from bot.services.moderate import Deed, ban
+from bot.services.moderation import Deed, ban
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 
@@ -99,7 +99,7 @@ async def test_a_task_cancelled_while_the_database_works_stores_nothing(
     async with _no_record_can_be_made(postgres_dsn):
         deed = Deed(scene.ada.id, "forged times")
         tasks = [
-            asyncio.create_task(moderate.ban(scene.store, deed, "local:bob"))
+            asyncio.create_task(moderation.ban(scene.store, deed, "local:bob"))
             for _ in range(MOST_CONNECTIONS)
         ]
         await _seen(onlooker, WAITS_FOR_RECORD)

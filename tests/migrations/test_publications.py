@@ -9,16 +9,16 @@ from typing import TypeAlias
 import asyncpg
 import pytest
 
+from bot.discord.publication_thread.state import PublicationThread, outcome_report
 from bot.domain.ids import PersonId, ReleaseId
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.release import ReleaseNote
 from bot.domain.task_report import CheckStep, Finding, Level
-from bot.frontends.discord.publication_thread.state import PublicationThread, outcome_report
-from bot.frontends.web.checks import Check
 from bot.reports.blocks import Text
 from bot.services.publishing.request import NO_BOARD, REQUEST
 from bot.services.publishing.state import PublicationState
 from bot.store.migrate import migrate, migrations_folder
+from bot.web.publications import Check
 from tests.conftest import database_url
 
 pytestmark = pytest.mark.postgres

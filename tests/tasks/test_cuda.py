@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.competition import parse_competition
+from bot.domain.tasks.competition import parse_competition
 from bot.domain.heading import parse_heading
 from bot.domain.solutions import Solution, solutions
-from bot.domain.task_file import parse_task
+from bot.domain.tasks.task_file import parse_task
 from bot.domain.task_lint import lint
-from bot.store.folders import read_folder, task_folders
+from bot.store.task_folders import read_folder, task_folders
 from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.harness.kit import KIT

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from bot.domain.solutions import solutions
-from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import parse_task
+from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.task_file import parse_task
 from bot.domain.task_lint import lint
 from bot.domain.task_report import Level
-from bot.domain.task_schema import TaskFile
+from bot.domain.tasks.schema import TaskFile
 from bot.services.publishing.check import check_task
 from runners.backends.local_process import create
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.scaffold import scaffold
-from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import parse_task
+from bot.domain.tasks.scaffold import scaffold
+from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.task_file import parse_task
 from bot.domain.task_report import Level, TaskReport
 from bot.services.publishing.check import check_task
-from bot.store.folders import read_folder
+from bot.store.task_folders import read_folder
 from runners.backends.local_process import create
 
 EXAMPLES = Path(__file__).parents[2] / "tasks" / "examples"

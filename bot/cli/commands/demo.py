@@ -34,12 +34,12 @@ from bot.domain.publication import PublishRequest
 from bot.domain.requirements import missing_for
 from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import SubmissionRequest
-from bot.domain.task_file import parse_task
+from bot.domain.tasks.task_file import parse_task
 from bot.reports.standings import standings_report
 from bot.services.demo import Removed, demo_owner, remove_demo
 from bot.services.publishing.publish import publish, validate_publish
 from bot.services.standings import standings
-from bot.services.submit import submit
+from bot.services.submissions import submit
 from bot.services.syntax import fault_of
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode, TaskDefinition

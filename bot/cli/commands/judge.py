@@ -21,9 +21,9 @@ from bot.domain import acceptance
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.heading import parse_heading
 from bot.domain.requirements import missing
-from bot.domain.task_file import parse_task
+from bot.domain.tasks.task_file import parse_task
 from bot.reports.blocks import Text
-from bot.reports.evaluation import evaluation_report
+from bot.reports.submission import evaluation_report
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
 from runners.contract.gpus import gpu_type
 from runners.contract.runner import Capabilities, Runner

@@ -10,7 +10,7 @@ import typer
 from bot.app.servers import LOCAL
 from bot.cli.context import AsJson, command_line
 from bot.cli.json_output import dumps
-from bot.reports.lines import one_line
+from bot.reports.escaping import one_line
 
 _LONGEST_LINE = 4096
 """Characters that are read of a token which a pipe brings."""

@@ -21,10 +21,10 @@ from bot.cli.draw import draw
 from bot.cli.files import save as save_files
 from bot.cli.files import saved_line
 from bot.cli.json_output import Json, dumps, standings_json, status_json
-from bot.domain.deadline import show_deadline
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import StoredFile
+from bot.domain.times import show_deadline
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.standings import standings_report
 from bot.reports.status import status_report

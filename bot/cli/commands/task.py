@@ -25,15 +25,15 @@ from bot.cli.errors import ExitCode
 from bot.cli.files import Listed, Root, read_places, read_problems
 from bot.cli.json_output import dumps, released_json, task_report_json
 from bot.domain.access import NOBODY
-from bot.domain.archive import read_zip, write_zip
-from bot.domain.deadline import parse_deadline, show_deadline
 from bot.domain.errors import UserError
-from bot.domain.kernelbench import PRECISIONS, problem_tasks
 from bot.domain.pins import Pins, parse_pins, show_pins
 from bot.domain.publication import Draft, PublishRequest, Released
-from bot.domain.scaffold import scaffold
-from bot.domain.task_file import parse_task
 from bot.domain.task_report import TaskReport
+from bot.domain.tasks.archive import read_zip, write_zip
+from bot.domain.tasks.kernelbench import PRECISIONS, problem_tasks
+from bot.domain.tasks.scaffold import scaffold
+from bot.domain.tasks.task_file import parse_task
+from bot.domain.times import parse_deadline, show_deadline
 from bot.reports.task_check import task_report
 from bot.services.publishing.check import check_on
 from runners.contract.evaluation import CPU

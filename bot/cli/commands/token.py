@@ -18,9 +18,9 @@ from bot.cli.context import (
 )
 from bot.cli.draw import draw
 from bot.cli.json_output import dumps
+from bot.domain.accounts import Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
-from bot.domain.token import Token, TokenScope
 from bot.reports.tokens import personal_tokens_report, worker_tokens_report
 from bot.services.grant import grant, granted, withdraw_grant
 from bot.services.worker_tokens import MOST_DAYS, issue, revoke, worker_tokens

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from bot.domain.api.wire import WHOLE, Answer, Asked, GpuName, Name, Reason
+from bot.domain.api.base import WHOLE, Answer, Asked, GpuName, Name, Reason
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from bot.domain.access import SourceVisibility, Visibility
-from bot.domain.api.wire import Answer, Time
+from bot.domain.api.base import Answer, Time
 from runners.contract.evaluation import Timing
 from runners.contract.task import (
     Device,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter
 
-from bot.domain.api.wire import Answer
+from bot.domain.api.base import Answer
 
 MEDIA_TYPE = "application/x-ndjson"
 

@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from bot.domain.access import SourceVisibility, Visibility
+from bot.domain.api.base import WHOLE, Answer, Asked, GpuName, Name
 from bot.domain.api.boards import BoardLine
-from bot.domain.api.wire import WHOLE, Answer, Asked, GpuName, Name
 
 MOST_GPUS = 64
 MOST_GUESTS = 200

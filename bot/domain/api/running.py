@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from bot.domain.api.wire import Answer
+from bot.domain.api.base import Answer
 from runners.contract.runner import Capabilities
 
 

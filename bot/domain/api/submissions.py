@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
+from bot.domain.api.base import Answer, Asked, GpuName, Reason, Time
 from bot.domain.api.boards import BoardLine
-from bot.domain.api.wire import Answer, Asked, GpuName, Reason, Time
 from bot.domain.job import JobState
 from bot.domain.moderation import ExclusionKind
 from bot.domain.submission import SubmissionState

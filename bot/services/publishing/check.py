@@ -8,14 +8,14 @@ from functools import partial
 from typing import TypeAlias
 
 from bot.domain import acceptance
-from bot.domain.degenerate import degenerate_answers, degenerate_source
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
 from bot.domain.solutions import Solution, solutions
-from bot.domain.task_bundle import TASK_FILE, TaskBundle
 from bot.domain.task_lint import lint
 from bot.domain.task_report import CheckStep, Finding, Level, TaskReport
-from bot.domain.template import UNWRITTEN, Template, templates
+from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
+from bot.domain.tasks.constant_answers import degenerate_answers, degenerate_source
+from bot.domain.tasks.template import UNWRITTEN, Template, templates
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.gpus import gpu_types
 from runners.contract.runner import Capabilities, ProgressSink, Runner

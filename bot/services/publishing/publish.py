@@ -10,7 +10,7 @@ from bot.domain.errors import UserError, board_moved
 from bot.domain.pins import ANY, Pins, pinned, show_pins
 from bot.domain.publication import PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device
-from bot.domain.task_file import digest
+from bot.domain.tasks.task_file import digest
 from bot.ports import Clock, Store
 from bot.services.publishing.request import NO_BOARD, named_gpus
 from runners.contract.task import GPU_NAME, TaskDefinition

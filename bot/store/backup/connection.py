@@ -7,7 +7,7 @@ from typing import TypeAlias
 import asyncpg
 
 from bot.domain.errors import SetupError
-from bot.store.failures import DRIVER_FAILURES, reaching, reported, where
+from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
 
 CONNECT_S = 10.0
 STATEMENT_S = 3600.0

@@ -13,10 +13,10 @@ import asyncpg
 from bot.domain.errors import SetupError
 from bot.store.embedded.account import server_account
 from bot.store.embedded.binaries import usable_by
-from bot.store.embedded.cluster import Cluster, socket_folder, stop
 from bot.store.embedded.folder import Folder, open_folder
 from bot.store.embedded.keeper import Keeper
-from bot.store.failures import DRIVER_FAILURES, writing
+from bot.store.embedded.server import Cluster, socket_folder, stop
+from bot.store.errors import DRIVER_FAILURES, writing
 
 JOIN_LIMIT_S = 30.0
 JOIN_POLL_S = 0.1

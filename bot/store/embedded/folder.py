@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bot.domain.errors import SetupError
 from bot.store.embedded.account import Account
-from bot.store.embedded.cluster import new_password
-from bot.store.failures import writing
+from bot.store.embedded.server import new_password
+from bot.store.errors import writing
 
 SHARED_HOMES = Path("/var/lib/podium")
 """Where the server's files lie when its account cannot enter the data folder."""

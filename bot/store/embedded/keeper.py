@@ -8,8 +8,8 @@ import structlog
 
 from bot.domain.errors import SetupError
 from bot.store.embedded import processes
-from bot.store.embedded.cluster import Cluster
-from bot.store.failures import DRIVER_FAILURES
+from bot.store.embedded.server import Cluster
+from bot.store.errors import DRIVER_FAILURES
 
 FIRST_RESTART_S = 0.1
 LAST_RESTART_S = 5.0

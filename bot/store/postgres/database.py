@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import asyncpg
 
-from bot.store.failures import reaching, translated
+from bot.store.errors import reaching, translated
 from bot.store.queries import query
 from bot.store.text import storable
 

@@ -6,7 +6,7 @@ import asyncpg
 
 from bot.domain.ids import BoardId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
-from bot.domain.reference import FAILED, Reference, Untimed, failure, failure_subject
+from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.score import ScoreValue
 from bot.domain.submission import NewSubmission
 from bot.ports import Clock

@@ -7,7 +7,7 @@ from itertools import count
 
 from bot.domain.display import Display
 from bot.domain.ids import JobId, NewsId, PersonId, ReleaseId, SubmissionId
-from bot.domain.news import Letter, News, NewsKind
+from bot.domain.notifications import Letter, News, NewsKind
 from bot.domain.records import UnannouncedScore
 from bot.domain.release import NewRelease, Release, ReleaseNote
 from bot.ports import Clock

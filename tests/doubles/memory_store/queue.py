@@ -21,7 +21,7 @@ from bot.domain.job import (
     after_return,
 )
 from bot.domain.records import StoredEvaluation
-from bot.domain.reference import machine_of
+from bot.domain.reference_times import machine_of
 from bot.domain.score import ScoreValue
 from bot.ports.queue import EMPTY
 from bot.store.text import storable

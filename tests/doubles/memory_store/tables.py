@@ -20,7 +20,7 @@ from bot.domain.ids import (
 )
 from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
 from bot.domain.moderation import Exclusion, RateLimit
-from bot.domain.news import News
+from bot.domain.notifications import News
 from bot.domain.once import Once
 from bot.domain.person import Person
 from bot.domain.records import AuditEntry, StoredEvaluation

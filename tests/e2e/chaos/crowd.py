@@ -11,13 +11,13 @@ from bot.domain.person import Person
 from bot.domain.publication import PublishRequest
 from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import Submission, SubmissionRequest
-from bot.domain.task_file import parse_task
-from bot.domain.task_source import python_fault
+from bot.domain.tasks.lint import python_fault
+from bot.domain.tasks.task_file import parse_task
 from bot.ports import Store
 from bot.services.publishing.publish import publish
-from bot.services.submit import submit
+from bot.services.submissions import submit
 from bot.store.clock import SystemClock
-from bot.store.folders import read_folder
+from bot.store.task_folders import read_folder
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict

@@ -15,7 +15,7 @@ import psutil
 
 from bot.domain.ids import SubmissionId
 from bot.store.clock import SystemClock
-from bot.store.failures import DRIVER_FAILURES
+from bot.store.errors import DRIVER_FAILURES
 from bot.store.postgres import open_store
 from tests.e2e.chaos.crowd import PEOPLE, hand_in, open_boards, orders
 from tests.e2e.chaos.findings import (

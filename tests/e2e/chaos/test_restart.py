@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bot.store.embedded.account import server_account
-from bot.store.embedded.cluster import Cluster, socket_folder, stop
+from bot.store.embedded.server import Cluster, socket_folder, stop
 from tests.e2e.command import Podium, running, terminate
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]

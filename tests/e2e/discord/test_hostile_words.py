@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bot.frontends.discord.words import plain
+from bot.discord.escaping import plain
 from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.messages import Message
 from tests.doubles.discord.users.filling import Value

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 import yaml
 
-from bot.domain.scaffold import scaffold
+from bot.domain.tasks.scaffold import scaffold
 from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.interactions import Interaction
 from tests.doubles.discord.model.people import Role

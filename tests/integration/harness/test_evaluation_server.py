@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bot.frontends.web.compat.evaluation_server.requests import Request
-from bot.frontends.web.compat.evaluation_server.results import Result, result_of
-from bot.frontends.web.compat.evaluation_server.translate import order_of
+from bot.web.compat.evaluation_server.requests import Request
+from bot.web.compat.evaluation_server.results import Result, result_of
+from bot.web.compat.evaluation_server.translate import order_of
 from runners.contract.task import Mode
 from tests.doubles.ioing import (
     ADD,

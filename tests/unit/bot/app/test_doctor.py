@@ -8,10 +8,10 @@ from pydantic import SecretStr
 
 from bot.app.context import Requirement
 from bot.app.doctor import away, examine, examine_discord, examine_server, examine_web, offered
-from bot.domain.agent import Greeting
+from bot.discord.context import DoorSettings
+from bot.discord.permissions import wanted
+from bot.domain.api.workers import Greeting
 from bot.domain.errors import UserError
-from bot.frontends.discord.door import DoorSettings
-from bot.frontends.discord.permissions import wanted
 from bot.settings import Settings
 from runners.contract.evaluation import Isolation
 from runners.contract.runner import RunnerError

@@ -7,10 +7,10 @@ import pytest
 
 from bot.app.context import OpenPodium
 from bot.app.doors import open_doors
-from bot.frontends.web import slices
 from bot.ports import Store
 from bot.settings import Settings
 from bot.store.clock import SystemClock
+from bot.web import slices
 from tests.doubles.memory_store import MemoryStore
 
 

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from bot.app.servers import ServerDirectory
 from bot.domain.errors import SetupError, UserError
-from bot.remote.credentials import Credentials, Login
+from bot.remote.client.credentials import Credentials, Login
 from bot.settings import Settings
 
 HERE, THERE = "https://here.test", "https://there.test"

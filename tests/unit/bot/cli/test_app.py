@@ -14,7 +14,7 @@ from bot.app.installation import Installation
 from bot.cli import commands
 from bot.cli.app import CommandHelp, build, listed, run
 from bot.domain.errors import SetupError, UserError
-from bot.domain.task_bundle import TaskBundle
+from bot.domain.tasks.bundle import TaskBundle
 from tests.architecture.tree import ROOT
 
 

@@ -10,7 +10,7 @@ from bot.app.installation import Installation
 from bot.cli.context import CommandLine
 from bot.cli.files import read_places, read_problems, save, saved_line
 from bot.domain.errors import UserError
-from bot.domain.scaffold import scaffold
+from bot.domain.tasks.scaffold import scaffold
 from bot.settings import Settings
 from runners.contract.files import EvaluationFile
 

@@ -40,7 +40,7 @@ from bot.ports import Store
 from bot.reports.blocks import Text
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.publishing.publish import publish
-from bot.services.submit import submit
+from bot.services.submissions import submit
 from bot.store.clock import SystemClock
 from runners.backends import fake
 from runners.contract.runner import RunnerError

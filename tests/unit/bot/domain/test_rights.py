@@ -1,7 +1,7 @@
 from bot.domain.access import Viewer
+from bot.domain.accounts import TokenScope
 from bot.domain.ids import PersonId
 from bot.domain.rights import Rights, caller
-from bot.domain.token import TokenScope
 
 ADA = Viewer(PersonId(1), frozenset({"local:ada"}))
 

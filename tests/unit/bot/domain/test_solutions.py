@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.solutions import solutions
-from bot.domain.task_bundle import TaskBundle
+from bot.domain.tasks.bundle import TaskBundle
 from runners.contract.verdict import Verdict
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.domain.document import read_document
 from bot.domain.errors import UserError
 from bot.domain.task_launch import check_config, check_launch
+from bot.domain.tasks.yaml_document import read_document
 from runners.contract.task import BuildConfig, Launch, Workload
 
 TEXT = """\

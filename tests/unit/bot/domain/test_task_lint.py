@@ -2,11 +2,11 @@
 
 import pytest
 
-from bot.domain.scaffold import scaffold
 from bot.domain.solutions import solutions
-from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import parse_task
 from bot.domain.task_lint import lint
+from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.scaffold import scaffold
+from bot.domain.tasks.task_file import parse_task
 
 
 def remarks(*changes: tuple[str, str], without: str = "nothing") -> list[str]:

@@ -8,10 +8,10 @@ from typing_extensions import override
 
 from bot.domain.api.exports import ExportEnd, ExportPiece, ExportRows
 from bot.domain.errors import SetupError, UserError
-from bot.remote import person
 from bot.remote.address import Server
+from bot.remote.client import requests as person
+from bot.remote.client.requests import asking
 from bot.remote.exporting import exported
-from bot.remote.person import asking
 
 HEAD = b'{"kind":"board","board":"softmax","submissions":1}\n'
 ROWS = b'{"kind":"rows","table":"results","rows":[{"gpu":"CPU","time_ns":1.0,"ranked":true}]}\n'

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from bot.domain.agent import LogLines
+from bot.domain.api.workers import LogLines
 from bot.domain.errors import StoreError
-from bot.remote.connection import RefusedError
+from bot.remote.http import RefusedError
 from bot.remote.log import LONGEST, MOST_AT_ONCE, MOST_WAITING, LogUpload
 
 

@@ -8,7 +8,7 @@ from bot.domain.api.submissions import SubmissionAnswer
 from bot.domain.errors import SetupError, UserError
 from bot.remote import outage
 from bot.remote.address import Server
-from bot.remote.person import asking
+from bot.remote.client.requests import asking
 from bot.remote.repeating import made_once
 from tests.doubles.agents import way_to
 from tests.doubles.api import Api, make_api

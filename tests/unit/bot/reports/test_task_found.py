@@ -1,6 +1,6 @@
-from bot.domain.scaffold import scaffold
-from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import read_task
+from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.scaffold import scaffold
+from bot.domain.tasks.task_file import read_task
 from bot.reports.blocks import Text
 from bot.reports.task_found import found_report
 

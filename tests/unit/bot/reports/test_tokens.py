@@ -1,7 +1,7 @@
 from datetime import timedelta
 
+from bot.domain.accounts import Token, TokenScope
 from bot.domain.ids import PersonId, TokenId
-from bot.domain.token import Token, TokenScope
 from bot.reports.blocks import Table, Text
 from bot.reports.tokens import personal_tokens_report, worker_tokens_report
 from tests.doubles.factories import NOON

@@ -6,7 +6,7 @@ from bot.domain.access import NOBODY, Access, SourceVisibility, Viewer, Visibili
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId
 from bot.services.comparable import Comparable, comparable
-from bot.services.compare import compare
+from bot.services.comparison import compare
 from runners.contract.evaluation import CaseKind
 from runners.contract.task import Mode
 from tests.doubles.factories import make_case, make_measurement

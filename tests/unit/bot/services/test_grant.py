@@ -2,11 +2,11 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.accounts import TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
-from bot.domain.token import TokenScope
 from bot.services.grant import grant, granted, withdraw_grant
-from bot.services.link import NewToken, viewer_of_secret
+from bot.services.tokens import NewToken, viewer_of_secret
 from tests.doubles.place import Place
 
 

@@ -7,7 +7,7 @@ from bot.domain.person import HOUSE
 from bot.domain.publication import PublishRequest
 from bot.services.person import portrait
 from bot.services.publishing.publish import publish
-from bot.services.time_references import order_references
+from bot.services.reference_times import order_references
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task

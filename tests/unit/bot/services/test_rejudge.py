@@ -3,7 +3,7 @@ import pytest
 from bot.domain.access import Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.services.moderate import Deed
+from bot.services.moderation import Deed
 from bot.services.publishing.publish import publish
 from bot.services.rejudge import best_of, rejudge, rejudge_from, rejudge_standings
 from runners.contract.task import Mode

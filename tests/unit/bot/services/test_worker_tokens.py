@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.services.link import link, unlink, viewer_of_secret
+from bot.services.tokens import link, unlink, viewer_of_secret
 from bot.services.worker_tokens import admitted, issue, revoke, worker_tokens
 from tests.doubles.place import Place
 

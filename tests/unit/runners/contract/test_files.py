@@ -6,7 +6,7 @@ import zlib
 import pytest
 from pydantic import ValidationError
 
-from bot.domain.agent import EVALUATION_MAX
+from bot.domain.api.workers import EVALUATION_MAX
 from runners.backends.modal_app.wire import ANSWER_MAX
 from runners.backends.ray_cluster.wire import LINES_MAX
 from runners.contract import files

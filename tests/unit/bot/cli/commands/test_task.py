@@ -7,11 +7,11 @@ import pytest
 
 from bot.app.installation import Installation
 from bot.cli.app import run
-from bot.domain.archive import read_zip
-from bot.domain.scaffold import scaffold
-from bot.domain.task_file import digest, parse_task
+from bot.domain.tasks.archive import read_zip
+from bot.domain.tasks.scaffold import scaffold
+from bot.domain.tasks.task_file import digest, parse_task
 from bot.settings import Settings
-from bot.store.folders import read_folder
+from bot.store.task_folders import read_folder
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 
 from bot.cli.commands.token import _scope
+from bot.domain.accounts import TokenScope
 from bot.domain.errors import UserError
-from bot.domain.token import TokenScope
 
 
 @pytest.mark.parametrize(

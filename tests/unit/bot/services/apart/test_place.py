@@ -8,7 +8,7 @@ import pytest
 from pydantic import Base64Bytes
 
 from bot.domain.errors import UserError
-from bot.domain.task_source import parse_python
+from bot.domain.tasks.lint import parse_python
 from bot.services.apart import Apart, BusyError, TooHardError
 
 FIELDS = 300_000

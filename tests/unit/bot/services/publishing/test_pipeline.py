@@ -7,9 +7,9 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, PublishChange, PublishRequest, Released
-from bot.domain.scaffold import scaffold
-from bot.domain.task_bundle import TaskBundle
-from bot.domain.task_file import parse_task
+from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.scaffold import scaffold
+from bot.domain.tasks.task_file import parse_task
 from bot.services.publishing.pipeline import Pipeline
 from runners.backends.fake import FakeRunner, create
 from runners.contract.runner import Capabilities

@@ -10,7 +10,7 @@ from bot.domain.access import Access, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TaskVersionId
 from bot.domain.publication import PublishRequest
-from bot.domain.scaffold import scaffold
+from bot.domain.tasks.scaffold import scaffold
 from bot.services.apart import Apart
 from bot.services.publishing import request as requests
 from bot.services.publishing.request import (

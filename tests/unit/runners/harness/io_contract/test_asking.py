@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.frontends.web.compat.evaluation_server.requests import Request
-from bot.frontends.web.compat.evaluation_server.translate import order_of
+from bot.web.compat.evaluation_server.requests import Request
+from bot.web.compat.evaluation_server.translate import order_of
 from runners.contract.evaluation import Evaluation
 from runners.contract.io_contract import Side
 from runners.contract.task import Mode

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bot.frontends.web.compat.evaluation_server.requests import CompareRequest, Request
-from bot.frontends.web.compat.evaluation_server.translate import contract_of, order_of
+from bot.web.compat.evaluation_server.requests import CompareRequest, Request
+from bot.web.compat.evaluation_server.translate import contract_of, order_of
 from runners.contract.evaluation import CaseKind, Evaluation
 from runners.contract.io_contract import Side, side_of
 from runners.contract.task import Mode, Workload

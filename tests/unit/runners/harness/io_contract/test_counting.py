@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.frontends.web.compat.evaluation_server.translate import contract_of, order_of
+from bot.web.compat.evaluation_server.translate import contract_of, order_of
 from runners.contract.io_contract import Side
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict

@@ -1,0 +1,164 @@
+"""The buttons beneath a submission; they carry its number, so they work after any restart."""
+
+import re
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Any, Self
+
+import discord
+from typing_extensions import override
+
+from bot.discord import deeds
+from bot.discord.context import door_of
+from bot.discord.responses import Answer, answering
+from bot.discord.viewers import viewer_of
+from bot.domain.access import Viewer
+from bot.domain.board import Board
+from bot.domain.ids import BoardId, SubmissionId
+from bot.domain.status import SubmissionStatus
+from bot.reports.task import template_report
+from bot.services.lookup import seen_board, task_of
+from bot.services.rejudge import rejudge_from
+
+
+class SubmissionDeed(StrEnum):
+    """What a button does."""
+
+    CANCEL = "cancel"
+    """Stop what is queued or running."""
+    AGAIN = "again"
+    """Submit the same source in the same mode."""
+    RANKED = "ranked"
+    """Submit the same source as a ranked run."""
+    SOURCE = "source"
+    """Show the file."""
+
+
+class BoardDeed(StrEnum):
+    """What a button beneath a board does."""
+
+    TEMPLATE = "template"
+    """Give a file to begin with."""
+    REJUDGE = "rejudge"
+    """Judge everyone's best submission to that version by the present one."""
+
+
+_LABELS = {
+    SubmissionDeed.CANCEL: ("Cancel", discord.ButtonStyle.danger),
+    SubmissionDeed.AGAIN: ("Run again", discord.ButtonStyle.secondary),
+    SubmissionDeed.RANKED: ("Make ranked", discord.ButtonStyle.primary),
+    SubmissionDeed.SOURCE: ("Source", discord.ButtonStyle.secondary),
+}
+
+
+class SubmissionButton(
+    discord.ui.DynamicItem[discord.ui.Button[Any]],
+    template=r"podium:(?P<deed>[a-z]+):(?P<submission>[0-9]{1,18})",
+):
+    """One deed on one submission."""
+
+    def __init__(self, deed: SubmissionDeed, submission: SubmissionId) -> None:
+        label, style = _LABELS[deed]
+        custom_id = f"podium:{deed}:{submission}"
+        super().__init__(discord.ui.Button(label=label, style=style, custom_id=custom_id))
+        self.deed = deed
+        self.submission = submission
+
+    @override
+    @classmethod
+    async def from_custom_id(
+        cls,
+        interaction: discord.Interaction[Any],
+        item: discord.ui.Item[Any],
+        match: re.Match[str],
+    ) -> Self:
+        del interaction, item
+        return cls(SubmissionDeed(match["deed"]), SubmissionId(int(match["submission"])))
+
+    @override
+    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+        async with answering(interaction) as answer:
+            await _DEEDS[self.deed](answer, self.submission)
+
+
+_DEEDS: dict[SubmissionDeed, Callable[[Answer, SubmissionId], Awaitable[None]]] = {
+    SubmissionDeed.CANCEL: deeds.stop,
+    SubmissionDeed.AGAIN: deeds.run_again,
+    SubmissionDeed.RANKED: deeds.rank_again,
+    SubmissionDeed.SOURCE: deeds.show_source,
+}
+
+
+def buttons_of(status: SubmissionStatus) -> discord.ui.View:
+    """The buttons that make sense for a submission as it stands."""
+    offered = [SubmissionDeed.CANCEL, SubmissionDeed.SOURCE]
+    if status.is_final:
+        offered = [SubmissionDeed.AGAIN, SubmissionDeed.SOURCE]
+        if status.may_be_ranked:
+            offered.insert(1, SubmissionDeed.RANKED)
+    view = discord.ui.View(timeout=None)
+    for deed in offered:
+        view.add_item(SubmissionButton(deed, status.submission.id))
+    return view
+
+
+class BoardButton(
+    discord.ui.DynamicItem[discord.ui.Button[Any]],
+    template=r"podium:board:(?P<deed>[a-z]+):(?P<board>[0-9]{1,18}):(?P<version>[0-9]{1,9})",
+):
+    """One deed on one version of a board."""
+
+    def __init__(self, deed: BoardDeed, board: BoardId, version: int) -> None:
+        label, style = _BOARD_LABELS[deed]
+        custom_id = f"podium:board:{deed}:{board}:{version}"
+        super().__init__(discord.ui.Button(label=label, style=style, custom_id=custom_id))
+        self.deed = deed
+        self.board = board
+        self.version = version
+
+    @override
+    @classmethod
+    async def from_custom_id(
+        cls,
+        interaction: discord.Interaction[Any],
+        item: discord.ui.Item[Any],
+        match: re.Match[str],
+    ) -> Self:
+        del interaction, item
+        return cls(BoardDeed(match["deed"]), BoardId(int(match["board"])), int(match["version"]))
+
+    @override
+    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+        async with answering(interaction) as answer:
+            door = door_of(interaction)
+            viewer = await viewer_of(interaction)
+            board = await seen_board(door.store, viewer, self.board)
+            match self.deed:
+                case BoardDeed.TEMPLATE:
+                    await answer.show(
+                        template_report(*await task_of(door.store, viewer, board.name))
+                    )
+                case BoardDeed.REJUDGE:
+                    await _rejudge(answer, viewer, board, self.version)
+
+
+_BOARD_LABELS = {
+    BoardDeed.TEMPLATE: ("Template", discord.ButtonStyle.primary),
+    BoardDeed.REJUDGE: ("Judge again", discord.ButtonStyle.primary),
+}
+
+
+async def _rejudge(answer: Answer, viewer: Viewer, board: Board, version: int) -> None:
+    store = door_of(answer.interaction).store
+    count, present = await rejudge_from(store, viewer, board, version)
+    words = "1 submission is" if count == 1 else f"{count} submissions are"
+    words += f" judged by task version {present}; the standings fill as results come."
+    await answer.say(words)
+
+
+def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:
+    """The buttons beneath the news of a board."""
+    view = discord.ui.View(timeout=None)
+    deed = BoardDeed.REJUDGE if rejudge else BoardDeed.TEMPLATE
+    view.add_item(BoardButton(deed, board.id, version))
+    return view

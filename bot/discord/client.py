@@ -1,0 +1,158 @@
+"""The client: loads every command, publishes them when they have changed, and keeps running."""
+
+import hashlib
+import json
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import discord
+import structlog
+from discord import app_commands
+from discord.backoff import ExponentialBackoff
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+from typing_extensions import override
+from yarl import URL
+
+from bot.discord import commands
+from bot.discord.buttons import BoardButton, SubmissionButton
+from bot.discord.context import Door, DoorSettings
+from bot.discord.errors import GaveWayError, gives_way, words_for
+from bot.discord.forgotten import answer_for_nobody
+from bot.discord.guilds import prepare
+from bot.discord.pages import GpuMenu, PageButton
+from bot.discord.pagination import LeafButton
+from bot.discord.rate_limit import govern
+from runners import plugins
+
+_log = structlog.get_logger(__name__)
+
+LONGEST_WAIT_S = 30.0
+"""A rate limit that lasts longer is an error, after which somebody else's message is sent first."""
+
+
+def is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Whether what discord.py logs of a button is more than that another copy has answered it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], GaveWayError))
+
+
+logging.getLogger("discord.ui.view").addFilter(is_worth_a_line)
+
+
+class Tree(app_commands.CommandTree["PodiumClient"]):
+    """The commands, and the one place where what they did not expect ends."""
+
+    @override
+    async def on_error(
+        self,
+        interaction: discord.Interaction["PodiumClient"],
+        error: app_commands.AppCommandError,
+    ) -> None:
+        words = words_for(error)
+        if words is None:
+            return
+        try:
+            if interaction.response.is_done():
+                await interaction.followup.send(words, ephemeral=True)
+            else:
+                await interaction.response.send_message(words, ephemeral=True)
+        except discord.HTTPException as refused:
+            if not gives_way(refused):
+                _log.warning("an error could not be told", action="untold", error=repr(refused))
+
+
+class PodiumClient(discord.Client):
+    """One connection to Discord; `door` is what its commands work with."""
+
+    def __init__(self, door: Door, trusted_guilds: frozenset[int] = frozenset()) -> None:
+        # Guilds alone: commands bring their own member, message and attachment with them.
+        intents = discord.Intents(guilds=True)
+        super().__init__(
+            intents=intents,
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_ratelimit_timeout=LONGEST_WAIT_S,
+        )
+        govern(self)
+        self.door = door
+        self.trusted_guilds = trusted_guilds
+        self.tree = Tree(self)
+
+    @override
+    async def setup_hook(self) -> None:
+        self.add_dynamic_items(SubmissionButton, BoardButton, PageButton, GpuMenu, LeafButton)
+        for name in plugins.names(commands):
+            await plugins.load(commands, name).setup(self.tree)
+        await self._publish_commands()
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        """Make what is missing, at every start."""
+        await prepare(guild)
+
+    async def on_guild_join(self, guild: discord.Guild) -> None:
+        """Make what is missing, when the bot is invited."""
+        await prepare(guild)
+
+    async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
+        """Hear of every interaction, whoever answers it."""
+        await answer_for_nobody(interaction)
+
+    async def _publish_commands(self) -> None:
+        """Tell Discord of the commands, unless it knows just these."""
+        commands_here: Sequence[Any] = self.tree.get_commands()
+        wanted: list[dict[str, Any]] = [each.to_dict(self.tree) for each in commands_here]
+        # As Discord gives them: discord.py 2.7's own class loses the context of servers.
+        known: list[Any] = await self.http.get_global_commands(self.application_id or 0)
+        if _outline(wanted) != _outline(known):
+            await self.tree.sync()
+            _log.info("commands were published", action="sync", commands=len(wanted))
+
+
+_KEPT = (
+    "name", "description", "type", "options", "choices", "required", "autocomplete", "contexts",
+    "min_value", "max_value", "min_length", "max_length",
+)  # fmt: skip
+
+
+def _outline(described: list[dict[str, Any]]) -> str:
+    """A digest of what a person sees of the commands, whichever side describes them."""
+    text = json.dumps(sorted(map(_bare, described), key=lambda one: (one["type"], one["name"])))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _bare(described: dict[str, Any]) -> dict[str, Any]:
+    """Only what is said, without ids, defaults and empty lists."""
+    kept = {key: described[key] for key in _KEPT if described.get(key)}
+    for key in ("options", "choices"):
+        if key in kept:
+            kept[key] = [_bare(dict(each)) for each in kept[key]]
+    return {"type": 1, "name": "", **kept}
+
+
+def point_at(settings: DoorSettings) -> None:
+    """Reach Discord through another address, such as a proxy; discord.py has no option for it."""
+    if settings.api_base:
+        Route.BASE = settings.api_base
+    if settings.gateway_url:
+        DiscordWebSocket.DEFAULT_GATEWAY = URL(settings.gateway_url)
+
+
+class _Backoff(ExponentialBackoff[Literal[False]]):
+    """discord.py would wait up to 17 minutes between two tries to reach the gateway."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._max = 5  # a random wait below 2 ** 5 seconds
+
+
+discord.client.ExponentialBackoff = _Backoff  # type: ignore[attr-defined,assignment]
+
+
+@asynccontextmanager
+async def connected(door: Door, settings: DoorSettings) -> AsyncIterator[PodiumClient]:
+    """A client that is logged in; it has to be run by `connect`."""
+    point_at(settings)
+    async with PodiumClient(door, settings.trusted_guilds) as client:
+        await client.login(settings.token)
+        yield client

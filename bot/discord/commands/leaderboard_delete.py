@@ -1,0 +1,123 @@
+"""`/leaderboard delete`: a board with everything of it, after its exact name was typed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import discord
+from discord import app_commands
+from typing_extensions import override
+
+from bot.discord import options
+from bot.discord.context import door_of
+from bot.discord.draw import FILE_BYTES, Sheet
+from bot.discord.escaping import line
+from bot.discord.groups import Tree, group
+from bot.discord.menus import MENU_S
+from bot.discord.responses import Answer, answering, as_files, straight
+from bot.discord.viewers import viewer_of
+from bot.domain.errors import UserError
+from bot.reports.blocks import Attachment, Report, Text, Tone
+from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
+from bot.services.lookup import own_board, visible_boards
+
+
+async def setup(tree: Tree) -> None:
+    """Add the command."""
+    group(tree, "leaderboard").add_command(delete)
+
+
+@app_commands.command(description="Delete a board and everything that was submitted to it")
+@app_commands.describe(leaderboard_name="The board; you are asked for it without")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def delete(
+    interaction: discord.Interaction[Any], leaderboard_name: str | None = None
+) -> None:
+    """Asks for the exact name before anything happens."""
+    async with straight(interaction):
+        if leaderboard_name is None:
+            await _ask_which(interaction)
+        else:
+            await _confirm(interaction, leaderboard_name)
+
+
+async def _confirm(interaction: discord.Interaction[Any], name: str) -> None:
+    viewer = await viewer_of(interaction)
+    board = await own_board(door_of(interaction).store, viewer, name)
+    await interaction.response.send_modal(Confirmation(board.name))
+
+
+async def _ask_which(interaction: discord.Interaction[Any]) -> None:
+    viewer = await viewer_of(interaction)
+    boards = await visible_boards(door_of(interaction).store, viewer)
+    names = [each.name for each in boards if each.belongs_to(viewer)]
+    if not names:
+        raise UserError("no-board", "there is no board that you may delete")
+    words = "Which board?"
+    if len(names) > options.MOST_CHOICES:
+        words += f" ({len(names) - options.MOST_CHOICES} more can be named in the command)"
+    view = discord.ui.View(timeout=MENU_S)
+    view.add_item(_Which(names[: options.MOST_CHOICES]))
+    await interaction.response.send_message(words, view=view, ephemeral=True)
+
+
+class _Which(discord.ui.Select[Any]):
+    """The boards that a person may delete."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        found = [discord.SelectOption(label=name[:100], value=name) for name in names]
+        super().__init__(placeholder="A board", options=found)
+
+    @override
+    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+        async with straight(interaction):
+            await _confirm(interaction, self.values[0])
+
+
+class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
+    """The name once more, as it is written."""
+
+    typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The board's exact name")
+    reason: discord.ui.TextInput[Any] = discord.ui.TextInput(
+        label="Why", required=False, max_length=300
+    )
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    @override
+    async def on_submit(self, interaction: discord.Interaction[Any]) -> None:
+        async with answering(interaction) as answer:
+            viewer = await viewer_of(interaction)
+            deletion = Deletion(self.name, self.typed.value, self.reason.value)
+            store = door_of(interaction).store
+            kept = await keepsake(store, viewer, deletion, zip_bytes=FILE_BYTES)
+            where = await _hand_out(answer, _sheets(self.name, kept))
+            await delete_board(store, viewer, deletion, kept)
+            gone = Text(f"It is gone. Its task and every source are in {where}.", Tone.GOOD)
+            await answer.show(Report(f"Leaderboard {self.name}", (gone,)))
+
+
+def _sheets(name: str, kept: Keepsake) -> list[Sheet]:
+    """A message for each zip: all of them in one could be too large."""
+    about = f"Leaderboard {line(name)}: its task and every source"
+    whole = len(kept.zips) == 1
+    return [
+        Sheet(
+            about if whole else f"{about}, part {number} of {len(kept.zips)}",
+            (Attachment(f"{name}.zip" if whole else f"{name}-{number}.zip", data),),
+        )
+        for number, data in enumerate(kept.zips, start=1)
+    ]
+
+
+async def _hand_out(answer: Answer, found: Sequence[Sheet]) -> str:
+    """Send the zips where they stay, before anything is deleted; gives the words for where."""
+    try:
+        conversation = await answer.interaction.user.create_dm()
+        for sheet in found:
+            await conversation.send(sheet.content, files=as_files(sheet.files))
+    except discord.Forbidden:
+        await answer.show_all(found)
+        return "the message above; save it, for Discord forgets it"
+    return "our direct messages"

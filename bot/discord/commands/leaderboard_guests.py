@@ -1,0 +1,103 @@
+"""`/leaderboard invite|uninvite`: who may see and enter a private board."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeAlias
+
+import discord
+from discord import app_commands
+
+from bot.discord import options, viewers
+from bot.discord.context import door_of
+from bot.discord.escaping import MOST, line
+from bot.discord.groups import Tree, group
+from bot.discord.responses import Answer, answering
+from bot.domain.access import Viewer, Visibility
+from bot.domain.board import Board
+from bot.ports import Store
+from bot.services.invite import Invitation
+from bot.services.invite import invite as let_in
+from bot.services.invite import uninvite as turn_away
+
+Guest: TypeAlias = discord.Member | discord.User | discord.Role
+
+_GUESTS = {
+    "who": "A person or a role",
+    "who2": "Another one",
+    "who3": "Another one",
+    "who4": "Another one",
+    "who5": "Another one",
+}
+
+
+async def setup(tree: Tree) -> None:
+    """Add both commands."""
+    parent = group(tree, "leaderboard")
+    parent.add_command(invite)
+    parent.add_command(uninvite)
+
+
+@app_commands.command(description="Let people and roles see a private board")
+@app_commands.describe(leaderboard_name="The board", **_GUESTS)
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def invite(  # noqa: PLR0913  an argument for each option
+    interaction: discord.Interaction[Any],
+    *,
+    leaderboard_name: str,
+    who: Guest,
+    who2: Guest | None = None,
+    who3: Guest | None = None,
+    who4: Guest | None = None,
+    who5: Guest | None = None,
+) -> None:
+    """Beside those who are invited already."""
+    await _change(interaction, let_in, leaderboard_name, (who, who2, who3, who4, who5))
+
+
+@app_commands.command(description="Hide a private board from people and roles again")
+@app_commands.describe(leaderboard_name="The board", **_GUESTS)
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def uninvite(  # noqa: PLR0913  an argument for each option
+    interaction: discord.Interaction[Any],
+    *,
+    leaderboard_name: str,
+    who: Guest,
+    who2: Guest | None = None,
+    who3: Guest | None = None,
+    who4: Guest | None = None,
+    who5: Guest | None = None,
+) -> None:
+    """What they have submitted stays theirs."""
+    await _change(interaction, turn_away, leaderboard_name, (who, who2, who3, who4, who5))
+
+
+async def _change(
+    interaction: discord.Interaction[Any],
+    change: Callable[[Store, Viewer, Invitation], Awaitable[Board]],
+    board: str,
+    guests: Iterable[Guest | None],
+) -> None:
+    async with answering(interaction) as answer:
+        viewer = await viewers.viewer_of(interaction)
+        invitation = Invitation(board, _named(guests))
+        await _show(answer, await change(door_of(interaction).store, viewer, invitation))
+
+
+def _named(guests: Iterable[Guest | None]) -> frozenset[str]:
+    return frozenset(
+        viewers.role(each.id) if isinstance(each, discord.Role) else viewers.person(each.id)
+        for each in guests
+        if each is not None
+    )
+
+
+async def _show(answer: Answer, board: Board) -> None:
+    words = f"Leaderboard {line(board.name)} is for {_mentions(board.access.guests) or 'nobody'}"
+    words += ", its creator and the admins."
+    if board.access.visibility is Visibility.PUBLIC:
+        words += " It is public at present: `/leaderboard update` makes it private."
+    await answer.say(words if len(words) <= MOST else f"{len(board.access.guests)} are invited.")
+
+
+def _mentions(guests: Iterable[str]) -> str:
+    """The guests as they are clicked on; nobody is called by it."""
+    return ", ".join(viewers.mention(each) for each in sorted(guests))

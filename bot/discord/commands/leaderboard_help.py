@@ -1,0 +1,70 @@
+"""`/leaderboard help`: what to do first, and every command."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from bot.discord.draw import Sheet
+from bot.discord.escaping import MOST
+from bot.discord.groups import Tree, group
+from bot.discord.responses import answering
+
+_HELP = """\
+**From nothing to a ranked kernel**
+1. `/leaderboard list` shows the boards, `/leaderboard task` what one asks for.
+2. `/leaderboard template` gives you a file to begin with.
+3. `/leaderboard submit test` checks it; you get a private thread with the whole report.
+4. `/leaderboard submit ranked` times and ranks it; `/leaderboard show` has the standings.
+
+A file may name its board and GPU types itself, in the comments at its top:
+```
+#!PODIUM leaderboard vectoradd
+#!PODIUM gpus H100 L4
+```
+`/profile notices` tells you of deadlines, lost ranks and records; nothing unless you ask.
+Times are medians with a 95 % interval; lower is better, and times that cannot be told apart share \
+a rank. Every command, with what it does, is below."""
+
+
+async def setup(tree: Tree) -> None:
+    """Add the command."""
+    group(tree, "leaderboard").add_command(show_help)
+
+
+@app_commands.command(name="help", description="What to do first, and every command")
+async def show_help(interaction: discord.Interaction[Any]) -> None:
+    """The first steps, then the list."""
+    async with answering(interaction) as answer:
+        found = getattr(interaction.client, "tree", None)
+        lines = [] if found is None else list(every_command(found))
+        await answer.show_all([Sheet(_HELP), *(Sheet(text) for text in packed(lines))])
+
+
+def every_command(tree: Tree) -> Iterator[str]:
+    """A line for each command and then for each menu, as a person finds it."""
+    for each in sorted(tree.walk_commands(), key=lambda one: one.qualified_name):
+        if isinstance(each, app_commands.Command):
+            yield f"`/{each.qualified_name}` {each.description}"
+    for kind, words in _MENUS.items():
+        for menu in tree.get_commands(type=kind):
+            yield f"{words} > Apps > `{menu.name}`"
+
+
+_MENUS = {
+    discord.AppCommandType.message: "Right click on a message",
+    discord.AppCommandType.user: "Right click on a person",
+}
+
+
+def packed(lines: list[str]) -> Iterator[str]:
+    """The lines in as few messages as they need."""
+    text = ""
+    for line in lines:
+        if text and len(text) + len(line) + 1 > MOST:
+            yield text
+            text = ""
+        text = f"{text}\n{line}" if text else line
+    if text:
+        yield text

@@ -1,0 +1,60 @@
+"""`/leaderboard task` and `/leaderboard template`: what to solve, and a file to begin with."""
+
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from bot.discord import options
+from bot.discord.context import door_of
+from bot.discord.groups import Tree, group
+from bot.discord.responses import answering
+from bot.discord.viewers import viewer_of
+from bot.domain.errors import StoreError, UserError
+from bot.reports.task import task_report, template_report
+from bot.services.lookup import task_of
+
+
+async def setup(tree: Tree) -> None:
+    """Add both commands."""
+    parent = group(tree, "leaderboard")
+    parent.add_command(task)
+    parent.add_command(template)
+
+
+@app_commands.command(description="What a board asks for, with every file of its task")
+@app_commands.describe(leaderboard_name="The board")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+    """The description, then the files."""
+    async with answering(interaction) as answer:
+        store = door_of(interaction).store
+        viewer = await viewer_of(interaction)
+        await answer.show(task_report(*await task_of(store, viewer, leaderboard_name)))
+
+
+@app_commands.command(description="A file to begin with, with the heading in place")
+@app_commands.describe(leaderboard_name="The board", lang="One of the task's templates")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def template(
+    interaction: discord.Interaction[Any], leaderboard_name: str, lang: str | None = None
+) -> None:
+    """The template whose language is meant; the only one needs no name."""
+    async with answering(interaction) as answer:
+        store, viewer = door_of(interaction).store, await viewer_of(interaction)
+        board, definition = await task_of(store, viewer, leaderboard_name)
+        await answer.show(template_report(board, definition, lang))
+
+
+@template.autocomplete("lang")
+async def _languages(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[str]]:
+    board = getattr(interaction.namespace, "leaderboard_name", None)
+    try:
+        viewer = await viewer_of(interaction)
+        _, definition = await task_of(door_of(interaction).store, viewer, str(board))
+    except (UserError, StoreError):
+        return []
+    fitting = [name for name in definition.templates if current.casefold() in name.casefold()]
+    return options.choices(fitting)

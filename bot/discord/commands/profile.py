@@ -1,0 +1,77 @@
+"""`/profile link|tokens|revoke`: tokens with which programs act for a person."""
+
+from typing import Any, Literal
+
+import discord
+from discord import app_commands
+
+from bot.discord import options
+from bot.discord.context import door_of
+from bot.discord.escaping import line
+from bot.discord.groups import Tree, group
+from bot.discord.responses import answering
+from bot.discord.viewers import viewer_of
+from bot.domain.accounts import scope_of
+from bot.domain.ids import TokenId
+from bot.reports.blocks import Column, Report, Table
+from bot.services.tokens import link as make_token
+from bot.services.tokens import unlink
+
+
+async def setup(tree: Tree) -> None:
+    """Add the commands."""
+    parent = group(tree, "profile")
+    parent.add_command(link)
+    parent.add_command(tokens)
+    parent.add_command(revoke)
+
+
+@app_commands.command(description="A personal token for the command line and other programs")
+@app_commands.describe(
+    label="What it is for, such as laptop", scope="What it may do; submit unless you choose"
+)
+async def link(
+    interaction: discord.Interaction[Any],
+    label: app_commands.Range[str, 1, 60] = "token",
+    scope: Literal["read", "submit", "admin"] = "submit",
+) -> None:
+    """Shown once, to this person alone."""
+    async with answering(interaction) as answer:
+        store, viewer = door_of(interaction).store, await viewer_of(interaction)
+        made = await make_token(store, viewer.person, label, scope=scope_of(scope))
+        await answer.say(
+            f"Your token {made.token.id} ({line(made.token.label)}), shown this once; keep it to "
+            f"yourself:\n```\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` ends it."
+        )
+
+
+@app_commands.command(description="Your tokens")
+async def tokens(interaction: discord.Interaction[Any]) -> None:
+    """What is known of them; the secrets are not."""
+    async with answering(interaction) as answer:
+        door = door_of(interaction)
+        person = await door.person(interaction.user)
+        found = await door.store.tokens.of(person.id)
+        if not found:
+            await answer.say("You have no token; `/profile link` makes one.")
+            return
+        columns = (Column("id", numeric=True), Column("for"), Column("may"), Column("since"))
+        rows = tuple(
+            (str(each.id), each.label, each.may, f"{each.created_at:%Y-%m-%d}") for each in found
+        )
+        await answer.show(Report("Your tokens", (Table("not revoked", columns, rows),)))
+
+
+@app_commands.command(description="End one of your tokens")
+@app_commands.describe(number="Its number, from /profile tokens")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.own_tokens)
+async def revoke(
+    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, 2**53]
+) -> None:
+    """Whatever uses it is refused from now on."""
+    async with answering(interaction) as answer:
+        door = door_of(interaction)
+        person = await door.person(interaction.user)
+        await unlink(door.store, person.id, TokenId(number))
+        await answer.say(f"Token {number} is revoked.")

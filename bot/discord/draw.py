@@ -1,0 +1,113 @@
+"""Draws report blocks as messages within Discord's limits; what is too long becomes a file."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.discord.escaping import MOST, fenced, line, plain, unfenced
+from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
+from bot.reports.chart import as_table
+from bot.reports.escaping import clean, table_lines
+
+FILES = 10
+"""Files that a message takes."""
+FILE_BYTES = 10 << 20
+"""Bytes that a file of a message may have."""
+_BLOCK = 1200
+"""Longer tables and logs are sent as files, so that a phone does not have to scroll for ever."""
+_BEGINS = 400
+"""So much of a longer message is shown beside its file."""
+_TABLE = 1600
+"""A page of standings fits, and a message has room for its title."""
+_MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One message: at most 2,000 characters and ten files."""
+
+    content: str
+    files: tuple[Attachment, ...] = ()
+
+
+def sheets(report: Report) -> tuple[Sheet, ...]:
+    """The messages that show a report, in order; nothing of it is left out."""
+    parts = [f"**{line(report.title)}**"]
+    files: list[Attachment] = []
+    for number, block in enumerate(report.blocks, start=1):
+        text, file = _drawn(block, number)
+        if number > 1 and _begins_anew(report.blocks[number - 2], block):
+            text = f"\n{text}"
+        parts += [text] if text else []
+        files += [] if file is None else [file]
+    return tuple(_packed(parts, files))
+
+
+def _begins_anew(before: Block, block: Block) -> bool:
+    """Whether a verdict follows the small print of another GPU type's, and wants some air."""
+    small_print = isinstance(before, Text) and before.tone is Tone.QUIET
+    return small_print and isinstance(block, Text) and block.tone in {Tone.GOOD, Tone.BAD}
+
+
+def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
+    match block:
+        case Text(text, tone):
+            return _paragraph(text, tone, number)
+        case Table() | Chart():
+            table = as_table(block) if isinstance(block, Chart) else block
+            return _block(table.title, "\n".join(table_lines(table)), number, most=_TABLE)
+        case Log(title, text, syntax):
+            return _block(title, text, number, syntax=syntax)
+        case Link(text, url):
+            return f"{line(text)}: <{url}>", None
+        case Attachment(name, about=about):
+            return "" if about else f"-# file {line(name)}", block  # a picture is seen
+        case _:
+            assert_never(block)
+
+
+def _paragraph(text: str, tone: Tone, number: int) -> tuple[str, Attachment | None]:
+    safe = plain(text).strip()
+    mark = _MARKS[tone]
+    if len(safe) > _BLOCK:
+        told, file = _block("message", text, number)
+        begins = plain(text[:_BEGINS]).strip()
+        return f"{mark}{begins} ...\n-# {told}", file
+    glue = f"\n{mark}" if tone is Tone.QUIET else "\n"
+    return mark + glue.join(safe.splitlines()), None
+
+
+def _block(
+    title: str, text: str, number: int, *, most: int = _BLOCK, syntax: str = ""
+) -> tuple[str, Attachment | None]:
+    inside = unfenced(text)
+    if len(inside) <= most:
+        return f"{line(title)}\n{fenced(text, syntax)}", None
+    name = f"{number}-{_slug(title)}.{syntax or 'txt'}"
+    data = clean(text).encode()[:FILE_BYTES]
+    return f"{line(title)}: see {name}", Attachment(name, data)
+
+
+def _slug(title: str) -> str:
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in title)
+    return kept.strip("-").lower()[:40] or "text"
+
+
+def _packed(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[Sheet]:
+    """As few messages as the limits allow; the files come with the last one, ten at a time."""
+    *first, last = _texts(parts)
+    yield from (Sheet(text) for text in first)
+    yield Sheet(last, tuple(files[:FILES]))
+    for start in range(FILES, len(files), FILES):
+        yield Sheet("-# more files", tuple(files[start : start + FILES]))
+
+
+def _texts(parts: Sequence[str]) -> Iterator[str]:
+    text = ""
+    for part in parts:
+        joined = f"{text}\n{part}" if text else part
+        if len(joined) > MOST:
+            yield text
+            joined = part
+        text = joined
+    yield text

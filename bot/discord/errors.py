@@ -1,0 +1,73 @@
+"""The door's one handler: every family of errors to the words that a person is shown."""
+
+import secrets
+
+import aiohttp
+import discord
+import structlog
+from discord import app_commands
+
+from bot.discord.escaping import plain, timed
+from bot.domain.errors import StoreError, UserError
+from runners.contract.runner import RunnerError
+
+_log = structlog.get_logger(__name__)
+
+ALREADY_ANSWERED = 40060
+"""Another process of this application has answered the interaction."""
+UNKNOWN_INTERACTION = 10062
+"""Three seconds have passed, and nobody can answer any more."""
+
+
+class GaveWayError(Exception):
+    """Another copy of the bot, or nobody any more, answers this interaction: stay quiet."""
+
+
+def gives_way(error: discord.HTTPException) -> bool:
+    """Whether the interaction is somebody else's, or nobody's any more."""
+    return error.code in {ALREADY_ANSWERED, UNKNOWN_INTERACTION}
+
+
+def words_for(error: BaseException) -> str | None:
+    """What the person is told, ready to be shown; None when there is nobody to tell."""
+    leaf = cause(error)
+    match leaf:
+        case GaveWayError():
+            return None
+        case UserError(code="wrong-channel", message=message):
+            return message  # our own words, with channels that can be clicked
+        case UserError(message=message, moments=moments):
+            return timed(message, moments)
+        case app_commands.CheckFailure():
+            return plain(str(leaf))
+        case _:
+            return _ours(leaf)
+
+
+def _ours(error: BaseException) -> str:
+    """Words for what is no fault of the person; the log has the rest under the incident's id."""
+    incident = secrets.token_hex(4)
+    _log.error("a command failed", action="incident", incident=incident, exc_info=error)
+    if isinstance(error, StoreError | RunnerError):
+        return f"Our fault, not yours: the service is away; try again soon (incident {incident})."
+    if isinstance(error, discord.HTTPException) or is_passing(error):
+        return f"Discord refused a part of the answer; nothing is lost (incident {incident})."
+    return f"This is a bug in Podium; please report incident {incident}."
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether Discord is away or overloaded, so that another try is worth it."""
+    if isinstance(error, discord.HTTPException):
+        return error.status >= 500 or error.status == 429
+    return isinstance(error, discord.RateLimited | aiohttp.ClientError | TimeoutError | OSError)
+
+
+def cause(error: BaseException) -> BaseException:
+    """The error itself, out of what the library and task groups wrap around it."""
+    while True:
+        if isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        elif isinstance(error, app_commands.CommandInvokeError):
+            error = error.original
+        else:
+            return error

@@ -1,0 +1,51 @@
+"""What the bot needs of a guild: roles, a channel, and where submissions are taken."""
+
+from typing import Any
+
+import discord
+import structlog
+
+from bot.discord.context import DOOR, Door
+from bot.discord.roles import make_missing
+from bot.domain.errors import UserError
+
+SUBMISSIONS = "submissions"
+"""The channel where submissions are taken as long as no admin names others."""
+_log = structlog.get_logger(__name__)
+
+
+def house(guild: int) -> str:
+    """The guild's name in the store."""
+    return f"{DOOR}:{guild}"
+
+
+async def prepare(guild: discord.Guild) -> None:
+    """Make the roles and the channel that are missing, as far as the bot may."""
+    try:
+        await make_missing(guild)
+        if not any(channel.name == SUBMISSIONS for channel in guild.text_channels):
+            await _make_channel(guild)
+    except discord.HTTPException as error:
+        _log.warning("a guild is not prepared", action="prepare", guild=guild.id, error=repr(error))
+
+
+async def _make_channel(guild: discord.Guild) -> None:
+    if guild.me.guild_permissions.manage_channels:
+        await guild.create_text_channel(SUBMISSIONS, reason="Podium takes submissions here")
+    else:
+        _log.warning("no channel for submissions", action="channel_missing", guild=guild.id)
+
+
+async def require_room(door: Door, interaction: discord.Interaction[Any]) -> None:
+    """UserError where no submissions are taken; direct messages always are such a place."""
+    if interaction.guild_id is None:
+        return
+    channel = interaction.channel
+    number, name = interaction.channel_id, getattr(channel, "name", None)
+    if isinstance(channel, discord.Thread):
+        number, name = channel.parent_id, getattr(channel.parent, "name", None)
+    rooms = await door.store.moderation.rooms(house(interaction.guild_id))
+    if str(number) in rooms or (not rooms and name == SUBMISSIONS):
+        return
+    where = ", ".join(f"<#{room}>" for room in rooms) or f"#{SUBMISSIONS}"
+    raise UserError("wrong-channel", f"submissions are taken in {where} and in direct messages")

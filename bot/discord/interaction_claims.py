@@ -1,0 +1,285 @@
+"""Does what was asked once, whatever is lost on the way: claimed in the store, then acknowledged.
+
+The claim is a lease. Its holder does what was asked, even where Discord says that somebody has
+acknowledged it already, since that may have been the holder itself, whose answer was lost. What is
+claimed and not ended is taken up again by `unfinished.py`.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import discord
+import structlog
+from structlog.contextvars import bound_contextvars
+from typing_extensions import override
+
+from bot.discord.context import DOOR, Door, door_of
+from bot.discord.draw import Sheet
+from bot.discord.errors import GaveWayError, cause, gives_way, is_passing, words_for
+from bot.discord.responses import Answer, as_files
+from bot.domain.errors import StoreError
+from bot.domain.interaction import Asked
+
+DATABASE_S = 1.0
+"""For which the acknowledgement waits for the database."""
+CLAIMED = timedelta(seconds=1)
+"""The lease until the acknowledgement; a copy that lost the claim looks again after that."""
+ACKNOWLEDGED_S = 3.0
+"""In which Discord takes an acknowledgement."""
+PATIENCE_S = 30.0
+"""For which a database that is away is tried again."""
+AGAIN_S = 0.2
+AWAY = (
+    "The database does not answer, so nothing is stored yet. I try again for half a minute; "
+    "if this message has not changed within a minute, give the command again."
+)
+LATER = (
+    "{what} is away for the moment. What you asked for is kept, and is done as soon as that works "
+    "again; this message says so then. You need not ask again."
+)
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Something unfinished that this process has claimed, and asks its handler for again."""
+
+    id: str
+    owner: str
+    answers: Mapping[str, Any] = field(default_factory=dict)
+
+
+TAKEN: ContextVar[Taken | None] = ContextVar("taken", default=None)
+
+
+def name_of(interaction: discord.Interaction[Any]) -> str:
+    """The interaction's id in the store, which is the key of what is made for it as well."""
+    return f"{DOOR}:{interaction.id}"
+
+
+def request_of(interaction: discord.Interaction[Any], answers: Mapping[str, Any]) -> str:
+    """What was asked, without its token, so that it can be asked again.
+
+    Who asked and where is looked up anew by then: rights may have changed.
+    """
+    return json.dumps({
+        "type": interaction.type.value,
+        "data": interaction.data,
+        "guild": interaction.guild_id,
+        "channel": interaction.channel_id,
+        "user": interaction.user.id,
+        "app_permissions": interaction.app_permissions.value,
+        "attachment_size_limit": interaction.filesize_limit,
+        "answers": dict(answers),
+    })  # fmt: skip
+
+
+def answered_before(interaction: discord.Interaction[Any]) -> Mapping[str, Any]:
+    """What the person had answered to questions when this was begun, where it is taken up again."""
+    taken = TAKEN.get()
+    return taken.answers if taken is not None and taken.id == name_of(interaction) else {}
+
+
+@asynccontextmanager
+async def keeping(
+    interaction: discord.Interaction[Any],
+    command: discord.Interaction[Any] | None = None,
+    **answers: Sequence[str],
+) -> AsyncIterator[Answer]:
+    """Acknowledge what is claimed, and do it within a lease; whatever goes wrong is told there.
+
+    A click that answers a question names the command which had asked, and its answers: should this
+    process end, that command is given again with them. GaveWayError when another copy does it.
+    """
+    with bound_contextvars(request=f"discord-{interaction.id}"):
+        claim = Claim.of(interaction, request_of(command or interaction, answers))
+        answer = LastingAnswer(interaction)
+        await claim.begin(answer)
+        done = False
+        try:
+            async with asyncio.timeout(claim.door.lease.total_seconds()):
+                try:
+                    yield answer
+                    done = True
+                except Exception as error:  # noqa: BLE001 - the interaction's outermost frame
+                    # A bot that is being stopped cannot say anything: the next one does it.
+                    done = not interaction.client.is_closed() and await _told(answer, error)
+        except TimeoutError:
+            _log.warning("a lease was too short", action="interaction_late")
+            return
+        pause = timedelta() if interaction.client.is_closed() else claim.door.lease
+        await claim.end(done=done, pause=pause)
+
+
+@dataclass(slots=True)
+class Claim:
+    """An interaction, and the name under which it is held; no two have the same."""
+
+    door: Door
+    asked: Asked
+    owner: str
+    is_taken: bool = False
+    """Whether it is claimed already, to be taken up again."""
+
+    @classmethod
+    def of(cls, interaction: discord.Interaction[Any], request: str) -> "Claim":
+        """The claim under which it was taken up again, or a new one."""
+        name, taken = name_of(interaction), TAKEN.get()
+        asked = Asked(name, DOOR, request, interaction.token, interaction.created_at)
+        if taken is not None and taken.id == name:
+            return cls(door_of(interaction), asked, taken.owner, is_taken=True)
+        return cls(door_of(interaction), asked, secrets.token_hex(8))
+
+    async def begin(self, answer: Answer) -> None:
+        """Claim and acknowledge; GaveWayError when that is another copy's, or cannot be."""
+        try:
+            if not self.is_taken:
+                await self._begin_anew(answer)
+            elif answer.interaction.token:
+                await _acknowledge(answer.interaction)
+            mine = await self._keep()
+        except StoreError as error:
+            _log.warning("the store is away", action="interaction_waits", error=str(error))
+            raise GaveWayError from error
+        if not mine:
+            raise GaveWayError
+
+    async def _begin_anew(self, answer: Answer) -> None:
+        claiming = asyncio.create_task(self._take(), name="claim")
+        try:
+            in_time, _ = await asyncio.wait({claiming}, timeout=DATABASE_S)
+            if not in_time and await _acknowledge(answer.interaction):
+                await _say(LastingAnswer(answer.interaction), AWAY)
+            mine = await claiming
+        finally:
+            claiming.cancel()
+        if not mine and in_time:  # its holder may have ended before it could acknowledge
+            await asyncio.sleep(CLAIMED.total_seconds())
+            mine = await self._take()
+        if not mine:
+            raise GaveWayError
+        if in_time:
+            await _acknowledge(answer.interaction)
+
+    async def _take(self) -> bool:
+        """Whether it is claimed now, as soon as the database answers."""
+        end = asyncio.get_running_loop().time() + PATIENCE_S
+        while True:
+            try:
+                return await self.door.store.interactions.claim(self.asked, self.owner, CLAIMED)
+            except StoreError:
+                if asyncio.get_running_loop().time() > end:
+                    raise
+                await asyncio.sleep(AGAIN_S)
+
+    async def _keep(self) -> bool:
+        held = self.asked.id, self.owner, self.door.lease
+        return await self.door.store.interactions.keep(*held)
+
+    async def end(self, *, done: bool, pause: timedelta) -> None:
+        """Forget what was asked, or leave it for later; without the store it is taken up again."""
+        interactions = self.door.store.interactions
+        try:
+            if done:
+                await interactions.finish(self.asked.id, self.owner)
+            else:
+                await interactions.leave(self.asked.id, self.owner, pause)
+        except StoreError as error:
+            _log.warning("the store is away", action="interaction_waits", error=str(error))
+
+
+class LastingAnswer(Answer):
+    """An answer whose first message fills what was acknowledged, however often it is sent.
+
+    Where nobody can answer there any more, the person is written to directly.
+    """
+
+    is_filled = False
+
+    @override
+    async def _send(self, sheet: Sheet, view: discord.ui.View | None) -> None:
+        if self.interaction.token:  # none any more, where it had expired before it was done
+            try:
+                if self.is_filled:
+                    await super()._send(sheet, view)
+                else:
+                    await self.interaction.edit_original_response(
+                        content=sheet.content, view=view, attachments=as_files(sheet.files)
+                    )
+            except discord.HTTPException as error:
+                if error.status not in {401, 404}:
+                    raise
+            else:
+                self.is_filled = True
+                return
+        await self._write(sheet, view)
+
+    async def _write(self, sheet: Sheet, view: discord.ui.View | None) -> None:
+        user = self.interaction.user
+        try:
+            files = as_files(sheet.files)
+            if view is None:
+                await user.send(sheet.content, files=files)
+            else:
+                await user.send(sheet.content, files=files, view=view)
+        except discord.Forbidden:
+            _log.warning("nobody could be told", action="untold")
+
+
+async def _acknowledge(interaction: discord.Interaction[Any]) -> bool:
+    """Whether Discord says that it was this process; who holds the claim goes on in any case."""
+    try:
+        async with asyncio.timeout(ACKNOWLEDGED_S):
+            await _defer(interaction)
+    except discord.HTTPException as error:
+        if not gives_way(error):
+            _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
+        return False
+    except (aiohttp.ClientError, OSError, RuntimeError) as error:  # the last: we are being stopped
+        _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
+        return False
+    return True
+
+
+async def _defer(interaction: discord.Interaction[Any]) -> None:
+    """Acknowledge, and again where the connection broke, which discord.py does not repeat."""
+    while True:
+        try:
+            await interaction.response.defer(ephemeral=True, thinking=True)
+        except (aiohttp.ClientError, ConnectionError):
+            await asyncio.sleep(AGAIN_S)
+        else:
+            return
+
+
+async def _told(answer: Answer, error: Exception) -> bool:
+    """Tell what went wrong; False where it is done later."""
+    leaf = cause(error)
+    later = isinstance(leaf, StoreError) or is_passing(leaf)
+    if later:
+        what = "The database" if isinstance(leaf, StoreError) else "Discord"
+        _log.warning("done later", action="interaction_waits", error=repr(leaf))
+        words: str | None = LATER.format(what=what)
+    else:
+        words = words_for(error)
+    if words is None:
+        return True
+    return await _say(answer, words) and not later
+
+
+async def _say(answer: Answer, words: str) -> bool:
+    """Whether it was said, or never will be."""
+    try:
+        await answer.say(words[:2000])
+    except (discord.DiscordException, aiohttp.ClientError, OSError) as silence:
+        _log.warning("nobody could be told", action="untold", words=words, error=repr(silence))
+        return not is_passing(silence)
+    return True

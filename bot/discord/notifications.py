@@ -1,0 +1,164 @@
+"""Delivers news to people and channels; neither a kill nor a second copy tells it twice.
+
+Each delivery is held under a lease and carries a nonce, by which Discord knows it again for a few
+minutes. A second try also reads what stands there already: the answer to the first may be lost.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import aiohttp
+import discord
+import structlog
+
+from bot.discord import viewers
+from bot.discord.context import DOOR, Door
+from bot.discord.escaping import MOST, plain, timed
+from bot.domain.errors import StoreError
+from bot.domain.notifications import Letter, News, NewsKind, deadline_words
+from bot.services.notify import still_wanted
+
+_log = structlog.get_logger(__name__)
+
+TRY_SHARE = 5 / 6
+"""Of the lease, for one delivery; a Discord that does not answer must not keep the others back for
+ever. Who outlives the lease is told so; the nonce then keeps the message single."""
+LOOK_S = 2.0
+"""Between two looks at an empty outbox."""
+MOST_WAIT_S = 900.0
+_READ_BACK = 50
+"""Messages among which a doubtful delivery is looked for."""
+_FOR_GOOD = frozenset({400, 403, 404})
+"""Answers that no later try would change."""
+
+
+_WORDS = {
+    NewsKind.DEADLINE: "deadlines a day ahead",
+    NewsKind.LOST_RANK: "ranks that you lose",
+    NewsKind.RECORD: "records",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Where news goes, and what everyone who reads it there has."""
+
+    channel: discord.abc.Messageable
+    credentials: frozenset[str]
+
+
+@dataclass(slots=True)
+class Notices:
+    """One process that delivers."""
+
+    client: discord.Client
+    door: Door
+    owner: str = field(default_factory=lambda: f"discord-{secrets.token_hex(6)}")
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        await self.client.wait_until_ready()
+        outbox = self.door.store.outbox
+        while True:
+            try:
+                while letters := await outbox.claim(DOOR, self.owner, self.door.lease):
+                    for letter in letters:
+                        await self._try(letter)
+            except StoreError as error:
+                _log.warning("the store is away", action="notices_wait", error=str(error))
+            except Exception:  # noqa: BLE001  a bug with one letter must not keep the others back
+                _log.exception("bug in a notice", action="notice_bug")
+            await asyncio.sleep(LOOK_S)
+
+    async def _try(self, letter: Letter) -> None:
+        outbox = self.door.store.outbox
+        try:
+            async with asyncio.timeout(TRY_SHARE * self.door.lease.total_seconds()):
+                refusal = await self._deliver(letter)
+        except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
+            if _is_for_good(error):
+                await outbox.refused(letter.id, self.owner, repr(error))
+                _log.info("news is refused", action="notice_refused", error=repr(error))
+                return
+            wait = timedelta(seconds=min(MOST_WAIT_S, 2.0**letter.tries))
+            await outbox.again(letter.id, self.owner, wait)
+            _log.warning("news has to wait", action="notice_again", error=repr(error))
+            return
+        if refusal is None:
+            await outbox.sent(letter.id, self.owner)
+        else:
+            await outbox.refused(letter.id, self.owner, refusal)
+
+    async def _deliver(self, letter: Letter) -> str | None:
+        """Send it; gives why it was not to be sent."""
+        news = letter.news
+        reader = await self._reader(letter)
+        if reader is None or not await still_wanted(
+            self.door.store, self.door.clock, news, reader.credentials
+        ):
+            return "not wanted any more, or not for this addressee"
+        text = (await self._words(news))[:MOST]
+        if not letter.doubtful or not await self._stands_there(reader.channel, text):
+            await reader.channel.send(text, nonce=f"news-{letter.id}")
+        return None
+
+    async def _words(self, news: News) -> str:
+        """The news, with a deadline in each reader's own time zone."""
+        board = await self.door.store.boards.get(news.board)
+        if news.kind is not NewsKind.DEADLINE or board is None or board.deadline is None:
+            return plain(news.text)
+        return timed(news.text, {deadline_words(board.deadline): board.deadline})
+
+    async def _reader(self, letter: Letter) -> _Reader | None:
+        kind, _, number = letter.news.addressee.partition(":")
+        if kind == DOOR:
+            return await self._person(letter, int(number))
+        channel = self.client.get_channel(int(number))
+        if channel is None:
+            channel = await self.client.fetch_channel(int(number))
+        if not isinstance(channel, discord.abc.GuildChannel | discord.Thread):
+            return None
+        if not isinstance(channel, discord.abc.Messageable):
+            return None
+        return _Reader(channel, frozenset({viewers.member(channel.guild.id)}))
+
+    async def _person(self, letter: Letter, user: int) -> _Reader:
+        board = await self.door.store.boards.get(letter.news.board)
+        wanted = frozenset[str]() if board is None else board.access.named
+        held = await viewers.held_elsewhere(self.client, user, wanted)
+        channel = await self.client.create_dm(discord.Object(user))
+        return _Reader(channel, held | {viewers.person(user)})
+
+    async def _stands_there(self, channel: discord.abc.Messageable, text: str) -> bool:
+        try:
+            async for message in channel.history(limit=_READ_BACK):
+                if message.author == self.client.user and message.content == text:
+                    return True
+        except discord.Forbidden:
+            pass  # the nonce alone has to do
+        return False
+
+
+def _is_for_good(error: Exception) -> bool:
+    return isinstance(error, discord.HTTPException) and error.status in _FOR_GOOD
+
+
+def kinds_in_words(kinds: Iterable[NewsKind]) -> str:
+    """What somebody is told of."""
+    return ", ".join(_WORDS[kind] for kind in sorted(kinds)) or "nothing"
+
+
+@asynccontextmanager
+async def delivering(client: discord.Client, door: Door) -> AsyncIterator[None]:
+    """Delivers for as long as the caller stays."""
+    task = asyncio.create_task(Notices(client, door).run(), name="notices")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,134 @@
+"""Options that several commands have: boards and GPU types, completed while they are typed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from bot.discord.context import door_of
+from bot.discord.roles import ADMIN, has_role
+from bot.discord.viewers import viewer_of
+from bot.domain.errors import StoreError
+from bot.domain.ids import SubmissionId
+from bot.reports.escaping import one_line
+from bot.services.lookup import visible_boards
+
+MOST_CHOICES = 25
+"""Suggestions that Discord takes."""
+MOST_MENUS = 4
+"""Of a message, which has five rows; one is the buttons'."""
+_LONGEST = 100
+_DIGITS = 15
+"""Of a number, so that ten times as much is still one that Discord can say."""
+
+
+async def boards(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[str]]:
+    """Boards whose name has the typed text in it: open ones first, then by name."""
+    door = door_of(interaction)
+    try:
+        found = await visible_boards(door.store, await viewer_of(interaction))
+    except StoreError:
+        return []  # whoever types on is told by the command itself
+    now = door.clock.now()
+    wanted = [board for board in found if current.casefold() in board.name.casefold()]
+    wanted.sort(key=lambda board: (not board.is_open(now), board.name.casefold()))
+    return choices([board.name for board in wanted])
+
+
+async def gpus(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[str]]:
+    """GPU types of the chosen board, or of all; what is typed already stays in front."""
+    door = door_of(interaction)
+    *chosen, part = [each.strip() for each in current.split(",")]
+    try:
+        found = await visible_boards(door.store, await viewer_of(interaction))
+    except StoreError:
+        return []
+    named = getattr(interaction.namespace, "leaderboard_name", None)
+    of_board = [board for board in found if board.name == named] or found
+    kinds = sorted({gpu for board in of_board for gpu in board.gpus} - set(chosen))
+    fitting = [gpu for gpu in kinds if part.casefold() in gpu.casefold()]
+    return choices([", ".join([*chosen, gpu]) for gpu in fitting])
+
+
+async def own_submissions(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[int]]:
+    """The person's newest submissions whose number begins as typed."""
+    door = door_of(interaction)
+    try:
+        person = await door.person(interaction.user)
+        found = await door.store.submissions.history(person.id, limit=200)
+    except StoreError:
+        return []
+    fitting = [each for each in found if str(each.id).startswith(current)]
+    return [
+        app_commands.Choice(name=f"#{each.id} {each.file_name}, {each.mode}"[:100], value=each.id)
+        for each in fitting[:MOST_CHOICES]
+    ]
+
+
+async def any_submissions(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[int]]:
+    """For an admin: whose submission has the typed number, or one that begins with it."""
+    if not current.isdecimal() or len(current) > _DIGITS or not has_role(interaction, ADMIN):
+        return []
+    store = door_of(interaction).store
+    typed = int(current)
+    found: list[app_commands.Choice[int]] = []
+    try:
+        for number in (typed, *range(10 * typed, 10 * typed + 10)):
+            submission = await store.submissions.get(SubmissionId(number))
+            if submission is None:
+                continue
+            person = await store.people.get(submission.person)
+            who = "" if person is None else f", by {person.name}"
+            name = f"#{number} {submission.file_name[:50]}, {submission.mode}{who}"
+            found.append(app_commands.Choice(name=one_line(name)[:_LONGEST], value=number))
+    except StoreError:
+        return []
+    return found
+
+
+async def own_tokens(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[int]]:
+    """The person's tokens whose number begins as typed."""
+    door = door_of(interaction)
+    try:
+        person = await door.person(interaction.user)
+        found = await door.store.tokens.of(person.id)
+    except StoreError:
+        return []
+    fitting = [each for each in found if str(each.id).startswith(current)]
+    return [
+        app_commands.Choice(name=f"{each.id}: {each.label}"[:_LONGEST], value=each.id)
+        for each in fitting[:MOST_CHOICES]
+    ]
+
+
+def choices(names: list[str]) -> list[app_commands.Choice[str]]:
+    """As many suggestions as Discord takes; names too long for one can still be typed."""
+    fitting = [name for name in names if 1 <= len(name) <= _LONGEST]
+    return [app_commands.Choice(name=name, value=name) for name in fitting[:MOST_CHOICES]]
+
+
+def gpu_names(text: str | None) -> tuple[str, ...]:
+    """The GPU types of a comma list."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def in_menus(gpus: Sequence[str]) -> list[Sequence[str]]:
+    """The GPU types in parts that a menu takes each, as many as there is room for."""
+    end = min(len(gpus), MOST_MENUS * MOST_CHOICES)
+    return [gpus[start : start + MOST_CHOICES] for start in range(0, end, MOST_CHOICES)]
+
+
+def span(gpus: Sequence[str]) -> str:
+    """What a menu holds, in few words."""
+    return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)

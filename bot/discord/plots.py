@@ -1,0 +1,210 @@
+"""Draws charts as pictures that can be read in Discord's dark theme and in its light one.
+
+matplotlib takes a second to load: only `illustrating` imports this, when a chart is to be drawn.
+"""
+
+import math
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from io import BytesIO
+from itertools import groupby
+from threading import Lock
+from typing import TypeAlias
+
+import matplotlib as mpl
+from anyascii import anyascii
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from bot.reports.blocks import Chart, Point, Series, Stroke
+from bot.reports.escaping import one_line
+
+mpl.rcParams["text.parse_math"] = False  # a dollar sign in a name is a dollar sign
+_PAPER, _INK, _QUIET_INK, _QUIET = "#ffffff", "#1f2328", "#818b98", "#d0d7de"
+_COLOURS = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#5e4fa2", "#7f7f7f",
+)  # fmt: skip
+"""Okabe and Ito's colours, which the colour-blind can tell apart, the light ones darkened."""
+_MARKERS = "osD^vP*X"
+_LINES = ("-", "--", ":")
+"""The ninth series has the first one's colour, and another line."""
+_WIDE = 8.0
+"""Values that differ by more than this factor are drawn on a logarithmic axis."""
+_FEW_DECADES = 1000.0
+"""Below this factor between two decades a tick at 2 and at 5 has room."""
+_NARROW = 0.1
+"""An axis shows at least this part of a value to both sides."""
+_MARGIN = 0.12
+"""Inches around the drawing, which Discord would else show flush with the picture's edge."""
+_SHORT = 1 / 96
+"""Days that the axis of times reaches to both sides of its middle, at the least."""
+_TITLE, _NAME, _PLACE = 64, 24, 16
+"""Letters of a title's line, of a name in a legend, of a name along the axis."""
+_COLUMNS = 4
+"""Of a legend, at the most."""
+_LEVEL = 5
+"""More names along the axis than this are written aslant."""
+_INTERVALS = 60
+"""More intervals than this would hide the points that they belong to."""
+_drawing = Lock()
+"""matplotlib is not made for several threads."""
+
+
+def png(chart: Chart) -> bytes:
+    """The chart as a picture of 1,200 by 675 pixels."""
+    with _drawing:
+        layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
+        figure = Figure(figsize=(8, 4.5), dpi=150, facecolor=_PAPER, layout=layout)
+        FigureCanvasAgg(figure)  # by which widths can be measured before anything is drawn
+        _draw(chart, figure)
+        file = BytesIO()
+        figure.savefig(file, format="png")
+        return file.getvalue()
+
+
+def _draw(chart: Chart, figure: Figure) -> None:
+    axes = figure.add_subplot()
+    drawn = [series for series in chart.series if series.points]
+    lines = [_line(series, axes, number, chart.names) for number, series in enumerate(drawn)]
+    points = [point for series in drawn for point in series.points]
+    _scale(points, axes)
+    if chart.names:
+        _name_places(chart.names, axes)
+    else:
+        _name_days([point.at for point in points], axes)
+    title = "\n".join(textwrap.wrap(shown(chart.title, 2 * _TITLE), _TITLE)[:2])
+    axes.set_title(title, color=_INK, loc="left", fontsize=12, fontweight="bold")
+    axes.set_xlabel(shown(chart.x), color=_INK)
+    axes.set_ylabel(shown(chart.y), color=_INK)
+    _furnish(axes)
+    if len(drawn) > 1:
+        _name_lines(lines, [shown(series.name) for series in drawn], figure)
+
+
+def _name_lines(lines: Sequence[Line2D], names: Sequence[str], figure: Figure) -> None:
+    """A legend in as many columns as there is room for."""
+    room = figure.bbox.width - 2 * _MARGIN * figure.dpi
+    for columns in range(min(len(lines), _COLUMNS), 0, -1):
+        legend = figure.legend(
+            lines, names, loc="outside lower center", ncols=columns, labelcolor=_INK
+        )
+        legend.set_frame_on(False)
+        if legend.get_window_extent().width <= room or columns == 1:
+            return
+        legend.remove()
+
+
+def _name_days(days: Sequence[datetime | str], axes: Axes) -> None:
+    locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=8)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
+    numbers = [float(date2num(day)) for day in days]
+    if numbers and max(numbers) - min(numbers) < 2 * _SHORT:
+        centre = (max(numbers) + min(numbers)) / 2
+        axes.set_xlim(centre - _SHORT, centre + _SHORT)
+
+
+def _name_places(names: Sequence[str], axes: Axes) -> None:
+    axes.set_xticks(range(len(names)), [shown(name, _PLACE) for name in names])
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    if len(names) > _LEVEL:
+        for label in axes.get_xticklabels():
+            label.set(rotation=25, ha="right", rotation_mode="anchor")
+
+
+def _line(series: Series, axes: Axes, number: int, names: Sequence[str]) -> Line2D:
+    colour = _QUIET_INK if series.stroke is Stroke.DOTS else _COLOURS[number % len(_COLOURS)]
+    x, y, halves = _columns(series, names)
+    if series.stroke is Stroke.STEPS:
+        (line,) = axes.step(x, y, where="post", color=colour, linewidth=2.4, zorder=3)
+        return line
+    many = len(x) > _INTERVALS
+    if any(halves) and not many:
+        axes.errorbar(x, y, halves, fmt="none", ecolor=colour, capsize=2.5, alpha=0.6, zorder=2)
+    (line,) = axes.plot(
+        x,
+        y,
+        linestyle=_LINES[number // len(_COLOURS) % 3] if series.stroke is Stroke.LINE else "none",
+        linewidth=1.6,
+        color=colour,
+        marker="o" if series.stroke is Stroke.DOTS else _MARKERS[number % len(_MARKERS)],
+        markersize=3.5 if many else 5,
+        alpha=0.5 if many else 0.95,
+        zorder=2,
+    )
+    return line
+
+
+_Numbers: TypeAlias = list[float]
+
+
+def _columns(series: Series, names: Sequence[str]) -> tuple[_Numbers, _Numbers, _Numbers]:
+    """Where the points are, their values and half-widths; a name without a point is a gap."""
+    points: Sequence[Point] = series.points
+    x = [float(date2num(point.at)) for point in points] if not names else _places(names)
+    if names:
+        found = {point.at: point for point in points}
+        points = [found.get(name, Point(name, math.nan)) for name in names]
+    return x, [point.value for point in points], [point.half_width or 0.0 for point in points]
+
+
+def _places(names: Sequence[str]) -> _Numbers:
+    return [float(number) for number in range(len(names))]
+
+
+def _scale(points: Sequence[Point], axes: Axes) -> None:
+    """Logarithmic where values differ widely; never so narrow that noise looks like progress."""
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+    if not points:
+        return
+    low = min(point.value - (point.half_width or 0.0) for point in points)
+    high = max(point.value + (point.half_width or 0.0) for point in points)
+    if low > 0 and high / low > _WIDE:
+        axes.set_yscale("log")
+        few = high / low < _FEW_DECADES
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    elif high - low < _NARROW * high:
+        centre = (low + high) / 2
+        axes.set_ylim(centre * (1 - _NARROW), centre * (1 + _NARROW))
+
+
+def _furnish(axes: Axes) -> None:
+    axes.set_facecolor(_PAPER)
+    axes.grid(visible=True, color=_QUIET, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=_INK, labelsize=9)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in {"left", "bottom"})
+        spine.set_color(_INK)
+
+
+def shown(text: str, most: int = _NAME) -> str:
+    """Anybody's words on one line; in Latin letters what the font cannot draw, or draws mirrored.
+
+    matplotlib's own font is the only one that is sure to be there: it has no Chinese, Japanese or
+    Korean writing and no emoji. The tables beneath a picture have every name as it is written.
+    """
+    font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
+    drawable = "".join(
+        run if plain else anyascii(run)
+        for plain, letters in groupby(one_line(text), lambda each: _is_plain(each, font))
+        for run in ("".join(letters),)
+    )
+    return drawable if len(drawable) <= most else f"{drawable[: most - 1]}…"
+
+
+def _is_plain(letter: str, font: FT2Font) -> bool:
+    """Whether a letter has a picture, and is written from left to right."""
+    mirrored = unicodedata.bidirectional(letter) in {"R", "AL", "AN"}
+    return bool(font.get_char_index(ord(letter))) and not mirrored

@@ -1,0 +1,212 @@
+"""Posts one publication: a live message during its check, then its outcome and announcement.
+
+What was sent is stored at once, and each message carries a nonce, so that a process that goes on
+after a kill sends nothing twice.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+
+import aiohttp
+import discord
+import structlog
+
+from bot.discord.announcing import announcement, season
+from bot.discord.buttons import board_buttons
+from bot.discord.channels import (
+    channel_of,
+    is_lost,
+    may_here,
+    new_thread,
+    own_thread,
+    takes_threads,
+)
+from bot.discord.context import DOOR, Door
+from bot.discord.draw import sheets
+from bot.discord.errors import is_passing
+from bot.discord.publication_thread.state import PublicationThread, live_text, outcome_report
+from bot.discord.responses import as_files
+from bot.discord.viewers import of_room
+from bot.domain.board import Board
+from bot.domain.errors import StoreError
+from bot.domain.ids import BoardId
+from bot.domain.publication import PublishChange
+from bot.services.publishing.engine import PublicationEngine
+from bot.services.publishing.state import HeldPublication, PublicationOutcome, PublicationState
+from bot.services.rejudge import best_of
+
+EVERY_S = 1.5
+"""Between two edits of the live message: a channel takes five in five seconds."""
+_MOST_WAIT_S = 60.0
+_log = structlog.get_logger(__name__)
+
+
+def publishing(client: discord.Client, door: Door) -> AbstractAsyncContextManager[None]:
+    """Check and publish what came in here until the block ends, once Discord is connected."""
+
+    def observe(held: HeldPublication) -> PublicationPoster:
+        return PublicationPoster.of(client, door, held)
+
+    return PublicationEngine(
+        door.store, door.clock, door.runners, DOOR, door.lease, observe, client.wait_until_ready
+    ).running()
+
+
+@dataclass(slots=True)
+class PublicationPoster:
+    """Shows one publication in a private thread of its submitter."""
+
+    client: discord.Client
+    door: Door
+    held: HeldPublication
+    thread: PublicationThread
+
+    @classmethod
+    def of(cls, client: discord.Client, door: Door, held: HeldPublication) -> "PublicationPoster":
+        """Return the poster of a publication, with what was sent so far."""
+        return cls(client, door, held, PublicationThread.model_validate_json(held.release.place))
+
+    async def changed(self, state: PublicationState) -> None:
+        """Send the live message, or edit it."""
+        await self._until_it_works(lambda: self._draw(state))
+        await asyncio.sleep(EVERY_S)
+
+    async def finished(self, state: PublicationState) -> None:
+        """Send what is not sent yet of the outcome, then announce the board."""
+        outcome = state.outcome
+        if outcome is not None:
+            await self._until_it_works(lambda: self._tell(state, outcome))
+            await self._until_it_works(lambda: self._announce(outcome))
+
+    @property
+    def _name(self) -> str:
+        return self.held.request.name or ""
+
+    @property
+    def _nonce(self) -> str:
+        return f"release-{self.held.release.id}"
+
+    async def _note(self, **changes: object) -> None:
+        self.thread = self.thread.model_copy(update=changes)
+        await self.held.save_place(self.thread.model_dump_json())
+
+    async def _until_it_works(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Repeat while Discord or the store is unavailable; give up what Discord refuses."""
+        wait_s = 1.0
+        while True:
+            try:
+                return await action()
+            except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
+                passing = isinstance(error, StoreError) or is_passing(error)
+                _log.warning("a release is not told", action="release_untold", error=repr(error))
+                if not passing:
+                    return None
+            await asyncio.sleep(wait_s)
+            wait_s = min(_MOST_WAIT_S, 2 * wait_s)
+
+    async def _draw(self, state: PublicationState) -> None:
+        room = await self._room()
+        text = live_text(self._name, state.steps, self.held.release.tries)
+        if self.thread.live is None:
+            message = await room.send(text, nonce=f"{self._nonce}-live")
+            await self._note(live=message.id)
+            return
+        with suppress(discord.NotFound):  # somebody has removed it: their choice
+            await room.get_partial_message(self.thread.live).edit(content=text)
+
+    async def _room(self) -> discord.PartialMessageable:
+        """A private thread for the person, or direct messages where none can be made."""
+        if self.thread.thread is None:
+            thread = await self._thread()
+            if thread is None:
+                await self._move_on()
+            else:
+                await thread.add_user(discord.Object(self.thread.user))
+                await self._note(thread=thread.id)
+        return self.client.get_partial_messageable(self.thread.thread or 0)
+
+    async def _move_on(self) -> None:
+        """To direct messages, where whatever was sent so far is sent again."""
+        conversation = await self.client.create_dm(discord.Object(self.thread.user))
+        await self._note(thread=conversation.id, direct=True, live=None, told=0)
+
+    async def _thread(self) -> discord.Thread | None:
+        channel = await channel_of(self.client, self.thread.channel)
+        if channel is None or not takes_threads(may_here(channel)):
+            return None
+        name = f"Check {self.held.release.id}: {self._name}"
+        return await own_thread(self.client, channel, name) or await new_thread(channel, name)
+
+    async def _tell(self, state: PublicationState, outcome: PublicationOutcome) -> None:
+        """Send the outcome to the person alone, whose thread may be gone by now."""
+        try:
+            await self._tell_here(state, outcome)
+        except discord.HTTPException as error:
+            if self.thread.direct or not is_lost(error):
+                raise
+            await self._move_on()
+            await self._tell_here(state, outcome)
+
+    async def _tell_here(self, state: PublicationState, outcome: PublicationOutcome) -> None:
+        found = sheets(outcome_report(outcome))
+        if self.thread.live is None or (state.steps and not self.thread.told):
+            await self._draw(state)
+        for number, sheet in enumerate(found, start=1):
+            if number > self.thread.told:
+                room = await self._room()
+                nonce = f"{self._nonce}-{number}"
+                await room.send(sheet.content, files=as_files(sheet.files), nonce=nonce)
+                await self._note(told=number)
+
+    async def _announce(self, outcome: PublicationOutcome) -> None:
+        """Tell the channel of a new board, or ask about an old one's standings, once."""
+        if outcome.board is not None and not self.thread.announced:
+            await self._announce_board(outcome, outcome.board)
+            await self._note(announced=True)
+
+    async def _announce_board(self, outcome: PublicationOutcome, number: BoardId) -> None:
+        board = await self.door.store.boards.get(number)
+        if board is None:
+            return  # deleted meanwhile
+        match outcome.change:
+            case PublishChange.NEW_VERSION:
+                await self._ask_to_rejudge(board, outcome.before)
+            case PublishChange.CREATED:
+                await self._announce_new(board)
+            case PublishChange.CONFIGURED | PublishChange.UNCHANGED:
+                pass
+
+    async def _ask_to_rejudge(self, board: Board, before: int) -> None:
+        versions = await self.door.store.boards.versions(board.id)
+        earlier = next((each.id for each in versions if each.number == before), None)
+        standing = () if earlier is None else await best_of(self.door.store, board, earlier)
+        room = await self._room()
+        words, view = "Nobody stood on the board yet.", None
+        if standing:
+            words = f"Judge everyone's best submission ({len(standing)}) by the new version, too?"
+            view = board_buttons(board, before, rejudge=True)
+        await room.send(
+            f"{season(board.deadline)} {words}",
+            view=discord.utils.MISSING if view is None else view,
+            nonce=f"{self._nonce}-news",
+        )
+
+    async def _announce_new(self, board: Board) -> None:
+        nonce = f"{self._nonce}-news"
+        room = await self._room()
+        version = await self.door.store.boards.version(board.task_version)
+        if version is None:
+            return
+        if not board.access.admits(of_room(self.client, self.thread.channel)):
+            words = f"Not everyone in <#{self.thread.channel}> may see this board, so nobody"
+            await room.send(f"{words} was told of it. {season(board.deadline)}", nonce=nonce)
+            return
+        channel = await channel_of(self.client, self.thread.channel)
+        if channel is None or not may_here(channel).send_messages:
+            words = f"I cannot write in <#{self.thread.channel}>, so nobody was told of the board."
+            await room.send(f"{words} {season(board.deadline)}", nonce=nonce)
+            return
+        view = board_buttons(board, 1, rejudge=False)
+        await channel.send(announcement(board, version.definition), view=view, nonce=nonce)

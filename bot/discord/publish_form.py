@@ -1,0 +1,129 @@
+"""Takes a task zip in: reads it, shows what it holds or changes, asks, and stores the release."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import PurePath
+
+import discord
+
+from bot.discord.announcing import season
+from bot.discord.context import DOOR, Door, door_of
+from bot.discord.menus import GpuMenus, Question
+from bot.discord.publication_thread.state import PublicationThread
+from bot.discord.responses import Answer
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.publication import PublishChange, PublishRequest
+from bot.domain.release import NewRelease
+from bot.reports.blocks import Report, Text, Tone
+from bot.reports.task_found import found_report
+from bot.reports.tasks import change_report
+from bot.services.publishing.publish import publish, validate_publish
+from bot.services.publishing.request import (
+    NO_BOARD,
+    REQUEST,
+    TaskUpload,
+    named_gpus,
+    no_gpu,
+    possible_gpus,
+    read_upload,
+)
+from runners.contract.task import TaskDefinition
+
+ZIP_BYTES = 10 << 20
+AGREED = "Check and publish"
+
+
+async def upload_of(
+    attachment: discord.Attachment, request: PublishRequest, answer: Answer
+) -> TaskUpload:
+    """The task of a zip, shown as it was read; UserError with file and line when it is not one."""
+    if attachment.size > ZIP_BYTES:
+        raise UserError(
+            "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are taken"
+        )
+    data = await attachment.read()
+    request = replace(request, zip_name=PurePath(attachment.filename).stem)
+    bundle, parsed = await read_upload(data, request)
+    await answer.show(await asyncio.to_thread(found_report, bundle, parsed))
+    return TaskUpload(request, data, parsed.task)
+
+
+async def create(upload: TaskUpload, answer: Answer) -> None:
+    """Hand in a new board for the GPU types that are named, or ask for them first."""
+    door = door_of(answer.interaction)
+    upload = replace(upload, request=replace(upload.request, onto=NO_BOARD))
+    if upload.request.gpus:
+        await hand_in(upload, answer)
+        return
+    gpus = await possible_gpus(door.store, door.runners, upload.task)
+    if not gpus:
+        raise no_gpu(upload.task)
+    request = upload.for_gpus(gpus).request
+    await validate_publish(door.store, door.clock, request, upload.task)
+
+    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+        await hand_in(upload.for_gpus(chosen), answer)
+
+    menus = GpuMenus(gpus, go_on, label=AGREED)
+    await answer.say(menus.asking("Choose the board's GPU types:"), menus)
+
+
+async def update(upload: TaskUpload, board: Board, answer: Answer) -> None:
+    """Show what the next version changes; hand it in when the person agrees."""
+    door = door_of(answer.interaction)
+    upload = replace(upload, request=replace(upload.request, onto=board.task_version))
+    await validate_publish(door.store, door.clock, upload.request, upload.task)
+    report = await asyncio.to_thread(_change, board, await _present(door, board), upload)
+    await answer.show(report)
+    if len(report.blocks) == 1 and isinstance(report.blocks[0], Text):
+        await reconfigure(board, upload.request, answer)  # who may see it can differ nevertheless
+        return
+
+    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+        del chosen
+        await hand_in(upload, answer)
+
+    words = "New submissions are judged by the new version; old scores stay with theirs."
+    await answer.say(f"{words} Nothing is changed yet.", Question(go_on, AGREED))
+
+
+def _change(board: Board, before: TaskDefinition, upload: TaskUpload) -> Report:
+    request, task = upload.request, upload.task
+    deadline = None if request.endless else request.deadline or board.deadline
+    gpus = named_gpus(request, task, board)
+    return change_report(board, before, task, gpus=gpus, deadline=deadline)
+
+
+async def _present(door: Door, board: Board) -> TaskDefinition:
+    version = await door.store.boards.version(board.task_version)
+    if version is None:
+        raise LookupError(f"board {board.name} has no task version {board.task_version}")
+    return version.definition
+
+
+async def hand_in(upload: TaskUpload, answer: Answer) -> None:
+    """Store what is to be checked; from here on it survives this process and this interaction."""
+    door, request = door_of(answer.interaction), upload.request
+    await validate_publish(door.store, door.clock, request, upload.task)
+    place = PublicationThread.here(answer.interaction).model_dump_json()
+    stored = REQUEST.dump_json(request).decode()
+    await door.store.releases.add(NewRelease(DOOR, request.person, upload.zip, stored, place))
+    await answer.say(
+        "The task's own solutions run now; nothing is published unless they end as they must. "
+        "A private thread follows them live and has the outcome; where I can make none, I write "
+        "to you directly."
+    )
+
+
+async def reconfigure(board: Board, request: PublishRequest, answer: Answer) -> None:
+    """Change a board's deadline, its GPU types, or who may see it, alone."""
+    door = door_of(answer.interaction)
+    task = await _present(door, board)
+    published = await publish(door.store, door.clock, replace(request, onto=None), task)
+    board = published.board
+    changed = published.change is not PublishChange.UNCHANGED
+    words = "changed" if changed else "everything was so already"
+    text = Text(f"{board.name} on {', '.join(board.gpus)}: {words}", Tone.GOOD)
+    await answer.show(Report(f"Leaderboard {board.name}", (text,)))
+    await answer.say(season(board.deadline))

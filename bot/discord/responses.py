@@ -1,0 +1,128 @@
+"""Answers an interaction: at once within three seconds, then with what was asked for."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import discord
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from bot.discord.draw import Sheet, sheets
+from bot.discord.errors import GaveWayError, gives_way, words_for
+from bot.discord.illustrating import illustrated
+from bot.reports.blocks import Attachment, Report
+
+_log = structlog.get_logger(__name__)
+_ALT_TEXT = 1024
+"""Letters that Discord takes as the words for a picture."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """An interaction that is acknowledged; what is said comes beneath the command."""
+
+    interaction: discord.Interaction[Any]
+
+    async def say(self, text: str, view: discord.ui.View | None = None) -> None:
+        """One short message, already safe."""
+        await self._send(Sheet(text), view)
+
+    async def show(self, report: Report, view: discord.ui.View | None = None) -> None:
+        """A report in as many messages as it takes; the view comes with the last."""
+        await self.show_all(sheets(await illustrated(report)), view)
+
+    async def renew(self, report: Report, view: discord.ui.View, *, pictures: bool = False) -> None:
+        """Show another report in the message that was clicked; its files stay unless replaced."""
+        sheet, *more = sheets(await illustrated(report))
+        files = as_files(sheet.files) if pictures else discord.utils.MISSING
+        await self.interaction.edit_original_response(
+            content=sheet.content, view=view, attachments=files
+        )
+        for each in more:
+            await self._send(each, None)
+
+    async def show_all(self, found: Sequence[Sheet], view: discord.ui.View | None = None) -> None:
+        """Messages in order; the view comes with the last."""
+        *first, last = found
+        for sheet in first:
+            await self._send(sheet, None)
+        await self._send(last, view)
+
+    async def _send(self, sheet: Sheet, view: discord.ui.View | None) -> None:
+        await self.interaction.followup.send(
+            sheet.content,
+            files=as_files(sheet.files),
+            view=discord.utils.MISSING if view is None else view,
+            ephemeral=True,
+        )
+
+
+def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
+    """The attachments as uploads, each readable once."""
+    return [
+        discord.File(BytesIO(each.data), each.name, description=each.about[:_ALT_TEXT] or None)
+        for each in attachments
+    ]
+
+
+@asynccontextmanager
+async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]:
+    """For an answer that must be the first one, such as a form: nothing slow may come before."""
+    try:
+        yield
+    except discord.HTTPException as error:
+        if gives_way(error):
+            raise GaveWayError from error
+        raise
+    except Exception as error:  # noqa: BLE001 - the door's outermost frame for this interaction
+        words = words_for(error)
+        if words is not None:
+            await interaction.response.send_message(words[:2000], ephemeral=True)
+
+
+@asynccontextmanager
+async def answering(interaction: discord.Interaction[Any]) -> AsyncIterator[Answer]:
+    """Acknowledge at once, seen by this person alone; whatever goes wrong is told there.
+
+    When another copy of the bot has answered, nothing is done at all.
+    """
+    async with _acknowledged(interaction, thinking=True) as answer:
+        yield answer
+
+
+@asynccontextmanager
+async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[Answer]:
+    """The same for a click whose answer replaces the message that was clicked."""
+    async with _acknowledged(interaction, thinking=False) as answer:
+        yield answer
+
+
+@asynccontextmanager
+async def _acknowledged(
+    interaction: discord.Interaction[Any], *, thinking: bool
+) -> AsyncIterator[Answer]:
+    try:
+        await interaction.response.defer(ephemeral=True, thinking=thinking)
+    except discord.HTTPException as error:
+        if gives_way(error):
+            raise GaveWayError from error
+        raise
+    answer = Answer(interaction)
+    with bound_contextvars(request=f"discord-{interaction.id}"):
+        try:
+            yield answer
+        except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
+            await _tell(answer, error)
+
+
+async def _tell(answer: Answer, error: Exception) -> None:
+    words = words_for(error)
+    if words is None:
+        return
+    try:
+        await answer.say(words[:2000])
+    except (discord.HTTPException, OSError) as silence:
+        _log.warning("nobody could be told", action="untold", words=words, error=repr(silence))

@@ -1,0 +1,86 @@
+"""Asks Discord again what people may, so that who loses a role here loses it over HTTP too.
+
+The bot is told of no change of a member: that would need an intent which Discord grants to few. So
+it asks, a little at a time and whoever was met longest ago first.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+import aiohttp
+import discord
+import structlog
+
+from bot.discord.context import DOOR, Door
+from bot.discord.viewers import member, rights_of
+from bot.domain.errors import StoreError
+from bot.domain.records import RightsGrant
+
+_log = structlog.get_logger(__name__)
+
+AGE = timedelta(minutes=10)
+"""After which somebody is asked for again."""
+LOOK_S = 60.0
+AT_ONCE = 50
+"""Members that are asked for in one look: a small part of what Discord allows a bot."""
+
+
+async def recheck(client: discord.Client, door: Door) -> int:
+    """Ask for those who were met longest ago; gives how many that were."""
+    stale = await door.store.rights.stale(member_kind(), AGE, AT_ONCE)
+    for vouched in stale:
+        await _recheck_one(client, door, vouched)
+    return len(stale)
+
+
+def member_kind() -> str:
+    """The kind of the sources that are guilds."""
+    return member(0).partition(":")[0]
+
+
+async def _recheck_one(client: discord.Client, door: Door, vouched: RightsGrant) -> None:
+    rights = door.store.rights
+    found = await _find(client, door, vouched)
+    if found is None:
+        await rights.forget(vouched.person, vouched.source)
+        return
+    await rights.note(vouched.person, vouched.source, rights_of(client, found))
+
+
+async def _find(client: discord.Client, door: Door, vouched: RightsGrant) -> discord.Member | None:
+    """The member; None for who is none any more, or where the bot has left."""
+    person = await door.store.people.get(vouched.person)
+    kind, _, user = ("", "", "") if person is None else person.identity.partition(":")
+    guild = client.get_guild(int(vouched.source.partition(":")[2]))
+    if kind != DOOR or guild is None:
+        return None
+    try:
+        return await guild.fetch_member(int(user))
+    except discord.NotFound:
+        return None
+
+
+@asynccontextmanager
+async def rechecking(client: discord.Client, door: Door) -> AsyncIterator[None]:
+    """Does so for as long as the caller stays."""
+    task = asyncio.create_task(_run(client, door), name="rechecking")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _run(client: discord.Client, door: Door) -> None:
+    await client.wait_until_ready()
+    while True:
+        try:
+            await recheck(client, door)
+        except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            _log.warning("rights are not asked for", action="recheck_wait", error=repr(error))
+        except Exception:  # noqa: BLE001  a bug with one member must not end the door
+            _log.exception("bug in a recheck", action="recheck_bug")
+        await asyncio.sleep(LOOK_S)

@@ -1,0 +1,265 @@
+"""Brings one submission's display forward: thread, live message, report, public line.
+
+Every step is written down as soon as it is done, and each message carries a nonce, so that who
+goes on after a kill neither skips a message nor sends it twice. Discord forgets a nonce within
+minutes: after a failure, or when somebody else began, what stands there is read first.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import discord
+import structlog
+
+from bot.discord import channels
+from bot.discord.buttons import buttons_of
+from bot.discord.context import Door
+from bot.discord.draw import Sheet, sheets
+from bot.discord.places import Place
+from bot.discord.responses import as_files
+from bot.discord.showing.pace import Pace
+from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
+from bot.discord.viewers import of_room
+from bot.domain.display import Display
+from bot.domain.ids import SubmissionId
+from bot.domain.status import SubmissionStatus
+from bot.reports.status import status_report
+from bot.services.placement import placements
+from bot.services.profiles import profile_files
+from bot.services.status import status
+from runners.contract.task import Mode
+
+_log = structlog.get_logger(__name__)
+
+_UNKNOWN_MESSAGE = 10008
+_AGAIN_S = 0.5
+"""Before the next try in another room."""
+_LOOK_BACK = 100
+"""Messages among which a doubtful one is looked for: as many as one request gives."""
+
+
+@dataclass(slots=True)
+class Show:
+    """A display that this process holds."""
+
+    submission: SubmissionId
+    place: Place
+    drawn: str = ""
+    """The live message as Discord has it, as far as this process knows."""
+    doubtful: bool = False
+    """Whether a message may stand there that is not written down."""
+    private: bool = False
+    """Whether everything that the person alone reads is there."""
+    queued: bool = False
+    """Whether a job of it waits, so that its place moves with everybody's."""
+
+    @classmethod
+    def of(cls, display: Display) -> "Show":
+        """The display as it was left; whoever had it before may have stopped at any point."""
+        place = Place.model_validate_json(display.place)
+        return cls(display.submission, place, doubtful=display.claims > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a display has come: to its end, or to where it should be looked at again."""
+
+    done: bool = False
+    again_s: float | None = None
+
+
+class OthersError(Exception):
+    """Another process has taken this display over."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What is to be sent once: its nonce, and how it is known again."""
+
+    text: str
+    nonce: str
+    is_it: Callable[[discord.Message], bool]
+    files: Sequence[discord.File] = ()
+    view: discord.ui.View | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Everything that it takes to show a submission."""
+
+    client: discord.Client
+    door: Door
+    pace: Pace = field(default_factory=Pace)
+
+    async def forward(self, show: Show, owner: str) -> Reached:
+        """Draw what has changed; raises what Discord or the store raises, and may be repeated."""
+        now = await status(self.door.store, show.submission)
+        show.queued = any(each.place is not None for each in now.jobs)
+        again_s = await self._privately(show, owner, now)
+        if again_s is not None:
+            return Reached(again_s=again_s)
+        if not now.is_final:
+            show.doubtful = False
+            return Reached()
+        if not show.private:
+            show.private = True
+            return Reached(again_s=0.0)  # everybody's report comes before anybody's public line
+        await self._publicly(show, owner, now)
+        written = show.place.model_dump_json()
+        await self.door.store.displays.finish(show.submission, owner, written)
+        return Reached(done=True)
+
+    async def _note(self, show: Show, owner: str, **changes: object) -> None:
+        show.place = show.place.model_copy(update=changes)
+        written = show.place.model_dump_json()
+        if not await self.door.store.displays.note(show.submission, owner, written):
+            raise OthersError
+
+    async def _privately(self, show: Show, owner: str, now: SubmissionStatus) -> float | None:
+        """What the person alone reads; seconds to wait when it is too early to edit."""
+        if show.place.unseen:
+            return None
+        try:
+            await self._open(show, owner, now)
+            again_s = await self._draw_live(show, owner, now)
+            if again_s is None and now.is_final:
+                files = await profile_files(self.door.store, now.submission)
+                report = await asyncio.to_thread(status_report, now, files)
+                await self._report(show, owner, sheets(report))
+        except discord.HTTPException as error:
+            if not show.place.in_guild or not channels.is_lost(error):
+                raise
+            _log.info("not taken", action="room_lost", id=show.submission, error=repr(error))
+            if error.code != channels.ARCHIVED or not await channels.woken(self.client, show.place):
+                await self._move_on(show, owner)
+            return _AGAIN_S
+        return again_s
+
+    async def _move_on(self, show: Show, owner: str) -> None:
+        """From a thread that is lost to direct messages, and from closed ones to silence."""
+        if show.place.direct is not None:
+            await self._note(show, owner, unseen=True)
+            return
+        show.drawn, show.private = "", False
+        channel = await self.client.create_dm(discord.Object(show.place.user))
+        await self._note(show, owner, direct=channel.id, live=None, reported=0)
+
+    async def _open(self, show: Show, owner: str, now: SubmissionStatus) -> None:
+        """A private thread for the person, or direct messages where none can be made."""
+        place = show.place
+        if not place.in_guild or place.thread is not None or place.direct is not None:
+            return
+        channel = await channels.channel_of(self.client, place.channel)
+        if channel is None or not channels.takes_threads(channels.may_here(channel)):
+            await self._move_on(show, owner)
+            return
+        thread = None
+        if show.doubtful:
+            thread = await channels.own_thread(self.client, channel, thread_name(now))
+        if thread is None:
+            thread = await channels.new_thread(channel, thread_name(now))
+        await thread.add_user(discord.Object(place.user))
+        await self._note(show, owner, thread=thread.id)
+
+    def _at(self, channel: int) -> discord.PartialMessageable:
+        return self.client.get_partial_messageable(channel)
+
+    async def _draw_live(self, show: Show, owner: str, now: SubmissionStatus) -> float | None:
+        """Send or edit the message that moves; seconds to wait when it is too early to edit."""
+        text = live_text(now)
+        live = show.place.live
+        if live is None:
+            live = await self._send_live(show, owner, now)
+        if text != show.drawn:
+            early_s = self.pace.wait_for(live)
+            if early_s > 0:
+                return early_s
+            await self.pace.turn(live)
+            await self._edit(show.place, live, text, buttons_of(now))
+        show.drawn = text
+        return None
+
+    async def _send_live(self, show: Show, owner: str, now: SubmissionStatus) -> int:
+        """The message that moves; an earlier try may have sent it, with what was so then."""
+        begins, text = headline(now), live_text(now)
+        nonce = f"{show.submission}-live"
+        message = _Message(
+            text, nonce, lambda old: old.content.startswith(begins), view=buttons_of(now)
+        )
+        found = await self._send_once(show, show.place.private, message)
+        await self._note(show, owner, live=found.id)
+        show.drawn = text if found.content == text.strip() else ""
+        return found.id
+
+    async def _edit(self, place: Place, message: int, text: str, view: discord.ui.View) -> None:
+        try:
+            await self._at(place.private).get_partial_message(message).edit(content=text, view=view)
+        except discord.NotFound as error:
+            if error.code != _UNKNOWN_MESSAGE:
+                raise  # otherwise somebody has removed it: their choice
+
+    async def _report(self, show: Show, owner: str, report: Sequence[Sheet]) -> None:
+        for number, sheet in enumerate(report, start=1):
+            if number > show.place.reported:
+                message = _as_message(sheet, f"{show.submission}-report-{number}")
+                await self._send_once(show, show.place.private, message)
+                await self._note(show, owner, reported=number)
+
+    async def _publicly(self, show: Show, owner: str, now: SubmissionStatus) -> None:
+        """The public line, with a thread of its own where others find the times."""
+        if now.submission.mode is not Mode.RANKED or not show.place.in_guild:
+            return
+        won = await placements(self.door.store, show.submission)
+        readers = of_room(self.client, show.place.channel)
+        if not won or not now.board.access.admits(readers):
+            return
+        channel = await channels.channel_of(self.client, show.place.channel)
+        if channel is None or not channels.may_here(channel).send_messages:
+            return
+        try:
+            if show.place.announced is None:
+                text = line_text(now, show.place.user, won)
+                begins = text.splitlines()[0]
+                nonce = f"{show.submission}-place"
+                message = _Message(text, nonce, lambda old: old.content.startswith(begins))
+                line = await self._send_once(show, channel.id, message)
+                await self._note(show, owner, announced=line.id)
+            await self._open_publicly(show, owner, now, channel)
+        except (discord.Forbidden, discord.NotFound) as error:
+            _log.info("not taken", action="line_lost", id=show.submission, error=repr(error))
+
+    async def _open_publicly(
+        self, show: Show, owner: str, now: SubmissionStatus, channel: discord.TextChannel
+    ) -> None:
+        may = channels.may_here(channel)
+        allowed = may.create_public_threads and may.send_messages_in_threads
+        if show.place.opened or show.place.announced is None or not allowed:
+            return
+        await channels.open_beneath(
+            channel, show.place.announced, thread_name(now), doubtful=show.doubtful
+        )
+        for number, sheet in enumerate(sheets(status_report(now)), start=1):
+            message = _as_message(sheet, f"{show.submission}-public-{number}")
+            await self._send_once(show, show.place.announced, message)
+        await self._note(show, owner, opened=True)
+
+    async def _send_once(self, show: Show, channel: int, message: _Message) -> discord.Message:
+        """The message as it stands there; an earlier try may have sent it already."""
+        where = self._at(channel)
+        if show.doubtful:
+            async for old in where.history(limit=_LOOK_BACK):
+                if old.author == self.client.user and message.is_it(old):
+                    return old
+        view = discord.utils.MISSING if message.view is None else message.view
+        return await where.send(message.text, view=view, files=message.files, nonce=message.nonce)
+
+
+def _as_message(sheet: Sheet, nonce: str) -> _Message:
+    names = [file.name for file in sheet.files]
+
+    def is_it(old: discord.Message) -> bool:
+        same = old.content == sheet.content.strip()
+        return same and len(old.attachments) == len(names)
+
+    return _Message(sheet.content, nonce, is_it, as_files(sheet.files))

@@ -1,0 +1,125 @@
+"""Takes a submission in through this door: the file, the GPU types, the store, the answer."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import discord
+from typing_extensions import override
+
+from bot.discord.channels import takes_threads
+from bot.discord.context import Door, door_of
+from bot.discord.escaping import plain
+from bot.discord.guilds import require_room
+from bot.discord.interaction_claims import answered_before, keeping, name_of
+from bot.discord.menus import GpuMenus, Then
+from bot.discord.places import display_here
+from bot.discord.responses import Answer
+from bot.discord.viewers import viewer_of
+from bot.domain import acceptance
+from bot.domain.errors import UserError
+from bot.domain.heading import parse_heading
+from bot.domain.submission import Submission, SubmissionRequest
+from bot.services.lookup import find_board
+from bot.services.submissions import submit
+from runners.contract.task import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that a person wants judged; no board means that its heading names one."""
+
+    file_name: str
+    content: bytes
+    mode: Mode
+    board: str | None = None
+    gpus: tuple[str, ...] = ()
+
+
+async def read(script: discord.Attachment) -> bytes:
+    """The bytes of an attachment; UserError before anything too large is fetched."""
+    if script.size > acceptance.MAX_SOURCE_BYTES:
+        raise UserError(
+            "too-large",
+            f"the file has {script.size:,} bytes; at most "
+            f"{acceptance.MAX_SOURCE_BYTES:,} are taken",
+        )
+    try:
+        return await script.read()
+    except (discord.NotFound, discord.Forbidden) as error:
+        raise UserError(
+            "file-gone",
+            "Discord does not hand out your file any more, so nothing was submitted; "
+            "give the command again with the file",
+        ) from error
+
+
+async def take_in(answer: Answer, upload: Upload) -> None:
+    """Store the submission and say so, or first ask for the GPU types where several are offered."""
+    door = door_of(answer.interaction)
+    await require_room(door, answer.interaction)
+    gpus = upload.gpus or tuple(answered_before(answer.interaction).get("gpus", ()))
+    upload = replace(upload, gpus=gpus)
+    try:
+        stored = await _store(door, answer.interaction, upload)
+    except UserError as error:
+        if error.code != "choose-gpu":
+            raise
+        await _ask_for_gpus(door, answer, upload)
+        return
+    await answer.say(stored_words(answer.interaction, stored))
+
+
+async def _store(door: Door, interaction: discord.Interaction[Any], upload: Upload) -> Submission:
+    request = SubmissionRequest(
+        viewer=await viewer_of(interaction),
+        file_name=upload.file_name,
+        content=upload.content,
+        mode=upload.mode,
+        board=upload.board,
+        gpus=upload.gpus,
+        display=display_here(interaction),
+        key=name_of(interaction),
+    )
+    return await submit(door.store, door.clock, request)
+
+
+def stored_words(interaction: discord.Interaction[Any], submission: Submission) -> str:
+    """What is said at once; everything else comes with the submission's own messages."""
+    gpus = ", ".join(submission.gpus)
+    stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
+    if interaction.guild_id is None:
+        return f"{stored} This conversation follows it live."
+    if takes_threads(interaction.app_permissions):
+        return f"{stored} A private thread follows it live."
+    return (
+        f"{stored} I may not open a private thread here, so I follow it in your direct messages; "
+        f"`/submission show id:{submission.id}` has the report as well."
+    )
+
+
+async def _ask_for_gpus(door: Door, answer: Answer, upload: Upload) -> None:
+    heading = parse_heading(acceptance.source_text(upload.content))
+    name = acceptance.board_name(upload.board, heading)
+    board = await find_board(door.store, await viewer_of(answer.interaction), name)
+
+    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+        await take_in(answer, replace(upload, gpus=chosen))
+
+    menus = SubmitMenus(board.gpus, go_on, answer.interaction)
+    await answer.say(menus.asking("Choose the GPU types to run on:"), menus)
+
+
+class SubmitMenus(GpuMenus):
+    """The GPU types of a submission: the click is kept with the command that asked for them."""
+
+    def __init__(self, gpus: Sequence[str], then: Then, command: discord.Interaction[Any]) -> None:
+        super().__init__(gpus, then)
+        self.command = command
+
+    @override
+    def answering(
+        self, interaction: discord.Interaction[Any]
+    ) -> AbstractAsyncContextManager[Answer]:
+        return keeping(interaction, self.command, gpus=self.picked)

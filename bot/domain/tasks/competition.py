@@ -1,0 +1,119 @@
+"""Competition YAML: a set of tasks with its deadlines and GPU types, in KernelBot's form."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
+
+from bot.domain.times import parse_deadline
+from bot.domain.tasks.yaml_document import (
+    Document,
+    Path,
+    Value,
+    read_document,
+    unknown_key,
+    validation_refusal,
+)
+from bot.domain.errors import UserError
+from runners.contract.task import GPU_NAME
+from runners.contract.wire import Wire
+
+Gpu = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One board of a competition; `directory` is the task's folder below the set's parent."""
+
+    directory: str
+    name: str
+    deadline: datetime | None
+    gpus: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Competition:
+    """A set of boards; None as deadline means that it stays open."""
+
+    name: str
+    deadline: datetime | None
+    description: str
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...] = ()
+
+
+class _Lenient(Wire):
+    """Sets come from elsewhere: a key of theirs that is not ours is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class _ProblemEntry(_Lenient):
+    directory: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_./-]*$")]
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+    deadline: str | None = None
+    gpus: tuple[Gpu, ...] = ()
+
+
+class _CompetitionFile(_Lenient):
+    name: Annotated[str, StringConstraints(min_length=1)]
+    deadline: str | None = None
+    description: str = ""
+    problems: Annotated[tuple[_ProblemEntry, ...], Field(min_length=1)]
+
+
+def parse_competition(data: bytes, file: str) -> Competition:
+    """Read a competition; UserError with file and line. Unknown keys are only warned about."""
+    document = read_document(data, file)
+    try:
+        written = _CompetitionFile.model_validate_json(json.dumps(document.value))
+    except ValidationError as error:
+        raise validation_refusal(document, error) from error
+    problems = tuple(_problem(document, i, entry) for i, entry in enumerate(written.problems))
+    _require_distinct(document, problems)
+    deadline = _deadline(document, ("deadline",), written.deadline)
+    warnings = tuple(_warnings(document))
+    return Competition(written.name, deadline, written.description, problems, warnings)
+
+
+def _warnings(document: Document) -> Iterator[str]:
+    """What is said about the keys that were passed over."""
+    yield from _unknown_keys(document, (), document.value, _CompetitionFile)
+    problems = document.value["problems"]
+    for i, problem in enumerate(problems if isinstance(problems, list) else ()):
+        yield from _unknown_keys(document, ("problems", i), problem, _ProblemEntry)
+
+
+def _unknown_keys(document: Document, path: Path, value: Value, model: type[Wire]) -> Iterator[str]:
+    known = model.model_fields
+    for key in value if isinstance(value, dict) else ():
+        if key not in known:
+            yield document.refusal((*path, key), unknown_key(key, known)).message
+
+
+def _problem(document: Document, i: int, entry: _ProblemEntry) -> Problem:
+    if ".." in entry.directory.split("/"):
+        raise document.refusal(
+            ("problems", i, "directory"), "a directory lies below the set, without '..'"
+        )
+    deadline = _deadline(document, ("problems", i, "deadline"), entry.deadline)
+    return Problem(entry.directory.rstrip("/"), entry.name, deadline, entry.gpus)
+
+
+def _require_distinct(document: Document, problems: tuple[Problem, ...]) -> None:
+    names = [problem.name for problem in problems]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise document.refusal(("problems", i, "name"), f"the name {name!r} stands here again")
+
+
+def _deadline(document: Document, path: Path, text: str | None) -> datetime | None:
+    if text is None or not text.strip():
+        return None
+    try:
+        return parse_deadline(text)
+    except UserError as error:
+        raise document.refusal(path, error.message) from error

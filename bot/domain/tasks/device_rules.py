@@ -1,0 +1,92 @@
+"""A task of CUDA C++ sources: what `config` may say of them, and the headers of its folders."""
+
+import posixpath
+from collections.abc import Mapping
+
+from bot.domain.tasks.yaml_document import Document
+from bot.domain.tasks.bundle import TaskBundle
+from runners.contract.task import BuildConfig
+
+_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
+_OURS = frozenset(
+    {"-o", "--output-file", "-c", "--compile", "-E", "-ptx", "-cubin", "-run", "--run"}
+)
+"""The compiler's flags that decide what it makes."""
+
+
+def check_program(config: BuildConfig, document: Document) -> None:
+    """UserError with its line for what no compiler could take."""
+    for i, name in enumerate(config.sources):
+        if not name.endswith(_SUFFIXES):
+            words = (
+                f"{name!r} is no source: name files that end in {', '.join(_SUFFIXES)}; "
+                "headers are found by those that include them"
+            )
+            raise document.refusal(("config", "sources", i), words)
+        if name in config.sources[:i]:
+            raise document.refusal(("config", "sources", i), f"{name!r} stands here again")
+    for name in config.defines:
+        if not (name.isascii() and name.isidentifier()):
+            words = f"{name!r} is no macro's name; use letters, digits and '_', as in BLOCK_SIZE"
+            raise document.refusal(("config", "defines", name), words)
+    for i, flag in enumerate(config.compile_flags):
+        if flag.split("=")[0] in _OURS:
+            words = f"{flag!r}: the runner itself says what is made; leave it out"
+            raise document.refusal(("config", "compile_flags", i), words)
+
+
+def check_evaluation(
+    config: BuildConfig, document: Document, files: Mapping[str, str], submission_file: str
+) -> None:
+    """UserError when the sources leave out the task's own program, or the submission."""
+    path = ("config", "sources")
+    if not set(config.sources) - {submission_file}:
+        words = "none of the sources is the task's own; name the one with `main`, such as eval.cu"
+        raise document.refusal(path, words)
+    named = submission_file in config.sources
+    if not named and not any(f'"{submission_file}"' in text for text in files.values()):
+        words = f"{submission_file!r} is neither a source nor included, so nothing compiles it"
+        raise document.refusal(path, words)
+
+
+def headers(
+    config: BuildConfig, document: Document, bundle: TaskBundle, taken: Mapping[str, str]
+) -> dict[str, str]:
+    """The files of `include_dirs` by their flat names, as they lie beside the sources.
+
+    UserError when a folder is not there, lies elsewhere, or has a folder in it.
+    """
+    found: dict[str, str] = {}
+    for i, written in enumerate(config.include_dirs):
+        folder = posixpath.normpath(written)
+        if folder == ".":
+            continue  # where the task's files lie is looked through anyway
+        fault = _fault_of(written, folder, bundle)
+        if not fault:
+            for name in bundle.under(folder):
+                text = bundle.text(posixpath.join(folder, name))
+                if {**taken, **found}.get(name, text) != text:
+                    fault = f"{written!r} has a {name!r}, and another file has that name already"
+                found[name] = text
+        if fault:
+            raise document.refusal(("config", "include_dirs", i), fault)
+    return found
+
+
+def _fault_of(written: str, folder: str, bundle: TaskBundle) -> str:
+    if folder.startswith(("/", "..")):
+        return (
+            f"{written!r} lies outside the task's folder, and runners have no headers but "
+            "the compiler's own; copy what is needed into a folder of the task"
+        )
+    inside = posixpath.join(bundle.root, folder) + "/"
+    paths = [path.removeprefix(inside) for path in bundle.files if path.startswith(inside)]
+    if not paths:
+        return f"{written!r}: the task has no such folder"
+    deeper = next((path for path in paths if "/" in path), None)
+    if deeper is not None:
+        return (
+            f"{written!r} has a folder in it ({posixpath.dirname(deeper)!r}), and a task's files "
+            "lie side by side; name that folder too, and include its files without it"
+        )
+    return ""

@@ -1,0 +1,150 @@
+"""KernelBench's problems as tasks: a checkout's files in, the files of task folders out."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from bot.domain.errors import UserError
+from bot.domain.tasks.lint import defined_names, parse_python
+
+PRECISIONS = ("fp32", "fp16", "bf16")
+TESTS = 5
+"""As many as KernelBench's own scripts have trials."""
+
+_LEVEL = re.compile(r"level(\d+)")
+_FILE = re.compile(r"(\d+)_(\w.*)\.py")
+_NEEDED = frozenset({"Model", "get_inputs", "get_init_inputs"})
+_LIBRARIES = ("einops", "numpy", "torchvision", "transformers")
+"""What a problem may import beside torch, and no runner is sure to have."""
+
+_TASK = """\
+files:
+  - {{name: submission.py, source: "@SUBMISSION@"}}
+  - {{name: reference.py, source: reference.py}}
+lang: py
+format: kernelbench
+description: |
+  # {title}
+
+  Level {level}, problem {number} of KernelBench, in {precision}. Define `ModelNew` with the same
+  constructor and the same `forward` as the template's, and make it faster. It is made before
+  anything is timed, under the reference's seed, and gets the reference's weights.
+templates:
+  Python: template.py
+tests:
+{tests}
+benchmarks:
+  - {{precision: {precision}, seed: {benchmark}}}
+test_timeout: 180
+benchmark_timeout: 180
+ranked_timeout: 180
+ranking_by: last
+"""
+
+_ORIGIN = (
+    "# From KernelBench (MIT licence, (c) 2023 Anne Ouyang, Simon Guo, Azalia Mirhoseini): {file}\n"
+)
+
+_WRONG = """
+
+def _spoiled(value):
+    if isinstance(value, torch.Tensor):
+        return ~value if value.dtype == torch.bool else value + 1
+    if isinstance(value, dict):
+        return {key: _spoiled(each) for key, each in value.items()}
+    return type(value)(_spoiled(each) for each in value)
+
+
+class ModelNew(Right):
+    def forward(self, *inputs):
+        return _spoiled(super().forward(*inputs))
+"""
+
+
+def problem_tasks(sources: Mapping[str, str], precision: str) -> dict[str, str]:
+    """The files of a set of tasks, by path, from problems by a path such as `level1/1_Name.py`.
+
+    UserError names the first file that is no problem.
+    """
+    found: dict[str, str] = {}
+    for path, source in sources.items():
+        level, number, words = _parts(path)
+        _require_problem(source, path)
+        name = _name(level, number, words)
+        if f"{name}/task.yml" in found:
+            raise _refusal(path, f"there are two problems {number} in level {level}")
+        files = _files(source, path, name, precision)
+        found |= {f"{name}/{file}": text for file, text in files.items()}
+    return found
+
+
+def is_problem(path: str) -> bool:
+    """Whether a path, of which the last two parts matter, is named as a problem is."""
+    folder, _, file = path.rpartition("/")
+    level = _LEVEL.fullmatch(folder.rpartition("/")[2])
+    return level is not None and _FILE.fullmatch(file) is not None
+
+
+def _parts(path: str) -> tuple[int, int, str]:
+    folder, _, file = path.rpartition("/")
+    level, named = _LEVEL.fullmatch(folder.rpartition("/")[2]), _FILE.fullmatch(file)
+    if level is None or named is None:
+        raise _refusal(path, "problems are files such as level1/1_Name.py")
+    return int(level[1]), int(named[1]), named[2]
+
+
+def _name(level: int, number: int, words: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+    return f"kb{level}-{number:03d}-{slug}"[:64].rstrip("-")
+
+
+def _require_problem(source: str, path: str) -> None:
+    missing = sorted(_NEEDED - defined_names(parse_python(source, path)))
+    if missing:
+        raise _refusal(path, f"{' and '.join(missing)} must be defined")
+
+
+def _refusal(path: str, why: str) -> UserError:
+    return UserError("bad-problem", f"{path}: {why}")
+
+
+def _files(source: str, path: str, name: str, precision: str) -> dict[str, str]:
+    level, number, words = _parts(path)
+    tests = (f"  - {{precision: {precision}, seed: {seed}}}" for seed in range(1, TESTS + 1))
+    task = _TASK.format(
+        title=re.sub(r"[^A-Za-z0-9]+", " ", words).strip(),
+        level=level,
+        number=number,
+        precision=precision,
+        tests="\n".join(tests),
+        benchmark=TESTS + 1,
+    )
+    libraries = ", ".join(_libraries(source, path))
+    task += f"libraries: [{libraries}]\n" if libraries else ""
+    origin = _ORIGIN.format(file=path)
+    template = f"#!PODIUM leaderboard {name}\n{origin}{_renamed(source, 'ModelNew')}"
+    wrong = (
+        f"#!PODIUM expect wrong_answer\n{origin}import torch\n{_renamed(source, 'Right')}{_WRONG}"
+    )
+    return {
+        "task.yml": task,
+        "reference.py": origin + source,
+        "template.py": template,
+        "solutions/correct/as_the_reference.py": template,
+        "solutions/wrong/off_by_one.py": wrong,
+    }
+
+
+def _renamed(source: str, name: str) -> str:
+    """The problem with its model under another name; as long as the model needs the rest of it."""
+    return re.sub(r"\bModel\b", name, source)
+
+
+def _libraries(source: str, path: str) -> Iterator[str]:
+    imported: set[str] = set()
+    for node in ast.walk(parse_python(source, path)):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported.add(node.module.partition(".")[0])
+    return (name for name in _LIBRARIES if name in imported)

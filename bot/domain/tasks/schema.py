@@ -1,0 +1,250 @@
+"""The keys of task.yml: their types, and what one document must satisfy by itself."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
+from pydantic_core import PydanticCustomError
+
+from bot.domain.tasks.yaml_document import Document, Path, unknown_key, validation_refusal
+from bot.domain.errors import UserError
+from bot.domain.task_launch import check_config, check_launch
+from bot.domain.tasks.device_rules import check_program
+from runners.contract.formula import FormulaError, parse_formula
+from runners.contract.task import (
+    GPU_NAME,
+    BuildConfig,
+    Device,
+    FileName,
+    Grader,
+    IsolationLayer,
+    LanguageName,
+    Launch,
+    RankingBy,
+    Seconds,
+    TaskFormat,
+    Workload,
+)
+from runners.contract.wire import Wire
+from runners.languages import names_of, spec_of, specs
+
+SLOT = "@SUBMISSION@"
+"""The source which stands for the submission."""
+MAX_CASES = 200
+
+
+def _known_language(name: str) -> str:
+    names = names_of(specs())
+    if name not in names:
+        words = " or ".join(repr(each) for each in names)
+        raise PydanticCustomError("enum", "Input should be {names}", {"names": words})
+    return name
+
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+
+
+class FileEntry(Wire):
+    """One item of the key `files`."""
+
+    name: FileName
+    source: Text
+
+
+class TaskFile(Wire):
+    """task.yml as it is written; the keys that both have mean the same in `TaskDefinition`."""
+
+    files: Annotated[tuple[FileEntry, ...], Field(min_length=1, max_length=100)]
+    lang: Annotated[LanguageName, BeforeValidator(_known_language)]
+    config: BuildConfig = BuildConfig()
+    description: Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+    templates: dict[
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_+-]{0,31}$")], Text
+    ] = Field(default_factory=dict)
+    tests: tuple[Workload, ...] = ()
+    benchmarks: tuple[Workload, ...] = ()
+    test_timeout: Seconds = 180
+    benchmark_timeout: Seconds = 180
+    ranked_timeout: Seconds = 180
+    ranking_by: RankingBy = RankingBy.LAST
+    seed: int | None = None
+    multi_gpu: bool = False
+    gpus: tuple[Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)], ...] = ()
+    libraries: tuple[Text, ...] = ()
+    format: TaskFormat = TaskFormat.KERNEL
+    grader: Grader | None = None
+    device: Device | None = None
+    mutates_inputs: bool = False
+    flops: int | str | None = None
+    bytes: int | str | None = None
+    lower_bound: bool = True
+    launch: Launch | None = None
+    isolation: tuple[IsolationLayer, ...] = ()
+    version_note: str = ""
+    validation: dict[str, object] | None = None
+    """KernelBot's later look at the best submissions, which is not done here: passed over."""
+
+
+def read_schema(document: Document, *, strict: bool) -> tuple[TaskFile, tuple[str, ...]]:
+    """The keys of a document, checked, and what was passed over when not `strict`."""
+    warnings = _unknown_keys(document, strict=strict)
+    written = _validate(document)
+    return written, warnings + _check(written, document, strict=strict)
+
+
+def _unknown_keys(document: Document, *, strict: bool) -> tuple[str, ...]:
+    found = [key for key in document.value if key not in TaskFile.model_fields]
+    if found and strict:
+        raise document.refusal((found[0],), unknown_key(found[0], TaskFile.model_fields))
+    return tuple(
+        f"{document.file}:{document.line((key,))}: {unknown_key(key, TaskFile.model_fields)}"
+        for key in found
+    )
+
+
+def _validate(document: Document) -> TaskFile:
+    known = {key: value for key, value in document.value.items() if key in TaskFile.model_fields}
+    for kind in ("tests", "benchmarks"):
+        cases = known.get(kind)
+        if cases is None:
+            known.pop(kind, None)
+        elif isinstance(cases, list):
+            known[kind] = [{"args": case} for case in cases]
+    try:
+        return TaskFile.model_validate_json(json.dumps(known))
+    except ValidationError as error:
+        raise _schema_refusal(document, error) from error
+
+
+def _schema_refusal(document: Document, error: ValidationError) -> UserError:
+    findings = error.errors(include_url=False)
+    found = next((each for each in findings if each["type"] == "extra_forbidden"), None)
+    if found is not None:
+        path = found["loc"]
+        known: dict[str, type[Wire]] = {"config": BuildConfig, "files": FileEntry, "launch": Launch}
+        model = known.get(str(path[0]), TaskFile)
+        return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))
+    unnamed = next((each for each in findings if _is_file_name(each["loc"])), None)
+    if unnamed is not None and unnamed["type"] == "string_pattern_mismatch":
+        words = "is no file name; give one without folders (a `source` may have them)"
+        return document.refusal(unnamed["loc"], f"{unnamed['input']!r} {words}")
+    return validation_refusal(document, error)
+
+
+def _is_file_name(path: Path) -> bool:
+    return path[:2] == ("config", "sources") or (path[0] == "files" and path[-1] == "name")
+
+
+def _check(written: TaskFile, document: Document, *, strict: bool) -> tuple[str, ...]:
+    _check_names(written, document)
+    _check_slot(written, document)
+    _check_language(written, document)
+    _check_sources(written, document)
+    _check_cases(written, document)
+    _check_formulas(written, document)
+    if written.launch is not None:
+        _check_code(written, written.launch, document)
+    warnings = []
+    for kind, use in (("tests", "checked against"), ("benchmarks", "ranked by")):
+        if getattr(written, kind):
+            continue
+        refused = document.refusal((kind,), f"{kind!r} is empty; a submission is {use} them")
+        if strict:
+            raise refused
+        warnings.append(refused.message)
+    return tuple(warnings)
+
+
+def _check_names(written: TaskFile, document: Document) -> None:
+    names = [entry.name for entry in written.files]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise document.refusal(("files", i), f"the file name {name!r} stands here again")
+
+
+def _check_slot(written: TaskFile, document: Document) -> None:
+    slots = sum(entry.source == SLOT for entry in written.files)
+    if slots != 1:
+        example = '{"name": "submission.py", "source": "@SUBMISSION@"}'
+        raise document.refusal(
+            ("files",), f"{slots} files have the source {SLOT}; exactly one must, as in {example}"
+        )
+
+
+def _check_language(written: TaskFile, document: Document) -> None:
+    """Refuse what would be accepted and never looked at."""
+    spec = spec_of(written.lang)
+    foreign = sorted(written.config.model_fields_set - spec.config_keys)
+    path = ("config", *foreign[:1])
+    if "launch" not in spec.requires_one_of and written.launch is not None:
+        foreign, path = ["launch"], ("launch",)
+    if foreign:
+        raise document.refusal(
+            path, f"{foreign[0]!r} means nothing for lang: {written.lang}; leave it out"
+        )
+
+
+def _check_sources(written: TaskFile, document: Document) -> None:
+    names = {entry.name for entry in written.files}
+    missing = next((name for name in written.config.sources if name not in names), None)
+    if missing is not None:
+        raise document.refusal(("config", "sources"), f"{missing!r} is not among the files")
+    wanted = spec_of(written.lang).requires_one_of
+    if wanted and not any(_has(written, key) for key in wanted):
+        others = "".join(f" (or a {key!r})" for key in wanted[1:])
+        raise document.refusal(
+            ("config",), f"a {written.lang!r} task names its {wanted[0]!r}{others}"
+        )
+    if written.launch is None:
+        check_program(written.config, document)
+
+
+def _has(written: TaskFile, key: str) -> bool:
+    return bool(getattr(written.config, key, None) or getattr(written, key, None))
+
+
+def _check_cases(written: TaskFile, document: Document) -> None:
+    for kind in ("tests", "benchmarks"):
+        cases: tuple[Workload, ...] = getattr(written, kind)
+        if len(cases) > MAX_CASES:
+            raise document.refusal((kind,), f"{len(cases)} {kind}; at most {MAX_CASES} are taken")
+        for i, case in enumerate(cases):
+            if written.multi_gpu and "world_size" not in case.args:
+                raise document.refusal(
+                    (kind, i),
+                    "every case of a multi_gpu task has a world_size, as in world_size: 8",
+                )
+
+
+def _check_formulas(written: TaskFile, document: Document) -> None:
+    for path, text in _formulas(written):
+        try:
+            formula = parse_formula(str(text))
+            for case in (*written.tests, *written.benchmarks):
+                _require_positive(formula.value(case.args), case)
+        except FormulaError as error:
+            raise document.refusal(path, f"{'.'.join(path)}: {error}") from error
+
+
+def _check_code(written: TaskFile, launch: Launch, document: Document) -> None:
+    if written.format is not TaskFormat.KERNEL:
+        words = f"format: {written.format} is for 'py'; a launch calls one kernel"
+        raise document.refusal(("format",), words)
+    if written.device not in {None, Device.CUDA}:
+        raise document.refusal(("device",), "device code runs on 'cuda'; leave 'device' out")
+    check_config(written.config, document)
+    check_launch(launch, (*written.tests, *written.benchmarks), document)
+
+
+def _formulas(written: TaskFile) -> Iterator[tuple[tuple[str, ...], int | str]]:
+    """Every formula of the work that a case takes, with its path."""
+    if written.flops is not None:
+        yield ("flops",), written.flops
+    if written.bytes is not None:
+        yield ("bytes",), written.bytes
+
+
+def _require_positive(value: float, case: Workload) -> None:
+    if value < 1:
+        raise FormulaError(f"{value:g} for the case {case.spec!r}; it must be at least 1")

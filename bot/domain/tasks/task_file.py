@@ -1,0 +1,252 @@
+"""task.yml: the one schema, read from a bundle into a `TaskDefinition`."""
+
+import hashlib
+import json
+import posixpath
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from bot.domain.tasks.yaml_document import Document, Path, read_document, validation_refusal
+from bot.domain.errors import UserError
+from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
+from bot.domain.tasks.device_rules import check_evaluation, headers
+from bot.domain.tasks.schema import SLOT, TaskFile, read_schema
+from bot.domain.tasks.lint import defined_names, parse_python, wants_cuda
+from runners.contract.evaluation import RoundPolicy
+from runners.contract.task import Device, Grader, TaskDefinition, TaskFormat
+from runners.languages import spec_of
+
+REFERENCE = "reference.py"
+MAX_TASK = 8 << 20
+"""Bytes of a whole task as it travels: beside the largest submission it fits one request."""
+ROUNDS = "rounds.json"
+"""The file of a task made from a request that says how its kernels are timed."""
+
+_SHARED = frozenset({"task.py", "utils.py"})
+_HEADERS = (".h", ".hpp", ".hh", ".cuh", ".inc", ".inl")
+_NATIVE = {
+    TaskFormat.KERNEL: frozenset({"generate_input", "check_implementation"}),
+    TaskFormat.KERNELBENCH: frozenset({"Model", "get_inputs", "get_init_inputs"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One task being read."""
+
+    written: TaskFile
+    document: Document
+    bundle: TaskBundle
+
+    def read(self, path: Path, source: str) -> str:
+        """The text of a file that task.yml names at `path`."""
+        try:
+            return self.bundle.text(source)
+        except UserError as error:
+            raise self.document.refusal(path, error.message) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedTask:
+    """A task, and what was passed over in a file imported from a KernelBot set."""
+
+    task: TaskDefinition
+    warnings: tuple[str, ...] = ()
+
+
+def parse_task(
+    bundle: TaskBundle, *, name: str | None = None, strict: bool = True
+) -> TaskDefinition:
+    """The task of a bundle; UserError with file and line when anything is not as it must be."""
+    return read_task(bundle, name=name, strict=strict).task
+
+
+def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = True) -> ParsedTask:
+    """As `parse_task`, with the warnings of a reading that is not strict.
+
+    `name` defaults to the bundle's.
+    """
+    path = bundle.locate(TASK_FILE)
+    if path not in bundle.files:
+        raise UserError("bad-task", f"{path}: there is no such file; a task is a folder with one")
+    document = read_document(bundle.files[path], path)
+    written, warnings = read_schema(document, strict=strict)
+    own_name = bundle.name or posixpath.basename(bundle.root)
+    task = _define(_Source(written, document, bundle), name or own_name)
+    return ParsedTask(task, warnings)
+
+
+def digest(task: TaskDefinition) -> str:
+    """A hash of everything that makes two versions of a task differ; not of the version's note."""
+    content = task.model_dump(mode="json", exclude={"version_note"})
+    content["files"] = sorted(content["files"].items())
+    content["shared_files"] = sorted(content["shared_files"])
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def own_rounds(task: TaskDefinition) -> RoundPolicy | None:
+    """Return the rounds that a task made from a request asks for; None for a published task.
+
+    No task.yml can have this format together with the judge's own grader.
+    """
+    judged = task.format is TaskFormat.IO_CONTRACT and task.grader is Grader.NATIVE
+    if not judged or ROUNDS not in task.files:
+        return None
+    return RoundPolicy.model_validate_json(task.files[ROUNDS])
+
+
+def _define(source: _Source, name: str) -> TaskDefinition:
+    written = source.written
+    files = _read_files(source)
+    if _is_program(written):
+        files |= headers(written.config, source.document, source.bundle, files)
+        check_evaluation(written.config, source.document, files, _submission_file(written))
+    shared = tuple(file for file in files if _is_shared(file, written))
+    grader = _grader(source, files)
+    device = written.device or _device(files, written, grader)
+    templates = _add_templates(source, files)
+    same = written.model_dump(
+        exclude={"files", "templates", "grader", "device", "flops", "bytes", "validation"},
+        exclude_unset=True,
+    )
+    try:
+        task = TaskDefinition(
+            name=name,
+            files=files,
+            submission_file=_submission_file(written),
+            shared_files=shared,
+            templates=templates,
+            grader=grader,
+            device=device,
+            flops=None if written.flops is None else str(written.flops),
+            bytes=None if written.bytes is None else str(written.bytes),
+            **same,
+        )
+    except ValidationError as error:
+        raise _definition_refusal(source.document, name, error) from error
+    _require_portable(task, source.document)
+    return task
+
+
+def _is_program(written: TaskFile) -> bool:
+    return bool(written.config.sources) and written.launch is None
+
+
+def _require_portable(task: TaskDefinition, document: Document) -> None:
+    length = len(task.model_dump_json().encode())
+    if length > MAX_TASK:
+        raise UserError(
+            "bad-task",
+            f"{document.file}: the task has {length:,} bytes with all its files; at most "
+            f"{MAX_TASK:,} are taken, so compute large data in reference.py",
+        )
+
+
+def _definition_refusal(document: Document, name: str, error: ValidationError) -> UserError:
+    if error.errors(include_url=False)[0]["loc"] != ("name",):
+        return validation_refusal(document, error)
+    return UserError(
+        "bad-task",
+        f"{document.file}: {name!r} is no name for a task; name its folder, or its zip, in lower "
+        "case with letters, digits, '-' and '_', at most 64, as in 'vector-add'",
+    )
+
+
+def _submission_file(written: TaskFile) -> str:
+    return next(entry.name for entry in written.files if entry.source == SLOT)
+
+
+def _read_files(source: _Source) -> dict[str, str]:
+    return {
+        entry.name: source.read(("files", i), entry.source)
+        for i, entry in enumerate(source.written.files)
+        if entry.source != SLOT
+    }
+
+
+def _is_shared(file: str, written: TaskFile) -> bool:
+    if "main" in spec_of(written.lang).config_keys and file == written.config.main:
+        return False
+    return file in _SHARED or file.endswith(_HEADERS)
+
+
+def _add_templates(source: _Source, files: dict[str, str]) -> dict[str, str]:
+    """Read the templates into `files`; one whose name is taken is stored under its language."""
+    templates: dict[str, str] = {}
+    for language, path in source.written.templates.items():
+        text = source.read(("templates", language), path)
+        name = posixpath.basename(path)
+        if name == _submission_file(source.written) or files.get(name, text) != text:
+            name = f"template-{language}{posixpath.splitext(name)[1]}"
+        files[name] = text
+        templates[language] = name
+    return templates
+
+
+def _grader(source: _Source, files: dict[str, str]) -> Grader:
+    """The grader asked for, else the first that can grade what the task brings."""
+    wanted = source.written.grader
+    faults = {grader: _fault(grader, source, files) for grader in Grader}
+    if wanted is not None:
+        if faults[wanted]:
+            raise source.document.refusal(("grader",), faults[wanted])
+        return wanted
+    able = next((grader for grader, fault in faults.items() if not fault), None)
+    if able is None:
+        words = faults[Grader.NATIVE]
+        if source.written.launch is None:
+            words += " (or the task brings an eval.py)"
+        raise source.document.refusal(("files",), words)
+    return able
+
+
+def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
+    """Why a grader cannot grade the task; empty when it can."""
+    written = source.written
+    match grader:
+        case Grader.NATIVE if _own(written):
+            return _own(written)
+        case Grader.NATIVE:
+            wanted = _NATIVE[written.format] | _wanted_by_launch(written)
+            missing = sorted(wanted - _reference_names(source, files))
+            return f"{REFERENCE} must define {' and '.join(missing)}" if missing else ""
+        case Grader.POPCORN if written.launch is not None:
+            return "a task with a launch is graded by 'native'"
+        case Grader.POPCORN:
+            brought = bool(written.config.sources) or written.config.main in files
+            return "" if brought else f"{written.config.main!r} is not among the files"
+
+
+def _own(written: TaskFile) -> str:
+    """Why it is not for our own judge, whatever its files define; empty when it is."""
+    if written.multi_gpu:
+        return "a task with multi_gpu brings its own evaluation"
+    if _is_program(written):
+        return f"a {written.lang!r} task of sources brings its own evaluation"
+    if written.format not in _NATIVE:
+        return f"format: {written.format} is for kernels that are handed in without a task"
+    return ""
+
+
+def _wanted_by_launch(written: TaskFile) -> frozenset[str]:
+    """Device code writes into memory that the judge lays ready: it must know the output's form."""
+    return frozenset({"ref_kernel"}) if written.launch is not None else frozenset()
+
+
+def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
+    entry = next((entry for entry in source.written.files if entry.name == REFERENCE), None)
+    if entry is None or entry.source == SLOT:
+        return frozenset()
+    return defined_names(parse_python(files[REFERENCE], source.bundle.locate(entry.source)))
+
+
+def _device(files: dict[str, str], written: TaskFile, grader: Grader) -> Device:
+    if spec_of(written.lang).device is not Device.ANY:
+        return spec_of(written.lang).device
+    sources = {name: text for name, text in files.items() if name.endswith(".py")}
+    if grader is Grader.NATIVE:
+        sources.pop(written.config.main, None)  # the evaluation that is not used
+    trees = [parse_python(text, name) for name, text in sources.items()]
+    return Device.CUDA if any(wants_cuda(tree) for tree in trees) else Device.ANY

@@ -1,1 +1,0 @@
-"""Doors: parse, make one service call, draw."""

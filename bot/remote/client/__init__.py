@@ -1,0 +1,1 @@
+"""A person's client of a Podium elsewhere, over HTTPS."""

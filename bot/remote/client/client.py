@@ -1,0 +1,193 @@
+"""A person's way to a Podium elsewhere: what commands ask, over HTTPS."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote
+
+import httpx
+
+from bot.domain import acceptance
+from bot.domain.api.accounts import Me
+from bot.domain.api.base import MOST_ON_A_PAGE
+from bot.domain.api.boards import BoardsAnswer, LeaderboardsAnswer
+from bot.domain.api.exports import ExportPiece
+from bot.domain.api.running import RunnersAnswer
+from bot.domain.api.submissions import Cancelled, HistoryAnswer, ProfileFiles, SubmissionAnswer
+from bot.domain.board import Board
+from bot.domain.errors import StoreError, UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.job import Worker
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.pins import awaited_words
+from bot.domain.publication import Draft, Released
+from bot.domain.records import HistoryEntry, StoredFile
+from bot.domain.status import SubmissionStatus
+from bot.remote.address import Server
+from bot.remote.client import decode
+from bot.remote.client.publish import published
+from bot.remote.client.requests import Requests, asking
+from bot.remote.client.watch import watch
+from bot.remote.exporting import exported
+from bot.remote.http import ANSWER_S
+from bot.remote.outage import Say
+from bot.remote.repeating import made_once
+from runners.contract.files import FILES_MAX
+from runners.contract.task import Mode
+
+SUBMIT_S = 60.0
+"""What a submission may take on its way."""
+LOOK_S = 5.0
+"""Between two looks whether anybody there could judge what one waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteClient:
+    """What one person asks one server; without a token, what it shows to everybody.
+
+    `suffix` is what a further command needs to go there too.
+    """
+
+    requests: Requests
+    say: Say
+    suffix: str = ""
+    look_s: float = LOOK_S
+
+    async def whoami(self) -> str:
+        return (await self.requests.get("me", Me)).name
+
+    async def submit(
+        self, file_name: str, content: bytes, mode: Mode, *, board: str | None, gpus: Sequence[str]
+    ) -> SubmissionId:
+        body = {
+            "file_name": file_name,
+            "source": acceptance.source_text(content),
+            "mode": mode,
+            "board": board,
+            "gpus": list(gpus),
+        }
+        return await self._made("submissions", body, SUBMIT_S)
+
+    async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
+        return await self._made(f"submissions/{number}/rerun", {"mode": mode}, ANSWER_S)
+
+    async def _made(self, path: str, body: object, within_s: float) -> SubmissionId:
+        made = await made_once(self.requests, path, body, say=self.say, within_s=within_s)
+        return SubmissionId(made.id)
+
+    async def cancel(self, number: SubmissionId) -> int:
+        return (await self.requests.post(f"submissions/{number}/cancel", Cancelled)).stopped
+
+    async def withdraw(self, number: SubmissionId, reason: str) -> None:
+        await self.requests.do(f"submissions/{number}/withdraw", {"reason": reason})
+
+    async def status(self, number: SubmissionId) -> SubmissionStatus:
+        return decode.status_of(await self._submission(number))
+
+    async def _submission(self, number: SubmissionId) -> SubmissionAnswer:
+        return await self.requests.get(f"submissions/{number}", SubmissionAnswer)
+
+    def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
+        return watch(self.requests, number, lambda: self.status(number), say=self.say)
+
+    async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
+        place = f"submissions/{number}/files"
+        found = await self.requests.get(place, ProfileFiles)
+        stored: list[StoredFile] = []
+        for each in found.files[:FILES_MAX]:
+            path = f"{place}/{quote(each.gpu, safe='')}/{quote(each.name, safe='')}"
+            content = await self.requests.fetch(path)
+            with self.requests.understood():
+                stored.append(decode.file_of(each, content))
+        return tuple(stored)
+
+    async def boards(self) -> Sequence[Board]:
+        query: dict[str, str | int] = {"limit": MOST_ON_A_PAGE}
+        found: list[Board] = []
+        while True:
+            page = await self.requests.get("leaderboards", BoardsAnswer, query)
+            found += map(decode.board_of, page.boards)
+            if page.next is None or not page.boards:
+                return tuple(found)
+            query["cursor"] = page.next
+
+    async def standings(
+        self, board: str, gpu: str | None, version: int | None
+    ) -> Sequence[BoardStandings]:
+        query: dict[str, str | int] = {} if gpu is None else {"gpu": gpu}
+        if version is not None:
+            query["version"] = version
+        path = f"leaderboards/{quote(board, safe='')}/standings"
+        found = await self.requests.get(path, LeaderboardsAnswer, query)
+        with self.requests.understood():
+            return decode.leaderboards_of(found)
+
+    async def template(self, board: str, language: str | None) -> bytes:
+        query: dict[str, str | int] = {} if language is None else {"lang": language}
+        return await self.requests.fetch(f"leaderboards/{quote(board, safe='')}/template", query)
+
+    async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
+        entries: list[HistoryEntry] = []
+        query: dict[str, str | int] = {} if board is None else {"board": board}
+        while len(entries) < limit:
+            query["limit"] = min(MOST_ON_A_PAGE, limit - len(entries))
+            page = await self.requests.get("submissions", HistoryAnswer, query)
+            entries += map(decode.entry_of, page.submissions)
+            if page.next is None or not page.submissions:
+                break
+            query["cursor"] = page.next
+        return tuple(entries[:limit])
+
+    async def publish(
+        self, drafts: Sequence[Draft], say: Say, *, unchecked: bool
+    ) -> Sequence[Released]:
+        if unchecked:
+            words = f"--unchecked is for this machine: {self.requests.url} runs the solutions"
+            raise UserError("usage", f"{words}; leave it out")
+        done: list[Released] = []
+        try:
+            for each in drafts:
+                done.append(await published(self.requests, each, say=say))  # noqa: PERF401
+        except BaseException:
+            if done:
+                say(f"published already: {', '.join(each.published.board.name for each in done)}")
+            raise
+        return done
+
+    def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
+        return exported(self.requests, board)
+
+    async def workers(self) -> tuple[Sequence[Worker], datetime]:
+        found = await self.requests.get("runners", RunnersAnswer)
+        return tuple(decode.worker_of(each) for each in found.runners), found.now
+
+    def attending(self, say: Say) -> AbstractAsyncContextManager[None]:
+        _ = say
+        return nullcontext()
+
+    async def lack(self, number: SubmissionId) -> str | None:
+        try:
+            found = await self._submission(number)
+        except StoreError:
+            return None  # whoever follows it asks on, and knows for how long
+        gpus = [
+            awaited_words(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
+        ]
+        return f"nobody at work offers {', '.join(gpus)} there now" if gpus else None
+
+    async def idle(self) -> str | None:
+        workers, _ = await self.workers()
+        return None if workers else f"{self.requests.url} has no runner at work"
+
+    def keeper(self) -> str:
+        return f"stays at {self.requests.url}"
+
+
+@asynccontextmanager
+async def entering(
+    server: Server, say: Say, suffix: str = "", transport: httpx.AsyncBaseTransport | None = None
+) -> AsyncIterator[RemoteClient]:
+    """A person's way to a server; `transport` is another way there than the network."""
+    async with asking(server, transport) as requests:
+        yield RemoteClient(requests, say, suffix)

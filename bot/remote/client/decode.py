@@ -1,0 +1,197 @@
+"""What a server answers a person, as the values that the services of a Podium here give.
+
+ValueError where an answer has a word that this Podium does not know.
+"""
+
+from bot.domain.access import NOBODY, Access
+from bot.domain.api.base import Time
+from bot.domain.api.boards import Absent, BoardLine, Entry, LeaderboardsAnswer, StandingsAnswer
+from bot.domain.api.running import RunnerAnswer
+from bot.domain.api.submissions import (
+    JobAnswer,
+    PastSubmission,
+    Place,
+    ProfileFile,
+    SubmissionAnswer,
+)
+from bot.domain.board import Board
+from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.job import PRIORITIES, Job, Worker
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.moderation import Exclusion
+from bot.domain.records import FailedRun, HistoryEntry, JobResult, StoredFile
+from bot.domain.score import Score, ScoreValue, Standing
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
+from bot.domain.submission import Submission
+from runners.contract.evaluation import Timing
+from runners.contract.files import EvaluationFile
+from runners.contract.task import GPU_NAME
+from runners.contract.verdict import Verdict
+
+
+def board_of(answer: BoardLine) -> Board:
+    """A board; its house and its guests are not told."""
+    return Board(
+        id=BoardId(answer.id),
+        name=answer.name,
+        gpus=answer.gpus,
+        deadline=answer.deadline,
+        creator=PersonId(answer.creator_id),
+        task_version=TaskVersionId(answer.task_version_id),
+        created_at=answer.created_at,
+        access=Access(answer.visibility, source=answer.source_visibility),
+        pins=tuple(sorted(answer.pools.items())),
+    )
+
+
+def leaderboards_of(answer: LeaderboardsAnswer) -> tuple[BoardStandings, ...]:
+    """Every leaderboard of an answer."""
+    board = board_of(answer.board)
+    version = TaskVersionId(answer.board.task_version_id)
+    return tuple(_standings(board, version, each) for each in answer.leaderboards)
+
+
+def _standings(board: Board, version: TaskVersionId, answer: StandingsAnswer) -> BoardStandings:
+    return BoardStandings(
+        board=board,
+        version=answer.task_version,
+        gpu=answer.gpu,
+        entries=tuple(_standing(board, version, answer.gpu, each) for each in answer.entries),
+        refused=tuple(_refusal(answer.gpu, each) for each in answer.absent),
+        note=answer.version_note,
+        speed_of_light_ns=answer.speed_of_light_ns,
+        reference=None if answer.reference is None else _value(answer.reference),
+        reference_failure=answer.reference_failure,
+        in_process=answer.timing is Timing.IN_PROCESS,
+    )
+
+
+def _standing(board: Board, version: TaskVersionId, gpu: str, answer: Entry) -> Standing:
+    score = Score(
+        submission=SubmissionId(answer.submission),
+        person=PersonId(answer.person_id),
+        person_name=answer.person,
+        board=board.id,
+        task_version=version,
+        gpu=gpu,
+        value=_value(answer),
+        submitted_at=answer.submitted_at,
+        pool=answer.pool,
+    )
+    return Standing(answer.rank, score, answer.attempts)
+
+
+def _refusal(gpu: str, answer: Absent) -> FailedRun:
+    return FailedRun(
+        submission=SubmissionId(answer.submission),
+        person=PersonId(answer.person_id),
+        person_name=answer.person,
+        gpu=gpu,
+        verdict=Verdict(answer.verdict).value,
+        stage=answer.stage,
+        message=answer.message,
+        submitted_at=answer.submitted_at,
+    )
+
+
+def _value(answer: Time) -> ScoreValue:
+    return ScoreValue(answer.time_ns, answer.half_width_ns)
+
+
+def status_of(answer: SubmissionAnswer) -> SubmissionStatus:
+    """Where a submission stands."""
+    board = board_of(answer.board)
+    submission = Submission(
+        id=SubmissionId(answer.id),
+        person=PersonId(answer.person_id),
+        board=board.id,
+        task_version=TaskVersionId(answer.task_version_id),
+        file_name=answer.file_name,
+        source_hash=answer.source_hash,
+        mode=answer.mode,
+        gpus=answer.gpus,
+        state=answer.state,
+        created_at=answer.created_at,
+        warning=answer.warning,
+    )
+    jobs = tuple(_job_status(submission, each) for each in answer.jobs)
+    why = answer.exclusion
+    exclusion = None if why is None else Exclusion(submission.id, why.kind, why.reason)
+    return SubmissionStatus(submission, board, jobs, exclusion)
+
+
+def _job_status(submission: Submission, answer: JobAnswer) -> JobStatus:
+    place = answer.place
+    return JobStatus(
+        job=_job(submission, answer),
+        stage=answer.stage,
+        done=answer.done,
+        total=answer.total,
+        note=answer.note,
+        place=None if place is None else _place(place),
+        evaluation=answer.evaluation,
+    )
+
+
+def _place(answer: Place) -> QueuePosition:
+    return QueuePosition(answer.position, answer.estimate_s, answer.paused, answer.running)
+
+
+def _job(submission: Submission, answer: JobAnswer) -> Job:
+    """A job; what only its worker needs, fence and call, is not told and stays empty."""
+    return Job(
+        id=JobId(answer.id),
+        submission=submission.id,
+        person=submission.person,
+        gpu=answer.gpu,
+        mode=submission.mode,
+        priority=PRIORITIES[submission.mode],
+        turn=0,
+        state=answer.state,
+        attempt=answer.attempt,
+        max_attempts=answer.max_attempts,
+        fence=0,
+        worker=None,
+        call=None,
+        cancel_requested=False,
+        error=answer.error,
+        run_at=answer.created_at,
+        created_at=answer.created_at,
+        started_at=answer.started_at,
+        finished_at=answer.finished_at,
+        pool=answer.pool,
+    )
+
+
+def entry_of(answer: PastSubmission) -> HistoryEntry:
+    """One line of one's own history, which does not repeat whose it is."""
+    number = SubmissionId(answer.id)
+    submission = Submission(
+        id=number,
+        person=NOBODY,
+        board=BoardId(answer.board_id),
+        task_version=TaskVersionId(answer.task_version_id),
+        file_name=answer.file_name,
+        source_hash=answer.source_hash,
+        mode=answer.mode,
+        gpus=answer.gpus,
+        state=answer.state,
+        created_at=answer.created_at,
+    )
+    results = tuple(
+        JobResult(number, each.gpu, each.verdict, None if each.time is None else _value(each.time))
+        for each in answer.results
+    )
+    return HistoryEntry(submission, answer.board, answer.task_version, results)
+
+
+def worker_of(answer: RunnerAnswer) -> Worker:
+    """A worker that lives."""
+    return Worker(answer.name, answer.gpus, answer.offers, answer.seen_at, answer.running)
+
+
+def file_of(answer: ProfileFile, content: bytes) -> StoredFile:
+    """A file with its bytes, under names that lead nowhere else."""
+    if not GPU_NAME.fullmatch(answer.gpu):
+        raise ValueError(f"{answer.gpu!r} is no GPU type")
+    return StoredFile(answer.gpu, EvaluationFile.of(answer.name, content))

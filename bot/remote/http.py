@@ -1,0 +1,251 @@
+"""Requests to a Podium elsewhere: each within a deadline, each failure in one of our families."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import ValidationError
+
+from bot.domain.api.workers import HARNESS_HEADER, PATH
+from bot.domain.errors import StoreError, UserError
+from bot.remote.address import Server
+from runners.contract.wire import Wire
+
+CONNECT_S = 10.0
+ANSWER_S = 10.0
+"""For a small request and its answer."""
+LONG_S = 120.0
+"""For one that carries a task's files or an evaluation."""
+ANSWER_MAX = 32 << 20
+"""Bytes of the longest answer: an order with its task's files."""
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"})
+"""What OpenSSL calls an answer that is no TLS."""
+LONGEST_WORDS = 2000
+"""Characters that are told of a refusal, whatever the server says."""
+
+_PASSING = frozenset({408, 425, 429})
+"""Statuses below 500 after which the same request may be taken."""
+
+Answer = TypeVar("Answer", bound=Wire)
+
+
+class LeaseGoneError(Exception):
+    """The server says that the job is not this agent's any more; nothing was changed."""
+
+
+class RefusedError(Exception):
+    """The server refuses a request that it should take: one of the two programs has a bug."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that is none: its status, and the code and the words of its problem document.
+
+    There is no code where it is no document of ours; `elsewhere` is where the server sends us.
+    """
+
+    url: str
+    status: int
+    code: str
+    words: str
+    elsewhere: str | None = None
+
+    def family(self) -> Exception | None:
+        """The error that it is for everybody; None when it depends on who asks what."""
+        if self.status >= 500 or self.status in _PASSING:
+            return StoreError(f"{self.url} is away: {self.status} {self.words}")
+        if self.elsewhere is not None:
+            words = (
+                f"{self.url} sends us on to {self.elsewhere}; give that address, if you trust it"
+            )
+            return UserError("redirected", words)
+        return None
+
+    def no_podium(self) -> UserError:
+        """The error for an answer that no Podium gives."""
+        words = f"{self.url} answers, but as no Podium does: {self.status} {self.words}"
+        return UserError("no-podium", words)
+
+
+def refuses_agent(refusal: Refusal) -> Exception:
+    """The error that a refusal is for an agent."""
+    if refusal.code == "lease-lost":
+        return LeaseGoneError(refusal.words)
+    words = f"{refusal.url} refuses: {refusal.status} {refusal.code}: {refusal.words}"
+    return refusal.family() or _end_of_agent(refusal) or RefusedError(words)
+
+
+def _end_of_agent(refusal: Refusal) -> UserError | None:
+    """Why an agent can do nothing more here until somebody changes something."""
+    if refusal.code == "harness-version":
+        return UserError(refusal.code, refusal.words)
+    if refusal.status in {401, 403}:
+        return UserError("bad-token", f"{refusal.url} refuses the token: {refusal.words}")
+    return None if refusal.code else refusal.no_podium()
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Asks one server under one session; `refused` makes the error of a refusal.
+
+    StoreError while it is away; UserError when it will not have who asks at all: a token that is
+    not good any more, another harness, an address that leads elsewhere.
+    """
+
+    client: httpx.AsyncClient
+    url: str
+    refused: Callable[[Refusal], Exception] = refuses_agent
+
+    async def get(
+        self,
+        path: str,
+        kind: type[Answer],
+        query: Mapping[str, str | float | list[str]] | None = None,
+        *,
+        within_s: float = ANSWER_S,
+    ) -> Answer:
+        """What is at a path."""
+        return parsed(await self.asked("GET", path, within_s, params=query), kind)
+
+    async def ask(
+        self, path: str, body: Wire | None, kind: type[Answer], *, within_s: float = ANSWER_S
+    ) -> Answer:
+        """The answer to a body."""
+        return parsed(await self._sent(path, body, within_s), kind)
+
+    async def send(
+        self, path: str, body: Wire | None = None, *, within_s: float = ANSWER_S
+    ) -> None:
+        """Hand a body over; there is nothing to answer."""
+        await self._sent(path, body, within_s)
+
+    async def _sent(self, path: str, body: Wire | None, within_s: float) -> bytes:
+        content = None if body is None else body.model_dump_json().encode()
+        headers = {"Content-Type": "application/json"}
+        return await self.asked("POST", path, within_s, content=content, headers=headers)
+
+    async def listen(
+        self,
+        path: str,
+        query: Mapping[str, str | float | list[str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        within_s: float,
+    ) -> AsyncGenerator[bytes, None]:
+        """An answer piece by piece, each of which comes within that time."""
+        timeout = httpx.Timeout(within_s, connect=CONNECT_S)
+        options = {"params": query, "headers": headers, "timeout": timeout}
+        async with self._opened("GET", path, **options) as response:
+            async for piece in response.aiter_bytes():
+                yield piece
+
+    async def asked(
+        self,
+        method: str,
+        path: str,
+        within_s: float,
+        **options: Any,  # noqa: ANN401 - httpx's own
+    ) -> bytes:
+        """The whole answer to any request, as it came."""
+        try:
+            async with asyncio.timeout(within_s), self._opened(method, path, **options) as response:
+                return await _body(response)
+        except TimeoutError as error:
+            words = f"no answer from {self.url} within {within_s:.0f} s"
+            raise StoreError(words) from error
+
+    @asynccontextmanager
+    async def _opened(
+        self,
+        method: str,
+        path: str,
+        **options: Any,  # noqa: ANN401 - httpx's own
+    ) -> AsyncIterator[httpx.Response]:
+        try:
+            async with self.client.stream(method, path, **options) as response:
+                if not response.is_success:
+                    raise self.refused(_refusal(self.url, response, await _body(response)))
+                yield response
+        except httpx.InvalidURL as error:
+            raise UserError("bad-server", f"{self.url} is no address: {error}") from error
+        except (httpx.HTTPError, ssl.SSLError) as error:
+            raise StoreError(f"no answer from {self.url}: {_reason(error)}") from error
+
+
+@asynccontextmanager
+async def connected(
+    server: Server,
+    session: str,
+    harness: str,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> AsyncIterator[Connection]:
+    """A way to ask the server; the certificates that this machine trusts count, and proxies do.
+
+    `transport` is another way there than the network.
+    """
+    client = httpx.AsyncClient(
+        base_url=f"{server.url}{PATH}/{session}/",
+        headers={"Authorization": f"Bearer {server.token}", HARNESS_HEADER: harness},
+        timeout=httpx.Timeout(LONG_S, connect=CONNECT_S),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),
+        follow_redirects=False,  # the token is for this server alone
+        verify=ssl.create_default_context(),
+        transport=transport,
+    )
+    async with client:
+        yield Connection(client, server.url)
+
+
+async def _body(response: httpx.Response) -> bytes:
+    text = bytearray()
+    async for piece in response.aiter_bytes():
+        text += piece
+        if len(text) > ANSWER_MAX:
+            raise StoreError(f"the server's answer is longer than {ANSWER_MAX} bytes")
+    return bytes(text)
+
+
+def parsed(text: bytes, kind: type[Answer]) -> Answer:
+    """An answer as this type; StoreError for one that does not fit."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        faults = error.error_count()
+        raise StoreError(f"the server's answer is no {kind.__name__}: {faults} faults") from error
+
+
+def _refusal(url: str, response: httpx.Response, text: bytes) -> Refusal:
+    code, words = _problem(response, text)
+    away = response.has_redirect_location
+    there = response.headers["Location"][:LONGEST_WORDS] if away else None
+    return Refusal(url, response.status_code, code, words, there)
+
+
+def _problem(response: httpx.Response, text: bytes) -> tuple[str, str]:
+    """Code and words of a problem document; no code when it is none of ours."""
+    try:
+        told = json.loads(text)
+        return str(told["code"])[:LONGEST_WORDS], str(told["detail"])[:LONGEST_WORDS]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "", response.reason_phrase[:LONGEST_WORDS] or "it says nothing"
+
+
+def _reason(error: BaseException) -> str:
+    """The words of a failed connection, which are often those of its cause."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return (
+                f"its certificate cannot be trusted ({cause.verify_message}); where you know it, "
+                "name a file with it, or with who signed it, by SSL_CERT_FILE"
+            )
+        if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
+            return "it does not speak HTTPS there; see whether its address begins with http://"
+        cause = cause.__cause__ or cause.__context__
+    words = str(error).strip()
+    return words or type(error).__name__

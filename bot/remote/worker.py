@@ -1,0 +1,135 @@
+"""The worker's side of the queue, at a Podium far away."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from datetime import timedelta
+
+from bot.domain.api.workers import (
+    NOTICES_S,
+    Announcement,
+    Beats,
+    Call,
+    Claimed,
+    GivenUp,
+    Held,
+    HeldJob,
+    JobNotices,
+    Slots,
+)
+from bot.domain.ids import JobId
+from bot.domain.job import Ending, Heartbeat, LeasedJob, Notice, Topic
+from bot.domain.requirements import in_service
+from bot.ports import NO_RUNNERS
+from bot.remote.http import ANSWER_S, LONG_S, Connection, LeaseGoneError, parsed
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.runner import Capabilities
+
+_BREATH_S = 0.2
+"""Between two questions for notices, so that a busy queue does not keep this line busy too."""
+
+
+_LONGEST_ERROR = 16_000
+"""Characters of the words about a failed attempt; the server takes no more."""
+
+
+class RemoteQueue:
+    """What the agent of a token may do with the server's queue.
+
+    A sign of life is given up early enough that another one can follow within the lease.
+    """
+
+    def __init__(self, connection: Connection, lease: timedelta) -> None:
+        self._connection = connection
+        self._gpus: list[str] = []
+        self._sign_s = min(ANSWER_S, lease.total_seconds() / 3)
+
+    async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
+        known = None if offers is None else dict(offers)
+        self._gpus = list(in_service((known or {}).values()))
+        await self._connection.send("announce", Announcement(offers=known), within_s=self._sign_s)
+
+    async def leave(self) -> None:
+        await self._connection.send("leave")
+
+    def notices(self) -> AbstractAsyncContextManager[AsyncIterator[Notice | None]]:
+        return self._subscribed()
+
+    @asynccontextmanager
+    async def _subscribed(self) -> AsyncIterator[AsyncIterator[Notice | None]]:
+        async with aclosing(self._asking()) as notices:
+            yield notices
+
+    async def _asking(self) -> AsyncGenerator[Notice | None, None]:
+        while True:
+            if self._gpus:
+                async with aclosing(self._heard(self._gpus)) as notices:
+                    async for notice in notices:
+                        yield notice
+            yield None
+            await asyncio.sleep(_BREATH_S)
+
+    async def _heard(self, gpus: list[str]) -> AsyncGenerator[Notice, None]:
+        """The answer to one question; what came before it, nobody was told of: look at once."""
+        query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": NOTICES_S}
+        text = b""
+        within_s = NOTICES_S + ANSWER_S
+        async with aclosing(self._connection.listen("notices", query, within_s=within_s)) as pieces:
+            async for piece in pieces:
+                if not text:
+                    yield Notice(Topic.READY, gpus[0])
+                text += piece
+        for each in parsed(text, JobNotices).notices:
+            if each.topic in set(Topic):
+                yield Notice(Topic(each.topic), each.payload)
+
+    async def claim(
+        self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
+    ) -> tuple[LeasedJob, ...]:
+        # Of one runner the server knows by itself; an older server takes no other word.
+        several = {gpu: dict(each) for gpu, each in runners.items() if len(each) > 1}
+        wanted = Slots(slots=dict(slots), runners=several or None)
+        claimed = await self._connection.ask("claim", wanted, Claimed)
+        return tuple(job.leased for job in claimed.jobs)
+
+    async def request(self, job: LeasedJob) -> EvaluationRequest | None:
+        try:
+            return await self._connection.get(
+                _at(job, "request"), EvaluationRequest, within_s=LONG_S
+            )
+        except LeaseGoneError:
+            return None
+
+    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
+        jobs = tuple(HeldJob(id=job.id, fence=job.fence) for job in held)
+        beats = await self._connection.ask("beat", Held(jobs=jobs), Beats, within_s=self._sign_s)
+        return tuple(Heartbeat(JobId(each.id), each.cancel_requested) for each in beats.jobs)
+
+    async def attach(self, job: LeasedJob, call: str) -> bool:
+        return await _held(self._connection.send(_at(job, "attach"), Call(call=call)))
+
+    async def tell(self, job: LeasedJob, progress: Progress) -> bool:
+        return await _held(self._connection.send(_at(job, "progress"), progress))
+
+    async def accept(
+        self, job: LeasedJob, request: EvaluationRequest, evaluation: Evaluation
+    ) -> bool:
+        _ = request  # the server has its own, by which it scores
+        deed = self._connection.send(_at(job, "evaluation"), evaluation, within_s=LONG_S)
+        return await _held(deed)
+
+    async def give_up(self, job: LeasedJob, why: Ending, error: str = "") -> bool:
+        body = GivenUp(why=why, error=error[:_LONGEST_ERROR])
+        return await _held(self._connection.send(_at(job, "give-up"), body))
+
+
+def _at(job: LeasedJob, deed: str) -> str:
+    return f"jobs/{job.id}/{job.fence}/{deed}"
+
+
+async def _held(deed: Awaitable[None]) -> bool:
+    try:
+        await deed
+    except LeaseGoneError:
+        return False
+    return True

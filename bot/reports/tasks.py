@@ -1,0 +1,132 @@
+"""The report of what a new version of a task would change on its board."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from bot.domain.board import Board
+from bot.domain.text_diff import BoundedMatcher, Steps, lines_of, unified
+from bot.domain.times import show_deadline
+from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
+from runners.contract.task import TaskDefinition
+
+_STEPS = 500_000
+"""What each comparison of two files may take."""
+_SHORT = 60
+"""Longer values are shown in the difference alone."""
+_APART = frozenset({"description", "files", "tests", "benchmarks", "version_note"})
+_COLUMNS = (Column("what"), Column("now"), Column("then"))
+
+
+def change_report(
+    board: Board,
+    before: TaskDefinition,
+    after: TaskDefinition,
+    *,
+    gpus: Sequence[str],
+    deadline: datetime | None,
+) -> Report:
+    """A row for each thing that differs, then the difference line by line."""
+    rows = [*_board_rows(board, gpus, deadline), *_task_rows(before, after)]
+    title = f"What changes on {board.name}"
+    if not rows:
+        return Report(title, (Text("Nothing: the task is the one it has.", Tone.QUIET),))
+    blocks: list[Block] = [Table("changes", _COLUMNS, tuple(rows))]
+    difference = task_difference(before, after)
+    if difference:
+        blocks.append(Log("difference", difference))
+    return Report(title, tuple(blocks))
+
+
+def task_difference(before: TaskDefinition, after: TaskDefinition) -> str:
+    """A unified diff of the task as it is understood, and of each of its files."""
+    parts = [_diff("task", _written(before), _written(after))]
+    parts += [
+        _diff(name, before.files.get(name, ""), after.files.get(name, ""))
+        for name in sorted({*before.files, *after.files})
+    ]
+    return "".join(parts)
+
+
+Row = tuple[str, str, str]
+
+
+def _board_rows(board: Board, gpus: Sequence[str], deadline: datetime | None) -> Iterator[Row]:
+    if tuple(gpus) != board.gpus:
+        yield "GPU types", ", ".join(board.gpus), ", ".join(gpus)
+    if deadline != board.deadline:
+        yield "deadline", _until(board.deadline), _until(deadline)
+
+
+def _until(deadline: datetime | None) -> str:
+    return "none" if deadline is None else show_deadline(deadline)
+
+
+def _task_rows(before: TaskDefinition, after: TaskDefinition) -> Iterator[Row]:
+    if before.description != after.description:
+        yield "description", "", _counted(before.description, after.description)
+    for kind in ("tests", "benchmarks"):
+        old, new = _cases(before, kind), _cases(after, kind)
+        if old != new:
+            words = f"{len(new)}: {_counted(_lines(old), _lines(new))}"
+            yield kind, str(len(old)), words
+    yield from _field_rows(before, after)
+    for name in sorted({*before.files, *after.files}):
+        old_text, new_text = before.files.get(name), after.files.get(name)
+        if old_text != new_text:
+            yield name, _presence(old_text), _file_change(old_text, new_text)
+
+
+def _field_rows(before: TaskDefinition, after: TaskDefinition) -> Iterator[Row]:
+    for field in TaskDefinition.model_fields:
+        if field in _APART or getattr(before, field) == getattr(after, field):
+            continue
+        yield field, _value(before, field), _value(after, field)
+
+
+def _value(task: TaskDefinition, field: str) -> str:
+    text = task.model_dump_json(include={field}).removeprefix(f'{{"{field}":').removesuffix("}")
+    text = text.strip('"')
+    return text if len(text) <= _SHORT else "see the difference"
+
+
+def _cases(task: TaskDefinition, kind: str) -> list[str]:
+    found = task.tests if kind == "tests" else task.benchmarks
+    return [each.model_dump_json(exclude_defaults=True) for each in found]
+
+
+def _presence(text: str | None) -> str:
+    return "none" if text is None else f"{len(text.splitlines())} lines"
+
+
+def _file_change(before: str | None, after: str | None) -> str:
+    return "removed" if after is None else _counted(before or "", after)
+
+
+def _counted(before: str, after: str) -> str:
+    """How many lines come and go, such as `+3 -1 lines`."""
+    old, new = lines_of(before), lines_of(after)
+    kept = sum(each.size for each in BoundedMatcher(old, new, Steps(_STEPS)).get_matching_blocks())
+    if kept == len(old) == len(new):
+        return "+0 -0 lines (line ends)"
+    return f"+{len(new) - kept} -{len(old) - kept} lines"
+
+
+def _written(task: TaskDefinition) -> str:
+    """The task without its files, a line for each thing that can be told apart."""
+    lines = [f"description: {line}" for line in task.description.splitlines()]
+    for kind in ("tests", "benchmarks"):
+        lines += [f"{kind}: {case}" for case in _cases(task, kind)]
+    others = task.model_dump(mode="json", exclude=set(_APART))
+    lines += [f"{field}: {value}" for field, value in others.items()]
+    return _lines(lines)
+
+
+def _lines(found: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in found)
+
+
+def _diff(name: str, before: str, after: str) -> str:
+    if before == after:
+        return ""
+    matcher = BoundedMatcher(lines_of(before), lines_of(after), Steps(_STEPS))
+    return _lines(list(unified(matcher, f"now/{name}", f"then/{name}")))

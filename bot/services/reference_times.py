@@ -1,0 +1,94 @@
+"""Has each task's own reference timed, once per task version and GPU type of a board.
+
+By the judge that times everybody, in ranked mode with all its rounds: what people gain on the
+reference is then a ratio of two times that were taken in the same way.
+"""
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+import structlog
+
+from bot.domain.errors import StoreError
+from bot.domain.job import HOUSE_PRIORITY
+from bot.domain.person import HOUSE
+from bot.domain.reference_times import Untimed, reference_source
+from bot.domain.submission import NewSubmission
+from bot.domain.tasks.task_file import REFERENCE
+from bot.ports import Store
+from bot.services.apart import TooHardError
+from bot.services.publishing.request import TASKS
+from runners.contract.task import Mode
+
+AGAIN_AFTER = timedelta(days=1)
+"""How long after a job was given up for our own fault another one tries."""
+_NAME = "Podium"
+
+_log = structlog.get_logger(__name__)
+
+
+async def time_references(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
+    """Note what failed and order what is not timed yet, now and every so often, until `stop`."""
+    while not stop.is_set():
+        try:
+            await _note_failures(store)
+            await store.references.forget_given_up(AGAIN_AFTER)
+            await order_references(store)
+        except StoreError as error:
+            _log.warning("references have to wait", action="references-wait", error=str(error))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every_s):
+                await stop.wait()
+
+
+async def order_references(store: Store) -> int:
+    """Queue a job for every reference that no board has a time of; gives how many.
+
+    Several processes may do so at once: each reference is timed by one job.
+    """
+    ordered = 0
+    for untimed in await store.references.lacking():
+        source = await _source(store, untimed)
+        if source is None:
+            await store.references.go_without(untimed.task_version, untimed.gpu)
+        elif await _order(store, untimed, source):
+            ordered += 1
+            _log.info("reference queued", action="reference-ordered", gpu=untimed.gpu)
+    return ordered
+
+
+async def _source(store: Store, untimed: Untimed) -> str | None:
+    """What is to be timed; None also for a task that cannot be read, which is logged."""
+    try:
+        version = await store.boards.version(untimed.task_version)
+        return None if version is None else await TASKS.do(reference_source, version.definition)
+    except StoreError:
+        raise
+    except TooHardError:
+        return None
+    except Exception:  # noqa: BLE001  a bug with one task must not end the worker
+        version_id = untimed.task_version
+        _log.exception("bug in a task", action="reference-bug", task_version=version_id)
+        return None
+
+
+async def _order(store: Store, untimed: Untimed, source: str) -> bool:
+    house = await store.people.ensure(HOUSE, _NAME)
+    return await store.references.order(
+        NewSubmission(
+            person=house.id,
+            board=untimed.board,
+            task_version=untimed.task_version,
+            file_name=REFERENCE,
+            source=source,
+            mode=Mode.RANKED,
+            gpus=(untimed.gpu,),
+            priority=HOUSE_PRIORITY,
+        )
+    )
+
+
+async def _note_failures(store: Store) -> None:
+    for subject, reason in await store.references.note_failures():
+        _log.warning("no time", action="reference-failed", reference=subject, error=reason)

@@ -1,0 +1,178 @@
+"""One Postgres server in a folder: made once, started, and stopped."""
+
+import asyncio
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from bot.domain.errors import SetupError
+from bot.store.embedded import processes
+from bot.store.embedded.account import Account
+from bot.store.errors import writing
+
+USER = "podium"
+INITDB_LIMIT_S = 120.0
+START_LIMIT_S = 60.0
+POLL_S = 0.02
+LONGEST_SOCKET_FOLDER = 85
+"""Unix sockets have names of at most 107 bytes, of which Postgres takes 16."""
+SMALLEST_FREE = 100 << 20
+"""Bytes that a new server writes before it holds any row of ours."""
+SETTINGS = {
+    "listen_addresses": "",
+    "port": "5432",
+    "unix_socket_permissions": "0700",
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "timezone": "UTC",
+    "log_min_messages": "warning",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A server's folder, programs and account."""
+
+    home: Path
+    programs: Path
+    account: Account
+    password: str
+    sockets: Path
+    log: Path
+
+    @property
+    def data(self) -> Path:
+        """The folder of the tables."""
+        return self.home / "data"
+
+    @property
+    def dsn(self) -> str:
+        """The URL with the password in it."""
+        host = quote(str(self.sockets), safe="")
+        return f"postgresql://{USER}:{self.password}@/postgres?host={host}&port=5432"
+
+    async def create(self) -> None:
+        """Make the tables' folder where there is none; one that was cut short is made anew."""
+        if self.data.exists():
+            return
+        self._require_space()
+        partial = self.home / "data.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        with ExitStack() as stack:
+            with writing(self.home):
+                partial.mkdir(mode=0o700)
+                self.account.own(partial)
+                password_file = stack.enter_context(self._password_file())
+            status, printed = await processes.run(
+                self.account, self._initdb(partial, password_file), INITDB_LIMIT_S
+            )
+        if status != 0:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise self._refused(printed)
+        partial.rename(self.data)
+
+    @contextmanager
+    def _password_file(self) -> Iterator[str]:
+        with tempfile.NamedTemporaryFile("w", dir=self.sockets) as file:
+            file.write(self.password + "\n")
+            file.flush()
+            self.account.own(Path(file.name))
+            yield file.name
+
+    async def start(self) -> asyncio.subprocess.Process:
+        """Start the server and wait until it takes connections."""
+        await processes.evict(self.data)
+        pid_file = self.data / "postmaster.pid"
+        # Nobody lives in the folder: a process that has this number now is a stranger.
+        pid_file.unlink(missing_ok=True)
+        options = [
+            word for name, value in self._settings().items() for word in ("-c", f"{name}={value}")
+        ]
+        command = [str(self.programs / "postgres"), "-D", str(self.data), *options]
+        with writing(self.log):
+            log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            process = await processes.start(self.account, command, log)
+        finally:
+            os.close(log)
+        try:
+            await self._ready(process, pid_file)
+        except BaseException:
+            await stop(process)
+            raise
+        return process
+
+    def _settings(self) -> dict[str, str]:
+        return SETTINGS | {"unix_socket_directories": str(self.sockets)}
+
+    def _initdb(self, data: Path, password_file: str) -> list[str]:
+        return [
+            str(self.programs / "initdb"), "-D", str(data), "-U", USER, f"--pwfile={password_file}",
+            "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions",
+        ]  # fmt: skip
+
+    async def _ready(self, process: asyncio.subprocess.Process, pid_file: Path) -> None:
+        for _ in range(int(START_LIMIT_S / POLL_S)):
+            if process.returncode is not None:
+                raise self._refused(self.log.read_text(errors="replace"))
+            if _status(pid_file) == "ready":
+                return
+            await asyncio.sleep(POLL_S)
+        raise SetupError(f"Postgres was not ready after {START_LIMIT_S:.0f} s; see {self.log}")
+
+    def _require_space(self) -> None:
+        free = shutil.disk_usage(self.home).free
+        if free < SMALLEST_FREE:
+            raise SetupError(
+                f"the disk is full: {free >> 20} MiB are free at {self.home}, and a new database "
+                f"takes {SMALLEST_FREE >> 20} MiB; free some, or choose another data folder"
+            )
+
+    def _refused(self, printed: str) -> SetupError:
+        if "No space left on device" in printed:
+            return SetupError(f"the disk is full at {self.home}; free some space and start again")
+        last = " / ".join(printed.strip().splitlines()[-3:])
+        return SetupError(f"Postgres did not start in {self.home}: {last}")
+
+
+def _status(pid_file: Path) -> str:
+    try:
+        return pid_file.read_text().splitlines()[7].strip()
+    except (OSError, IndexError):
+        return ""
+
+
+async def stop(process: asyncio.subprocess.Process) -> None:
+    """End the server: open transactions are rolled back, everything stored is kept."""
+    for sign, limit_s in processes.ENDINGS:
+        if process.returncode is not None:
+            return
+        process.send_signal(sign)
+        try:
+            async with asyncio.timeout(limit_s):
+                await process.wait()
+        except TimeoutError:
+            continue
+    raise SetupError(f"Postgres (process {process.pid}) cannot be ended")
+
+
+def socket_folder(home: Path, account: Account) -> Path:
+    """A folder for the socket that only `account` can enter; elsewhere when its name is long."""
+    if len(os.fsencode(home / "run")) <= LONGEST_SOCKET_FOLDER:
+        folder = home / "run"
+        folder.mkdir(mode=0o700, exist_ok=True)
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="podium-"))
+    account.own(folder)
+    return folder
+
+
+def new_password() -> str:
+    """A password that nobody has to type."""
+    return secrets.token_urlsafe(24)

@@ -1,0 +1,117 @@
+"""Listeners and the outbox in Postgres."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from asyncpg import Record
+
+from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.notifications import Letter, News, NewsKind
+from bot.domain.records import UnannouncedScore
+from bot.ports import Clock
+from bot.store.postgres.database import Database
+from bot.store.queries import query
+from bot.store.text import storable
+
+if TYPE_CHECKING:
+    from bot.store.postgres.database import Connection
+
+
+class PostgresListeners:
+    """A row for each addressee and kind."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def listen(self, addressee: str, kinds: frozenset[NewsKind]) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(query("news.unlisten"), addressee)
+            await connection.execute(query("news.listen"), addressee, sorted(kinds))
+
+    async def kinds(self, addressee: str) -> frozenset[NewsKind]:
+        found = await self._database.rows("news.kinds", addressee)
+        return frozenset(NewsKind(row["kind"]) for row in found)
+
+    async def to(self, kind: NewsKind) -> tuple[str, ...]:
+        found = await self._database.rows("news.listeners", kind.value)
+        return tuple(row["addressee"] for row in found)
+
+
+class PostgresOutbox:
+    """News by key; each is held under a lease."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
+        return tuple(
+            UnannouncedScore(
+                job=JobId(row["job"]),
+                submission=SubmissionId(row["submission"]),
+                person=PersonId(row["person"]),
+                board=BoardId(row["board"]),
+                task_version=TaskVersionId(row["task_version"]),
+                gpu=row["gpu"],
+            )
+            for row in await self._database.rows("news.untold", limit)
+        )
+
+    async def settle(self, job: JobId, news: Sequence[News]) -> bool:
+        async with self._database.transaction() as connection:
+            if await connection.fetchval(query("news.settle"), job) is None:
+                return False
+            await self._put(connection, news)
+        return True
+
+    async def put(self, news: Sequence[News]) -> int:
+        async with self._database.connection() as connection:
+            return await self._put(connection, news)
+
+    async def _put(self, connection: "Connection", news: Sequence[News]) -> int:
+        if not news:
+            return 0
+        kept = await connection.fetch(
+            query("news.put"),
+            [storable(each.key) for each in news],
+            [each.kind.value for each in news],
+            [storable(each.addressee) for each in news],
+            [each.board for each in news],
+            [storable(each.text) for each in news],
+            self._clock.now(),
+        )
+        return len(kept)
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1
+    ) -> tuple[Letter, ...]:
+        now = self._clock.now()
+        found = await self._database.rows("news.claim", door, owner, now, now + lease, limit)
+        return tuple(sorted(map(_letter, found), key=lambda each: each.id))
+
+    async def sent(self, news: NewsId, owner: str) -> bool:
+        now = self._clock.now()
+        return await self._database.row("news.done", news, owner, now, None) is not None
+
+    async def refused(self, news: NewsId, owner: str, why: str) -> bool:
+        now = self._clock.now()
+        return await self._database.row("news.done", news, owner, now, why) is not None
+
+    async def again(self, news: NewsId, owner: str, wait: timedelta) -> bool:
+        due = self._clock.now() + wait
+        return await self._database.row("news.again", news, owner, due) is not None
+
+    async def forget(self, age: timedelta) -> int:
+        return len(await self._database.rows("news.forget", self._clock.now() - age))
+
+
+def _letter(row: Record) -> Letter:
+    news = News(
+        key=row["key"],
+        kind=NewsKind(row["kind"]),
+        addressee=row["addressee"],
+        board=BoardId(row["board"]),
+        text=row["text"],
+    )
+    return Letter(NewsId(row["id"]), news, row["tries"])

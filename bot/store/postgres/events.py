@@ -1,0 +1,88 @@
+"""Listens to the database on a connection of its own, and comes back when that dies."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import asyncpg
+import structlog
+
+from bot.domain.job import Notice, Topic
+from bot.store.errors import DRIVER_FAILURES, reaching, reported
+from bot.store.subscriptions import Subscriptions
+
+CHANNELS = {f"podium_{topic.value}": topic for topic in Topic}
+CONNECT_S = 10.0
+RETRY_S = 0.5
+PROBE_S = 15.0
+"""How often a silent connection is asked whether it still lives."""
+
+log = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def listening(dsn: str) -> AsyncIterator[Subscriptions]:
+    """Subscriptions that are fed with what the database tells."""
+    subscriptions = Subscriptions()
+    with reaching(dsn):
+        connection = await _connect(dsn, subscriptions)
+    task = asyncio.create_task(_keep_listening(dsn, connection, subscriptions))
+    try:
+        yield subscriptions
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _connect(dsn: str, subscriptions: Subscriptions) -> "asyncpg.Connection[asyncpg.Record]":
+    connection = await asyncpg.connect(dsn, timeout=CONNECT_S, command_timeout=CONNECT_S)
+
+    def hear(_: object, __: int, channel: str, payload: object) -> None:
+        subscriptions.publish(Notice(CHANNELS[channel], str(payload)))
+
+    try:
+        for channel in CHANNELS:
+            await connection.add_listener(channel, hear)
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+async def _keep_listening(
+    dsn: str, connection: "asyncpg.Connection[asyncpg.Record]", subscriptions: Subscriptions
+) -> None:
+    while True:
+        await _until_dead(connection)
+        log.warning("deaf until the database is back", action="listen_lost")
+        connection = await _reconnected(dsn, subscriptions)
+        log.info("the database is heard again", action="listen_back")
+
+
+async def _until_dead(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Returns when the connection is gone, and closes what is left of it in any case."""
+    gone = asyncio.Event()
+    connection.add_termination_listener(lambda _: gone.set())
+    try:
+        while not (gone.is_set() or connection.is_closed()):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PROBE_S):
+                    await gone.wait()
+                    return
+            await connection.execute("select 1")
+    except DRIVER_FAILURES:
+        return
+    finally:
+        connection.terminate()
+
+
+async def _reconnected(
+    dsn: str, subscriptions: Subscriptions
+) -> "asyncpg.Connection[asyncpg.Record]":
+    while True:
+        try:
+            return await _connect(dsn, subscriptions)
+        except DRIVER_FAILURES as error:
+            log.debug("still deaf", action="listen_retry", error=reported(error))
+            await asyncio.sleep(RETRY_S)

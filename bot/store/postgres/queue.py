@@ -1,0 +1,246 @@
+"""The queue in Postgres: leases, fences, fair turns and events."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.domain.errors import StoreError
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
+from bot.domain.job import (
+    Claim,
+    Heartbeat,
+    Job,
+    JobEvent,
+    JobState,
+    after_cancel,
+    after_failure,
+    after_loss,
+    after_lost_lease,
+    after_return,
+)
+from bot.domain.reference_times import machine_of
+from bot.domain.score import ScoreValue
+from bot.ports import Clock
+from bot.store.postgres import rows
+from bot.store.postgres.database import Database
+from bot.store.queries import query
+from bot.store.text import storable
+from runners.contract.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from bot.store.postgres.database import Connection
+
+REAPED_AT_ONCE = 500
+FORGOTTEN_AT_ONCE = 10_000
+
+_log = structlog.get_logger(__name__)
+
+
+class PostgresJobs:
+    """One row per job; each write of a worker names the fence of its lease."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def claim(self, claim: Claim) -> tuple[Job, ...]:
+        claimed: list[Job] = []
+        for gpu in sorted(claim.slots):
+            try:
+                claimed += await self._claim_of(gpu, claim)
+            except StoreError as error:
+                if not claimed:
+                    raise
+                _log.warning("claim cut short", action="claim-cut-short", error=str(error))
+                break
+        return tuple(claimed)
+
+    async def _claim_of(self, gpu: str, claim: Claim) -> list[Job]:
+        async with self._database.transaction() as connection:
+            room = min(claim.slots[gpu], await _room(connection, gpu, claim.slots[gpu]))
+            if room <= 0:
+                return []
+            now = self._clock.now()
+            rooms = {"": room, **claim.pools.get(gpu, {})}
+            found = await connection.fetch(
+                query("jobs.claim"),
+                gpu,
+                room,
+                now,
+                claim.worker,
+                now + claim.lease,
+                list(rooms),
+                [min(room, each) for each in rooms.values()],
+            )
+        return [rows.job(row) for row in found]
+
+    async def attach(self, job: JobId, fence: int, call: str) -> bool:
+        return await self._database.row("jobs.attach", job, fence, call) is not None
+
+    async def beat(
+        self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
+    ) -> tuple[Heartbeat, ...]:
+        jobs, fences = [job for job, _ in held], [fence for _, fence in held]
+        until = self._clock.now() + lease
+        found = await self._database.rows("jobs.beat", worker, jobs, fences, until)
+        beats = [Heartbeat(JobId(row["id"]), row["cancel_requested"]) for row in found]
+        return tuple(sorted(beats, key=lambda beat: beat.job))
+
+    async def accept(
+        self, job: JobId, fence: int, evaluation: Evaluation, score: ScoreValue | None
+    ) -> bool:
+        row = await self._database.row(
+            "jobs.accept",
+            job,
+            fence,
+            evaluation.verdict.value,
+            evaluation.stage,
+            evaluation.message,
+            evaluation.wall_s,
+            evaluation.model_dump_json(exclude={"files"}),
+            None if score is None else score.time_ns,
+            None if score is None else score.half_width_ns,
+            self._clock.now(),
+            machine_of(evaluation.environment),
+            evaluation.gpu_s,
+            [each.name for each in evaluation.files],
+            [each.zipped for each in evaluation.files],
+        )
+        return row is not None
+
+    async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
+        now = self._clock.now()
+        return await self._leave(
+            job, fence, lambda held: after_failure(held, storable(error), now, final=final)
+        )
+
+    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+        now = self._clock.now()
+        return await self._leave(job, fence, lambda held: after_loss(held, storable(error), now))
+
+    async def give_back(self, job: JobId, fence: int) -> bool:
+        now = self._clock.now()
+        return await self._leave(job, fence, lambda held: after_return(held, now))
+
+    async def end_cancelled(self, job: JobId, fence: int) -> bool:
+        now = self._clock.now()
+        return await self._leave(job, fence, lambda held: after_cancel(held, now))
+
+    async def _leave(self, job: JobId, fence: int, change: Callable[[Job], Job]) -> bool:
+        async with self._database.transaction() as connection:
+            row = await connection.fetchrow(query("jobs.lock_held"), job, fence)
+            if row is not None:
+                await _move(connection, [change(rows.job(row))], self._clock.now())
+        return row is not None
+
+    async def request_cancel(self, submission: SubmissionId) -> int:
+        async with self._database.transaction() as connection:
+            found = await connection.fetch(query("jobs.lock_unfinished"), submission)
+            jobs = [job for job in map(rows.job, found) if not job.cancel_requested]
+            now = self._clock.now()
+            queued = [after_cancel(job, now) for job in jobs if job.state is JobState.QUEUED]
+            running = [job.id for job in jobs if job.state is JobState.RUNNING]
+            await _move(connection, queued, now)
+            await connection.execute(query("jobs.ask_to_stop"), running)
+        return len(jobs)
+
+    async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
+        found = await self._database.rows("jobs.unfinished_of", person)
+        return tuple(SubmissionId(row["submission"]) for row in found)
+
+    async def reap(self) -> int:
+        reaped = 0
+        while batch := await self._reap_some():
+            reaped += batch
+        return reaped
+
+    async def _reap_some(self) -> int:
+        now = self._clock.now()
+        async with self._database.transaction() as connection:
+            found = await connection.fetch(query("jobs.lock_expired"), now, REAPED_AT_ONCE)
+            lost = [rows.job(row) for row in found]
+            await _move(connection, [after_lost_lease(job, now) for job in lost], now)
+            await connection.execute(query("operations.lose"), [job.gpu for job in lost])
+        for job in lost:
+            _log.warning(
+                "lease ran out",
+                action="lease-expired",
+                submission=job.submission,
+                job=job.id,
+                fence=job.fence,
+                worker=job.worker,
+            )
+        return len(lost)
+
+    async def get(self, job: JobId) -> Job | None:
+        row = await self._database.row("jobs.get", job)
+        return None if row is None else rows.job(row)
+
+    async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
+        return tuple(rows.job(row) for row in await self._database.rows("jobs.of", submission))
+
+    async def ahead(self, job: JobId) -> int:
+        async with self._database.connection() as connection:
+            if await connection.fetchval(query("jobs.get"), job) is None:
+                raise StoreError(f"there is no job with id {job}")
+            return int(await connection.fetchval(query("jobs.ahead"), job))
+
+    async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
+        now = self._clock.now()
+        row = await self._database.row("jobs.tell", job, fence, kind, json.dumps(body), now)
+        return row is not None
+
+    async def events(self, submission: SubmissionId, after: EventId) -> tuple[JobEvent, ...]:
+        found = await self._database.rows("jobs.events", submission, after)
+        return tuple(rows.event(row) for row in found)
+
+    async def latest(self, submission: SubmissionId) -> tuple[JobEvent, ...]:
+        found = await self._database.rows("jobs.latest", submission)
+        return tuple(rows.event(row) for row in found)
+
+    async def forget_events(self, age: timedelta) -> int:
+        before, forgotten = self._clock.now() - age, 0
+        while gone := await self._database.rows("jobs.forget_events", before, FORGOTTEN_AT_ONCE):
+            forgotten += len(gone)
+        return forgotten
+
+    async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
+        await self._database.row("jobs.limit", gpu, max_running, paused)
+
+    async def backlog(self) -> dict[str, dict[str, int]]:
+        counts: dict[str, dict[str, int]] = {}
+        for row in await self._database.rows("jobs.backlog"):
+            counts.setdefault(row["gpu"], {})[row["state"]] = row["jobs"]
+        return counts
+
+
+async def _room(connection: "Connection", gpu: str, wanted: int) -> int:
+    """How many more jobs of the pool may run; its row stays locked until the claim is done."""
+    pool = await connection.fetchrow(query("jobs.lock_pool"), gpu)
+    if pool is None or pool["paused"]:
+        return 0
+    if pool["max_running"] is None:
+        return wanted
+    return int(pool["max_running"]) - int(await connection.fetchval(query("jobs.running"), gpu))
+
+
+async def _move(connection: "Connection", jobs: Sequence[Job], now: datetime) -> None:
+    """Writes jobs that this transaction has locked, in one statement."""
+    if not jobs:
+        return
+    await connection.execute(
+        query("jobs.move"),
+        [job.id for job in jobs],
+        [job.state.value for job in jobs],
+        [job.attempt for job in jobs],
+        [job.max_attempts for job in jobs],
+        [job.worker for job in jobs],
+        [job.call for job in jobs],
+        [job.error for job in jobs],
+        [job.run_at for job in jobs],
+        [job.finished_at for job in jobs],
+        now,
+    )

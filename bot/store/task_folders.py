@@ -1,0 +1,126 @@
+"""Task folders on this machine's disk, read into bundles."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from bot.domain.errors import UserError
+from bot.domain.tasks.archive import MAX_ENTRIES, MAX_UNPACKED
+from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
+from bot.domain.tasks.yaml_document import Document, read_document
+
+_SKIPPED = frozenset({"__pycache__", "__MACOSX"})
+
+
+def examples() -> Path:
+    """The tasks that come with Podium: beside the code in a wheel, in `tasks` of a checkout."""
+    here = Path(__file__).resolve().parent
+    packaged = here / "examples"
+    found = packaged if packaged.is_dir() else here.parent.parent / "tasks" / "examples"
+    return found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found
+
+
+def read_folder(path: Path, root: Path | None = None) -> TaskBundle:
+    """The bundle of the task in `path`, with those files beside it that it names.
+
+    They lie beneath `root`, which is the folder around the task's unless it is given. UserError
+    for what lies above it, and for links.
+    """
+    folder = path.resolve()
+    if not folder.is_dir():
+        raise _no_task(path)
+    task_file = folder / TASK_FILE
+    if not task_file.is_file():
+        raise UserError(
+            "no-such-task", f"{path}: no task.yml in this folder; {_tasks_below(folder)}"
+        )
+    document = read_document(_read(task_file, MAX_UNPACKED), f"{folder.name}/{TASK_FILE}")
+    beside = _beside(document, folder, folder.parent if root is None else root.resolve())
+    top = Path(os.path.commonpath([folder.parent, *(file.parent for file in beside)]))
+    files: dict[str, bytes] = {}
+    room = MAX_UNPACKED
+    for file in (*_files(folder), *sorted(beside)):
+        content = _read(file, room)
+        files[file.relative_to(top).as_posix()] = content
+        room -= len(content)
+    return TaskBundle(files, folder.relative_to(top).as_posix(), folder.name)
+
+
+def _beside(document: Document, folder: Path, root: Path) -> set[Path]:
+    """The files outside the task's folder that its task.yml names."""
+    if not folder.is_relative_to(root):
+        words = f"does not lie beneath {root}; --root names a folder around the task's"
+        raise UserError("bad-task", f"{folder}: {words}")
+    found: set[Path] = set()
+    for path, source in _sources(document):
+        file = Path(os.path.normpath(folder / source))
+        if file.is_relative_to(folder) or "\0" in source:
+            continue
+        if not file.is_relative_to(root):
+            words = (
+                f"{source!r} lies outside the task, and above {root}; publish its competition's "
+                "YAML, or name the folder of all sets with --root DIR"
+            )
+            raise document.refusal(path, words)
+        if os.path.isfile(file):  # noqa: PTH113 - False for names that no file can have
+            if file.resolve() != file:
+                raise document.refusal(path, f"{source!r} is a link; put the file itself there")
+            found.add(file)
+    return found
+
+
+def _sources(document: Document) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What task.yml takes from where, as far as it has the form of one."""
+    files, templates = document.value.get("files"), document.value.get("templates")
+    for i, entry in enumerate(files if isinstance(files, list) else ()):
+        if isinstance(entry, dict) and isinstance(source := entry.get("source"), str):
+            yield ("files", i), source
+    for language, source in templates.items() if isinstance(templates, dict) else ():
+        if isinstance(source, str):
+            yield ("templates", language), source
+
+
+def _no_task(path: Path) -> UserError:
+    if path.exists():
+        words = "neither a task's folder nor a file that ends in .zip"
+    else:
+        words = f"there is no such folder or zip; {_tasks_below(path.parent)}"
+    return UserError("no-such-task", f"{path}: {words}")
+
+
+def _tasks_below(folder: Path) -> str:
+    """Where there is a task near by, so that a slip of the pen can be mended."""
+    found = [str(task.relative_to(folder)) for task in task_folders(folder)]
+    return f"in {folder} lie the tasks {', '.join(found[:20])}" if found else "name a task's folder"
+
+
+def task_folders(top: Path) -> tuple[Path, ...]:
+    """The folders with a task.yml at or below `top`, sorted, at most three deep."""
+    found = (file.parent for depth in ("", "*/", "*/*/") for file in top.glob(depth + TASK_FILE))
+    return tuple(sorted(found))
+
+
+def _files(folder: Path) -> list[Path]:
+    found = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if any(part in _SKIPPED or part.startswith(".") for part in parts):
+            continue
+        if path.is_symlink():
+            raise UserError("bad-task", f"{path}: a link; put the file itself into the task")
+        if path.is_file():
+            found.append(path)
+        if len(found) > MAX_ENTRIES:
+            raise UserError("bad-task", f"{folder}: more than {MAX_ENTRIES} files; is it a task?")
+    return found
+
+
+def _read(path: Path, room: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(room + 1)
+    except OSError as error:
+        raise UserError("bad-task", f"{path}: cannot be read ({error.strerror})") from error
+    if len(content) > room:
+        raise UserError("bad-task", f"{path}: the task has more than {MAX_UNPACKED} bytes")
+    return content

@@ -1,0 +1,117 @@
+"""Who looks: the person whose token came with a request, or anybody at all; and what they may.
+
+A route names the least that it needs: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate` or
+`MayAdminister`. Where a token comes another way than in `Authorization`, `caller_by` gives its
+caller, and the rules of `bot.domain.rights` say what that one may.
+"""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+
+from bot.domain.errors import UserError
+from bot.domain.rights import (
+    ANYBODY,
+    Caller,
+    require_acting,
+    require_admin,
+    require_creator,
+    require_person,
+)
+from bot.services.tokens import viewer_of_secret
+from bot.web.access import bearer
+from bot.web.context import door_of
+from bot.web.sessions import browser_of
+
+__all__ = [
+    "AnyViewer", "FromPerson", "MayAdminister", "MayCreate", "MaySubmit",
+    "administrator", "caller_by", "creator", "person_of", "still_looks", "submitter", "viewer_of",
+]  # fmt: skip
+
+_READING = frozenset({"GET", "HEAD"})
+TOKEN = "token"  # noqa: S105 - a scheme's name
+_TOKEN = Depends(
+    HTTPBearer(
+        auto_error=False,
+        scheme_name=TOKEN,
+        description="A personal token, from `/profile link` on Discord, `podium token create "
+        "--person NAME` at the machine that runs Podium, or `POST /api/v1/me/tokens`.",
+    )
+)
+"""For the description of the API alone: it neither reads nor refuses anything."""
+NEEDED = "needed"
+"""A second scheme in the description, of routes which no reader without a token gets through."""
+Needed = Annotated[object, Depends(HTTPBearer(auto_error=False, scheme_name=NEEDED))]
+
+
+async def viewer_of(request: Request) -> Caller:
+    """Who looks: the person of the token, or a reader without an account where none came.
+
+    A browser's cookie counts for reading alone: whoever acts by it sends a form (`forms.py`).
+    UserError `bad-token` when a token came and is no person's.
+    """
+    if "Authorization" not in request.headers:
+        browser = await browser_of(request) if request.scope.get("method") in _READING else None
+        return ANYBODY if browser is None else browser.session.caller
+    return await caller_by(request, bearer(request))
+
+
+async def caller_by(request: Request, secret: str) -> Caller:
+    """Who calls by this token, however it came; UserError `bad-token` when it is nobody's."""
+    door = door_of(request)
+    return await viewer_of_secret(door.store, door.clock, secret)
+
+
+async def still_looks(request: Request, viewer: Caller) -> bool:
+    """Whether the request would come from the same viewer now: for answers that take long.
+
+    A token may have been revoked or expired meanwhile, a browser signed out, a right withdrawn.
+    """
+    try:
+        return await viewer_of(request) == viewer
+    except UserError:
+        return False
+
+
+async def described(_: Annotated[object, _TOKEN], request: Request) -> Caller:
+    """`viewer_of`, which the description of the API knows as the place of a token."""
+    return await viewer_of(request)
+
+
+AnyViewer = Annotated[Caller, Depends(described)]
+"""Whoever asks."""
+
+
+async def person_of(viewer: AnyViewer, _: Needed = None) -> Caller:
+    """The person who asks; UserError `bad-token` for anybody without an account."""
+    require_person(viewer)
+    return viewer
+
+
+async def submitter(viewer: AnyViewer, _: Needed = None) -> Caller:
+    """Who may submit, cancel and the like; UserError `narrow-token` with a token for reading."""
+    require_acting(viewer)
+    return viewer
+
+
+async def creator(viewer: AnyViewer, _: Needed = None) -> Caller:
+    """Who may create boards; UserError `not-allowed` for anybody else."""
+    require_creator(viewer)
+    return viewer
+
+
+async def administrator(viewer: AnyViewer, _: Needed = None) -> Caller:
+    """An admin by an admin's token; UserError `not-allowed` for anybody else."""
+    require_admin(viewer)
+    return viewer
+
+
+FromPerson = Annotated[Caller, Depends(person_of)]
+"""Somebody with an account, who reads."""
+MaySubmit = Annotated[Caller, Depends(submitter)]
+"""Somebody who may act as the person they are."""
+MayCreate = Annotated[Caller, Depends(creator)]
+"""Somebody who may create boards."""
+MayAdminister = Annotated[Caller, Depends(administrator)]
+"""An admin."""

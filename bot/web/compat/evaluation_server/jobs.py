@@ -1,0 +1,274 @@
+"""A request as a job: accepted, followed to its end, and forgotten.
+
+Each request is a submission to one hidden board of Podium's own, judged by a task version made for
+it. Queue, judge, sandbox and restarts are those of every submission.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain import acceptance
+from bot.domain.access import Access, SourceVisibility, Viewer, Visibility
+from bot.domain.board import HIDDEN, Board, NewBoard
+from bot.domain.errors import StoreError, UserError, unknown_name
+from bot.domain.ids import PersonId, SubmissionId
+from bot.domain.job import FINAL_STATES, PRIORITIES, Job, JobState, Topic
+from bot.domain.person import HOUSE
+from bot.domain.requirements import in_service, least_missing, missing
+from bot.domain.submission import NewSubmission, Submission
+from bot.domain.tasks.task_file import MAX_TASK, digest
+from bot.ports import Clock, Store
+from bot.services.admit import admit
+from bot.web.compat.evaluation_server.requests import Request, kernels_of, require_limits
+from bot.web.compat.evaluation_server.translate import (
+    RECORD,
+    TASK,
+    order_of,
+    recorded,
+    with_record,
+)
+from runners.contract.evaluation import CPU, Evaluation
+from runners.contract.gpus import spelled
+from runners.contract.runner import Capabilities
+from runners.contract.task import PYTHON, Mode, TaskDefinition
+from runners.contract.verdict import Stage
+
+BOARD = f"{HIDDEN}eval"
+PRIORITY = PRIORITIES[Mode.BENCHMARK]
+"""Somebody waits for the answer and hangs up: before ranked runs, and after quick tests."""
+_NO_TASK = TaskDefinition(
+    name=TASK, lang=PYTHON, description="Each request brings a task of its own.", files={}
+)
+_NAME = "Podium"
+
+
+class NoRunnerError(Exception):
+    """No runner that lives can serve a request; the message says what they lack."""
+
+    def __init__(self, message: str, *, any_there: bool) -> None:
+        super().__init__(message)
+        self.any_there = any_there
+        """Whether there are runners at all: where there are none, one may be about to come."""
+
+
+async def accept(store: Store, clock: Clock, person: PersonId, request: Request) -> Submission:
+    """Store a request with its job; UserError says what to change, NoRunnerError what is missing.
+
+    It runs on the GPU type that it names, else on the first that any runner offers for it.
+    """
+    # All of it is written out, while others want their answers.
+    task, source, mode = await asyncio.to_thread(_order, request)
+    gpu = _choose(await _offers(store), task, request.gpu)
+    board = await houses_board(store)
+    await admit(store, clock, person, board=board, mode=mode)
+    new = NewSubmission(
+        person=person,
+        board=board.id,
+        task_version=board.task_version,
+        file_name=task.submission_file,
+        source=source,
+        mode=mode,
+        gpus=(gpu,),
+        priority=PRIORITY,
+    )
+    return await store.requests.add(new, task, digest(task))
+
+
+async def houses_board(store: Store) -> Board:
+    """The board to which all requests go: no list has it, and nobody but an admin sees it."""
+    board = await store.boards.find(BOARD)
+    if board is not None:
+        return board
+    house = await store.people.ensure(HOUSE, _NAME)
+    access = Access(Visibility.PRIVATE, source=SourceVisibility.NEVER)
+    new = NewBoard(BOARD, (), None, house.id, access)
+    try:
+        return await store.boards.publish(new, _NO_TASK, digest(_NO_TASK))
+    except UserError:  # another process was faster
+        board = await store.boards.find(BOARD)
+        if board is None:
+            raise
+        return board
+
+
+def _order(request: Request) -> tuple[TaskDefinition, str, Mode]:
+    """What is judged by which task, and how; UserError for what cannot be stored or run."""
+    require_limits(request)
+    texts = [_text(kernel.source_code) for kernel in kernels_of(request)]
+    order = order_of(request, seconds=int(request.timeout - margin_s(request)))
+    task = with_record(order.task, request)
+    length = len(task.model_dump_json().encode())
+    if length > MAX_TASK:
+        raise UserError(
+            "too-large",
+            f"the request has {length:,} bytes as it is kept; at most {MAX_TASK:,} are taken, "
+            "so have large tensors drawn by an init",
+        )
+    return task, texts[-1], order.mode
+
+
+def _text(source: str) -> str:
+    return acceptance.source_text(source.encode("utf-8", "surrogatepass"))
+
+
+async def _offers(store: Store) -> list[Capabilities]:
+    return [offer for each in await store.workers.alive() for offer in each.offers.values()]
+
+
+def _choose(offers: list[Capabilities], task: TaskDefinition, wanted: str | None) -> str:
+    there = in_service(offers)
+    if not there:
+        raise NoRunnerError("no runner is there", any_there=False)
+    chosen = None if wanted is None else spelled(wanted, there)
+    if wanted is not None and chosen is None:
+        raise unknown_name("gpu", wanted, there)
+    among = there if chosen is None else (chosen,)
+    able = [gpu for gpu in among if any(not missing(each, task, gpu) for each in offers)]
+    if not able:
+        lacks = min((least_missing(offers, task, gpu) for gpu in among), key=len)
+        words = f"no runner can serve this kernel: missing {', '.join(lacks)}"
+        if all(gpu == CPU for gpu in there):
+            words += "; start a worker on a machine with a GPU"
+        raise NoRunnerError(words, any_there=True)
+    return min(able, key=lambda gpu: (gpu == CPU, gpu))
+
+
+_RETRY_S = 0.5
+"""Between tries to read from a database that is away."""
+_STAGES = frozenset(str(stage) for stage in Stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A request as far as it has got, without its kernels; its evaluation once it was judged."""
+
+    submission: Submission
+    request: Request
+    job: Job
+    stage: Stage | None = None
+    evaluation: Evaluation | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will move any more."""
+        return self.job.state in FINAL_STATES
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether it was stopped because its time was over, and not by a person before."""
+        if self.job.state is not JobState.CANCELLED or self.job.finished_at is None:
+            return False
+        lasted_s = (self.job.finished_at - self.job.created_at).total_seconds()
+        return lasted_s >= self.request.timeout - 2 * margin_s(self.request)
+
+
+class ClosingError(Exception):
+    """The door closes while somebody waits; the job goes on."""
+
+
+def margin_s(request: Request) -> float:
+    """How long before the caller hangs up the answer is sent, in seconds."""
+    return min(2.0, request.timeout / 10)
+
+
+async def served(store: Store, viewer: Viewer, number: SubmissionId) -> Served:
+    """One's own request of this number; UserError `unknown-job` when there is none."""
+    submission = await store.submissions.get(number)
+    own = submission is not None and (viewer.sees_all or submission.person == viewer.person)
+    version = None
+    if submission is not None and own:
+        version = await store.boards.version(submission.task_version)
+    if submission is None or version is None or RECORD not in version.definition.files:
+        raise _unknown(number)
+    request = recorded(version.definition)
+    # The job before the evaluation: one that is seen as ended then has its evaluation.
+    jobs = await store.jobs.of(number)
+    if not jobs:  # forgotten meanwhile
+        raise _unknown(number)
+    stage, evaluation = await _stage(store, jobs[0]), await _evaluation(store, number, request)
+    return Served(submission, request, jobs[0], stage, evaluation)
+
+
+def _unknown(number: SubmissionId) -> UserError:
+    return UserError("unknown-job", f"Job {number} not found")
+
+
+async def _evaluation(store: Store, number: SubmissionId, request: Request) -> Evaluation | None:
+    """The evaluation, with its files where the profiler was asked to count."""
+    stored = await store.results.evaluations(number)
+    if not stored:
+        return None
+    files = await store.results.files(number) if request.device_metrics else ()
+    return stored[0].evaluation.model_copy(update={"files": tuple(each.file for each in files)})
+
+
+async def _stage(store: Store, job: Job) -> Stage | None:
+    if job.state is not JobState.RUNNING:
+        return None
+    latest = await store.jobs.latest(job.submission)
+    return next((Stage(each.kind) for each in latest if each.kind in _STAGES), None)
+
+
+async def wait(
+    store: Store, number: SubmissionId, until: float, closing: Callable[[], bool]
+) -> bool:
+    """Wait for the end of a request's job; at the loop's time `until` have it killed.
+
+    Gives whether it ended by itself. A database that is away is waited for. ClosingError once
+    `closing` gives true.
+    """
+    try:
+        async with asyncio.timeout_at(until):
+            while not await _ended(store, number, closing):  # noqa: ASYNC110 - the database is away
+                await asyncio.sleep(_RETRY_S)
+    except TimeoutError:
+        with suppress(StoreError):
+            await store.jobs.request_cancel(number)
+        return False
+    return True
+
+
+async def _ended(store: Store, number: SubmissionId, closing: Callable[[], bool]) -> bool:
+    """True once the job has ended; False when the database went away meanwhile."""
+    with suppress(StoreError):
+        async with store.events.subscribe(frozenset({Topic.PROGRESS})) as hints:
+            if await _is_final(store, number):
+                return True
+            async for hint in hints:
+                if closing():
+                    raise ClosingError
+                if (hint is None or hint.payload == str(number)) and await _is_final(store, number):
+                    return True
+    return False
+
+
+async def _is_final(store: Store, number: SubmissionId) -> bool:
+    return all(job.state in FINAL_STATES for job in await store.jobs.of(number))
+
+
+KEPT = timedelta(hours=1)
+"""How long the result of a request is there to be asked for."""
+KEPT_LEAST = timedelta(seconds=300)
+"""How long it is there although somebody has the old ones removed."""
+
+
+async def upkeep(store: Store) -> None:
+    """Forget what ended long ago, and stop what nobody has waited for in as long.
+
+    Such a job has lost its server, and runs out of runners that could take it.
+    """
+    board = await store.boards.find(BOARD)
+    if board is None:
+        return
+    for number in await store.requests.overdue(board.id, KEPT):
+        await store.jobs.request_cancel(number)
+    await forget(store)
+
+
+async def forget(store: Store, age: timedelta = KEPT, person: PersonId | None = None) -> int:
+    """Remove the requests of a person, or of everybody, that ended so long ago; gives how many."""
+    board = await store.boards.find(BOARD)
+    return 0 if board is None else await store.requests.forget(board.id, age, person)

@@ -1,0 +1,196 @@
+"""The answer to a request: waits for its job, and gives the result its form."""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from bot.domain.access import Viewer
+from bot.domain.errors import UserError
+from bot.domain.job import JobState
+from bot.domain.submission import Submission
+from bot.web.compat.evaluation_server import requests
+from bot.web.compat.evaluation_server.jobs import (
+    ClosingError,
+    NoRunnerError,
+    Served,
+    accept,
+    margin_s,
+    served,
+    wait,
+)
+from bot.web.compat.evaluation_server.results import result_of
+from bot.web.context import Door, door_of
+from runners.contract.verdict import Stage
+
+MOST_WAITING = 256
+"""Requests of one person that have not ended."""
+_AGAIN_S = 1.0
+"""Between looks for a runner while none is there at all, as just after a restart."""
+POD = "podium"
+"""In place of a worker's name, which callers do not learn."""
+_KNOWN_GPU = re.compile(r"(a100|h100|h200)(?![a-z0-9])", re.IGNORECASE)
+_STAGES = {
+    Stage.PREPARE: "compiling",
+    Stage.BUILD: "compiling",
+    Stage.TEST: "validating",
+    Stage.TIMING: "profiling",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status with its body, and what goes into the header `X-GPU-Type`."""
+
+    status: int
+    body: dict[str, Any]
+    gpu_type: str | None = None
+
+
+def outcome(served: Served, address: str, *, in_time: bool = True) -> Answer:
+    """The result of a request that was judged, or why there is none.
+
+    Not `in_time`: its caller's time was over, so that it is stopped or about to be.
+    """
+    evaluation, gpu = served.evaluation, _gpu_type(served.job.gpu)
+    if served.job.state is not JobState.SUCCEEDED or evaluation is None:
+        fault = fault_of(served) if in_time else None
+        return failure(500, fault or _timed_out(served), address, served)
+    body: dict[str, Any] = {
+        "job_id": str(served.submission.id),
+        **result_of(served.request, evaluation),
+        "pod_name": POD,
+        "pod_ip": address,
+        "status": "success",
+        "gpu": served.job.gpu,
+    }
+    if gpu is not None:
+        body["gpu_type"] = gpu
+    return Answer(200, body, gpu)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why there is no result: in one word for programs, and in a sentence."""
+
+    category: str
+    error: str
+
+
+def failure(status: int, fault: Fault, address: str, served: Served | None = None) -> Answer:
+    """No result, and why; with the job's number where one was taken in."""
+    body: dict[str, Any] = {
+        "kernel_exec_result": {},
+        "ref_runtime": {},
+        "pod_name": POD,
+        "pod_ip": address,
+        "status": "error",
+        "error": fault.error,
+        "error_category": fault.category,
+        "compilation_method": "judge",
+    }
+    if served is not None:
+        body["job_id"] = str(served.submission.id)
+    return Answer(status, body)
+
+
+def job(served: Served, address: str) -> dict[str, Any]:
+    """A request as far as it has got, with its result once there is one."""
+    fault = fault_of(served)
+    body: dict[str, Any] = {
+        "job_id": str(served.submission.id),
+        "status": _status(served),
+        "created_at": served.job.created_at.timestamp(),
+        "error": None if fault is None else fault.error,
+        "gpu": served.job.gpu,
+    }
+    if served.job.state is JobState.SUCCEEDED:
+        body["result"] = outcome(served, address).body
+    return body
+
+
+def fault_of(served: Served) -> Fault | None:
+    """Why a job that has ended has no result; None where it has one, or may have one yet."""
+    match served.job.state:
+        case JobState.FAILED:
+            return Fault("our_fault", served.job.error or "Job failed")
+        case JobState.CANCELLED:
+            return _timed_out(served) if served.ran_out else Fault("cancelled", "Job was cancelled")
+        case JobState.QUEUED | JobState.RUNNING | JobState.SUCCEEDED:
+            return None
+
+
+def _timed_out(served: Served) -> Fault:
+    words = f"Job timed out after {served.request.timeout} seconds"
+    if served.job.error:
+        words += f"; its last attempt failed: {served.job.error}"
+    return Fault("job_timed_out", words)
+
+
+def _status(served: Served) -> str:
+    match served.job.state:
+        case JobState.QUEUED:
+            return "submitted"
+        case JobState.RUNNING:
+            return _STAGES[served.stage or Stage.PREPARE]
+        case JobState.SUCCEEDED:
+            return "completed"
+        case JobState.FAILED | JobState.CANCELLED:
+            return "failed"
+
+
+def _gpu_type(gpu: str) -> str | None:
+    found = _KNOWN_GPU.match(gpu)
+    return found[1].lower() if found else None
+
+
+async def exchange(
+    request: Request, viewer: Viewer, asked: requests.Request, begun: float
+) -> Answer:
+    """The answer to what somebody asks, shortly before the caller hangs up at the latest.
+
+    `begun` is the loop's time at which the caller began. A caller who goes away earlier changes
+    nothing: the job ends when it is done, or is killed at the time that was given for it.
+    """
+    requests.require_limits(asked)
+    door, address = door_of(request), address_of(request)
+    if door.device_metrics and "device_metrics" not in asked.model_fields_set:
+        asked = asked.model_copy(update={"device_metrics": True})
+    until = begun + asked.timeout - margin_s(asked)
+    try:
+        made = await _accepted(door, viewer, asked, until)
+    except NoRunnerError as error:
+        return failure(500, Fault("no_runner", f"Job failed: {error}"), address)
+    try:
+        in_time = await wait(door.store, made.id, until, lambda: door.closing.begun)
+    except ClosingError:
+        words = f"this server stops; the job goes on, ask /job/{made.id} for its result"
+        stopped = Fault("server_stops", words)
+        return failure(503, stopped, address, await served(door.store, viewer, made.id))
+    found = await served(door.store, viewer, made.id)
+    # A profiler's tables may take a while to read.
+    return await asyncio.to_thread(outcome, found, address, in_time=in_time)
+
+
+async def _accepted(
+    door: Door, viewer: Viewer, asked: requests.Request, until: float
+) -> Submission:
+    if len(await door.store.jobs.unfinished_of(viewer.person)) >= MOST_WAITING:
+        words = f"{MOST_WAITING} of your jobs have not ended; wait for some of them"
+        raise UserError("rate-limit", words)
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            return await accept(door.store, door.clock, viewer.person, asked)
+        except NoRunnerError as error:
+            if error.any_there or door.closing.begun or loop.time() + _AGAIN_S >= until:
+                raise
+        await asyncio.sleep(_AGAIN_S)
+
+
+def address_of(request: Request) -> str:
+    """The address at which the caller has reached this door."""
+    server = request.scope.get("server")
+    return str(server[0]) if server else ""

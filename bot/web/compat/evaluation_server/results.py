@@ -1,0 +1,193 @@
+"""An evaluation as the evaluation server's clients read it; times in milliseconds."""
+
+from collections.abc import Sequence
+from statistics import fmean, median, pstdev
+from typing import Any, TypedDict
+
+from bot.web.compat.evaluation_server.device_metrics import device_metrics_of
+from bot.web.compat.evaluation_server.requests import CompareRequest, Request
+from runners.contract.evaluation import (
+    CPU,
+    CaseKind,
+    CaseResult,
+    CaseStatus,
+    Evaluation,
+    Measurement,
+)
+from runners.contract.io_contract import DRAWN, KERNEL, REFERENCE_FAULT, UNCOUNTED, Side
+from runners.contract.task import Workload
+from runners.contract.verdict import Stage, Verdict
+
+LOG_MOST = 8000
+"""Characters of what a kernel and its compiler printed that an error carries, from the end."""
+REFERENCE_ERROR = "reference_error"
+"""The category of a failure that is the reference's and not the judged kernel's."""
+LEAST_NS = 1000.0
+"""As little as the judge's own clock tells from nothing."""
+_NS_PER_MS = 1e6
+_RIGHT = {Verdict.PASSED, Verdict.AUDIT}
+"""A time that is for audit belongs to right outputs, and is not shown."""
+_UNBUILT = {Stage.PREPARE, Stage.BUILD}
+_HEADS = {
+    Verdict.WRONG_ANSWER: "Numerical outputs don't match within tolerance",
+    Verdict.TIMED_OUT: "Timed out",
+}
+
+
+class RuntimeStats(TypedDict):
+    """Of all timed samples, in milliseconds; `std` is that of the population."""
+
+    mean: float
+    std: float
+    min: float
+    max: float
+    median: float
+    percentile_95: float
+    percentile_99: float
+
+
+class Result(TypedDict, total=False):
+    """The judge's part of an answer; the reference's times are zeros where there are none."""
+
+    kernel_exec_result: dict[str, Any]
+    ref_runtime: RuntimeStats
+
+
+NO_RUNTIME = RuntimeStats(
+    mean=0.0, std=0.0, min=0.0, max=0.0, median=0.0, percentile_95=0.0, percentile_99=0.0
+)
+
+
+def result_of(request: Request, evaluation: Evaluation) -> Result:
+    """What an evaluation says about the judged kernel, and about its reference where it has one."""
+    own, other = (_measured(evaluation, side) for side in (Side.CUSTOM, Side.REFERENCE))
+    result = Result(kernel_exec_result=_executed(request, evaluation, own, other))
+    if isinstance(request, CompareRequest):
+        result["ref_runtime"] = NO_RUNTIME if other is None else stats_of(other)
+    return result
+
+
+def stats_of(measured: Measurement) -> RuntimeStats:
+    """The seven numbers of a measurement, from its samples.
+
+    Where the judge's own clock is the value a sample is a difference of two windows, which may come
+    out below nothing: it counts as the least that this clock can tell, so that a time is never 0.
+    """
+    least = LEAST_NS if measured.claimed_ns is None else 0.0
+    samples = sorted(max(least, ns) / _NS_PER_MS for each in measured.samples for ns in each)
+    return RuntimeStats(
+        mean=fmean(samples),
+        std=pstdev(samples),
+        min=samples[0],
+        max=samples[-1],
+        median=median(samples),
+        percentile_95=_percentile(samples, 0.95),
+        percentile_99=_percentile(samples, 0.99),
+    )
+
+
+def _percentile(ordered: Sequence[float], part: float) -> float:
+    """Between the two samples that it lies between, in proportion."""
+    place = part * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def _executed(
+    request: Request, evaluation: Evaluation, own: Measurement | None, other: Measurement | None
+) -> dict[str, Any]:
+    compiled = evaluation.verdict in _RIGHT or evaluation.stage not in _UNBUILT
+    stats = None if own is None else stats_of(own)
+    result = {
+        "compiled": compiled,
+        "correctness": compiled and evaluation.verdict in _RIGHT,
+        "runtime": 0.0 if stats is None else stats["mean"],
+        "metadata": _metadata(request, evaluation, own),
+        "runtime_stats": stats,
+        "compilation_error": None if compiled else f"Compilation error:\n{_told(evaluation)}",
+        "validation_error": _validation_error(evaluation) if compiled else None,
+        "error_category": category_of(evaluation),
+        "speedup": _speedup(own, other),
+    }
+    return {key: value for key, value in result.items() if value is not None}
+
+
+def category_of(evaluation: Evaluation) -> str | None:
+    """What went wrong, in one word: the judge's verdict, or that it is the reference's fault."""
+    if evaluation.verdict is Verdict.PASSED:
+        return None
+    if evaluation.verdict is Verdict.TASK_ERROR and evaluation.message.startswith(REFERENCE_FAULT):
+        return REFERENCE_ERROR
+    return evaluation.verdict.value
+
+
+def _validation_error(evaluation: Evaluation) -> str | None:
+    if evaluation.verdict is Verdict.PASSED:
+        return None
+    tests = [case for case in evaluation.cases if case.kind is CaseKind.TEST]
+    passed = sum(case.status is CaseStatus.PASSED for case in tests)
+    head = _HEADS.get(evaluation.verdict, "Trial failed")
+    if evaluation.stage is Stage.TEST and evaluation.verdict is not Verdict.WRONG_ANSWER:
+        head = f"Trial {passed + 1} failed"
+    trials = f"Trials passed: {passed}/{len(tests)}."
+    return f"{head}. {trials}\n{_told(evaluation)}"
+
+
+def _told(evaluation: Evaluation) -> str:
+    """The message, and after it what was printed where that says more."""
+    message = evaluation.message or f"{evaluation.verdict.value} without a word"
+    if evaluation.verdict is Verdict.WRONG_ANSWER or not evaluation.log.strip():
+        return message
+    return f"{message}\n{evaluation.log.strip()[-LOG_MOST:]}"
+
+
+def _measured(evaluation: Evaluation, side: Side) -> Measurement | None:
+    spec = Workload(args={KERNEL: side.value}).spec
+    return next((case.measurement for case in _timed(evaluation) if case.spec == spec), None)
+
+
+def _timed(evaluation: Evaluation) -> list[CaseResult]:
+    return [case for case in evaluation.cases if case.measurement is not None]
+
+
+def _speedup(own: Measurement | None, other: Measurement | None) -> float | None:
+    """How many times faster than the reference, by times that can be told from nothing."""
+    if own is None or other is None:
+        return None
+    if own.time_ns <= own.resolution_ns or other.time_ns <= other.resolution_ns:
+        return None
+    return other.time_ns / own.time_ns
+
+
+def _noted(evaluation: Evaluation, begin: str) -> str | None:
+    """What a line of the judge's says: they come last, after whatever a kernel printed."""
+    found = evaluation.log.rpartition(begin)
+    return found[2].partition("\n")[0].strip()[:LOG_MOST] or None if found[1] else None
+
+
+def _metadata(
+    request: Request, evaluation: Evaluation, measured: Measurement | None
+) -> dict[str, Any]:
+    machine = evaluation.environment
+    found: dict[str, Any] = {
+        "gpu_id": machine.gpu_uuid or evaluation.gpu.lower(),
+        "hardware": machine.cpu if evaluation.gpu == CPU else machine.gpu,
+        "num_trials": request.num_trials,
+        "inputs": _noted(evaluation, DRAWN),
+        "verdict": evaluation.verdict.value,
+        "judge": machine.harness_version,
+        "device_metrics": device_metrics_of(evaluation) or None,
+        "device_metrics_error": _noted(evaluation, UNCOUNTED) if request.device_metrics else None,
+        **{key: getattr(machine, key) for key in ("driver", "cuda", "torch", "triton")},
+    }
+    if measured is not None:
+        found |= {
+            "profiling_method": f"{evaluation.environment.timing.value} clock, fresh inputs",
+            "timed_samples": sum(map(len, measured.samples)),
+            "rounds": measured.rounds,
+            "stop_reason": measured.stop_reason.value,
+            "half_width": measured.half_width_ns / _NS_PER_MS,
+            "resolution": measured.resolution_ns / _NS_PER_MS,
+        }
+    return {key: value for key, value in found.items() if value is not None}

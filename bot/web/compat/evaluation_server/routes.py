@@ -1,0 +1,162 @@
+"""`/eval`: all routes, which errors become what, and where they are mounted."""
+
+import asyncio
+import time
+
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
+
+from bot.domain.errors import StoreError, UserError
+from bot.domain.ids import SubmissionId
+from bot.web.compat.evaluation_server import http, metrics, responses
+from bot.web.compat.evaluation_server.http import answer, reader_of, submitter_of
+from bot.web.compat.evaluation_server.jobs import KEPT_LEAST, forget, served, upkeep
+from bot.web.compat.evaluation_server.responses import Answer
+from bot.web.context import door_of
+
+__all__ = ["router", "upkeep"]
+
+
+async def evaluate(request: Request) -> Response:
+    """Whether a kernel runs, and how long it takes."""
+    begun = asyncio.get_running_loop().time()
+    viewer = await submitter_of(request)
+    asked = await http.asked(request, http.evaluation)
+    return _drawn(await responses.exchange(request, viewer, asked, begun))
+
+
+async def compare(request: Request) -> Response:
+    """Whether a kernel gives what its reference gives, and how long both take."""
+    begun = asyncio.get_running_loop().time()
+    viewer = await submitter_of(request)
+    asked = await http.asked(request, http.comparison)
+    return _drawn(await responses.exchange(request, viewer, asked, begun))
+
+
+def _drawn(found: Answer) -> Response:
+    headers = {} if found.gpu_type is None else {"X-GPU-Type": found.gpu_type}
+    return answer(found.status, found.body, headers)
+
+
+_LOADED = time.monotonic()
+_MOST_DIGITS = 18
+
+
+async def health(request: Request) -> Response:
+    """Whether requests can be judged now; anybody may ask."""
+    store = door_of(request).store
+    try:
+        counted, there = await metrics.tallies(store), await metrics.slots(store)
+    except StoreError:
+        return answer(500, {"status": "unhealthy", "error": "the database is away"})
+    free = there.free
+    body: dict[str, object] = {
+        "status": "healthy",
+        "job_stats": metrics.job_stats(counted),
+        "gpu_manager": {"available_gpus": sum(free.values()), "slots": there.offered, "free": free},
+        "gpu_available": there.gpus > 0,
+        "gpu_count": there.gpus,
+    }
+    if not there.offered:
+        error = "no runner is there: start one on a machine with a GPU"
+        return answer(500, {**body, "status": "unhealthy", "error": error})
+    return answer(200, body)
+
+
+async def job(request: Request) -> Response:
+    """One's own job, with its result once there is one."""
+    viewer = await reader_of(request)
+    number = str(request.path_params["job_id"])
+    if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS:
+        raise UserError("unknown-job", f"Job {number[:_MOST_DIGITS]} not found")
+    found = await served(door_of(request).store, viewer, SubmissionId(int(number)))
+    return answer(200, await asyncio.to_thread(responses.job, found, responses.address_of(request)))
+
+
+async def stats(request: Request) -> Response:
+    """Counts over the requests that are kept."""
+    await reader_of(request)
+    door = door_of(request)
+    now, uptime_s = door.clock.now(), time.monotonic() - _LOADED
+    counted, runs = await metrics.tallies(door.store), await metrics.newest(door.store)
+    return answer(
+        200,
+        {
+            "job_stats": metrics.job_stats(counted),
+            "compilation_metrics": metrics.compilation(runs),
+            "profiling_metrics": metrics.profiling(runs),
+            "gpu_utilization": metrics.utilization(runs),
+            "throughput": metrics.throughput(counted, runs, now, uptime_s),
+            "timestamp": now.timestamp(),
+        },
+    )
+
+
+async def cleanup(request: Request) -> Response:
+    """Remove one's own jobs that ended a while ago; an admin's token removes everybody's."""
+    viewer = await submitter_of(request)
+    person = None if viewer.sees_all else viewer.person
+    removed = await forget(door_of(request).store, KEPT_LEAST, person)
+    return answer(200, {"status": "cleanup_completed", "removed": removed})
+
+
+PREFIX = "/eval"
+AT_ROOT = ("/evaluate", "/compare", "/health", "/job/{job_id}", "/stats", "/admin/cleanup-jobs")
+"""The routes that are at the door's root as well, where the evaluation server had them."""
+
+
+class _Tools:
+    """The tools, imported when somebody calls one: their library takes most of a second to load."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from bot.web.compat.evaluation_server import mcp_tools  # noqa: PLC0415
+
+        await mcp_tools.answer_call(scope, receive, send)
+
+
+_ROUTES = [
+    Route("/", compare, methods=["POST"]),
+    Route("/evaluate", evaluate, methods=["POST"]),
+    Route("/compare", compare, methods=["POST"]),
+    Route("/health", health, methods=["GET"]),
+    Route("/job/{job_id}", job, methods=["GET"]),
+    Route("/stats", stats, methods=["GET"]),
+    Route("/admin/cleanup-jobs", cleanup, methods=["POST"]),
+    Route("/mcp", _Tools(), methods=["POST"]),
+    Route("/mcp/", _Tools(), methods=["POST"]),
+]
+
+
+class Surface:
+    """An application within the door's own, which it shares the door with."""
+
+    def __init__(self, prefix: str = PREFIX) -> None:
+        self._prefix = prefix
+        handlers = {
+            http.FormError: http.wrong_form,
+            http.NoJsonError: http.no_json,
+            HTTPException: http.no_route,
+            UserError: http.refused,
+            StoreError: http.refused,
+            Exception: http.refused,
+        }
+        self._app = ExceptionMiddleware(Router(_ROUTES), handlers=handlers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        root = scope.get("root_path", "") + self._prefix
+        path = f"{root}/" if scope["path"] == root else scope["path"]
+        await self._app({**scope, "root_path": root, "path": path}, receive, send)
+
+
+_PLACES = {PREFIX: PREFIX, f"{PREFIX}/{{path:path}}": PREFIX} | dict.fromkeys(AT_ROOT, "")
+
+router = APIRouter(
+    routes=[
+        Route(path, Surface(prefix), include_in_schema=False) for path, prefix in _PLACES.items()
+    ]
+)

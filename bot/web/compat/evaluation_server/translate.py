@@ -1,0 +1,291 @@
+"""A request as an order to a runner: what is called, how often, and what is kept of the request.
+
+The sources stay what they are. Next to them goes one declarative file, which the harness reads:
+nothing here writes a program.
+
+The request is kept among the files of the task version that was made from it. Its kernels are left
+out except for their types: the judged one's source is the submission's, and all else is in the
+contract. So a poll reads little, and literal data is kept once.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from bot.domain.tasks.task_file import ROUNDS
+from bot.web.compat.evaluation_server.io_contract import (
+    ArgSpec,
+    Dim,
+    IOContract,
+    LaunchConfig,
+    TensorInit,
+    TensorSpec,
+)
+from bot.web.compat.evaluation_server.requests import (
+    TOLERANCE,
+    CompareRequest,
+    EvaluateRequest,
+    KernelCode,
+    Request,
+    kernels_of,
+)
+from runners.contract.evaluation import CPU, EvaluationRequest, Limits, RoundPolicy
+from runners.contract.io_contract import (
+    CALL,
+    CONTRACT,
+    DEVICE_KINDS,
+    GIVEN_SEED,
+    KERNEL,
+    PYTHON_KINDS,
+    Argument,
+    Contract,
+    Extents,
+    Fill,
+    KernelCall,
+    KernelKind,
+    Literals,
+    ReferenceKernel,
+    Role,
+    ScalarArgument,
+    Side,
+    TensorArgument,
+)
+from runners.contract.task import (
+    PYTHON,
+    Device,
+    Mode,
+    RankingBy,
+    TaskDefinition,
+    TaskFormat,
+    Workload,
+)
+
+TASK = "evaluation-server"
+TESTS = 3
+"""Calls on inputs of their own before anything is timed; the first one by the given seeds."""
+ROUNDS_USUAL, ROUNDS_MOST = 5, 8
+SAMPLES_LEAST = 3
+"""Of a round, however few samples are asked for."""
+BUILD_SHARE = 0.6
+"""The part of the time that compiling and checking may take; the rest is for the rounds."""
+_GET_INPUTS = re.compile(
+    r"^(?:def[ \t]+get_inputs\b|get_inputs[ \t]*[:=]|from[ \t].*\bget_inputs\b)", re.MULTILINE
+)
+"""What makes a source tell its inputs, where it stands at the beginning of a line."""
+_SPARE_S = 1
+"""Left for what comes before and after the judge's own limits."""
+
+
+class Order(NamedTuple):
+    """What a runner is to be asked, save for names and places."""
+
+    task: TaskDefinition
+    source: str
+    rounds: RoundPolicy
+    mode: Mode = Mode.RANKED
+
+    def request(
+        self, request_id: str, gpu: str = CPU, limits: Limits | None = None
+    ) -> EvaluationRequest:
+        """The order to a runner of this GPU type."""
+        return EvaluationRequest(
+            request_id=request_id,
+            task=self.task,
+            source=self.source,
+            mode=self.mode,
+            gpu=gpu,
+            rounds=self.rounds,
+            limits=limits or Limits(),
+        )
+
+
+def order_of(request: Request, *, seconds: int | None = None) -> Order:
+    """The order for a request.
+
+    `seconds` are those that the judge has, the request's own where nothing is said. What is wrong
+    with a kernel is for the judge to find, and no error here.
+    """
+    task = task_of(request, seconds)
+    source = kernels_of(request)[-1].source_code
+    return Order(task, source, rounds_of(request.num_trials))
+
+
+def task_of(request: Request, seconds: int | None = None) -> TaskDefinition:
+    """The task that a request amounts to; its submission is the judged kernel's source."""
+    contract = contract_of(request)
+    compared = contract.reference is not None
+    sides = (Side.REFERENCE, Side.CUSTOM) if compared else (Side.CUSTOM,)
+    whole = max(2, (request.timeout if seconds is None else seconds) - _SPARE_S)
+    checking = round(whole * BUILD_SHARE)
+    return TaskDefinition(
+        name=TASK,
+        lang=PYTHON,
+        format=TaskFormat.IO_CONTRACT,
+        description="A kernel of the evaluation server's.",
+        files={
+            CONTRACT: contract.model_dump_json(exclude_none=True),
+            CALL: contract.custom.bare().model_dump_json(exclude_none=True),
+        },
+        submission_file=_file_name(contract.custom.kind),
+        shared_files=(CALL,),
+        tests=tuple(_case(Side.CUSTOM, seed) for seed in range(GIVEN_SEED, GIVEN_SEED + TESTS)),
+        benchmarks=tuple(Workload(args={KERNEL: side.value}) for side in sides),
+        test_timeout=checking,
+        benchmark_timeout=whole,
+        ranked_timeout=whole - checking,
+        ranking_by=RankingBy.MEAN,
+        device=_device(contract),
+        mutates_inputs=not compared or _writes_unseen(contract.custom),
+    )
+
+
+def rounds_of(trials: int) -> RoundPolicy:
+    """Rounds that have so many timed samples together, or as few more as can be."""
+    most = max(1, min(ROUNDS_MOST, trials // SAMPLES_LEAST))
+    least = ROUNDS_USUAL if most >= ROUNDS_USUAL else 1
+
+    def excess(rounds: int) -> tuple[int, int]:
+        return -(-trials // rounds) * rounds, abs(rounds - ROUNDS_USUAL)
+
+    rounds = min(range(least, most + 1), key=excess)
+    return RoundPolicy(looks=(rounds,), samples=max(SAMPLES_LEAST, -(-trials // rounds)))
+
+
+def contract_of(request: Request) -> Contract:
+    """Both kernels and their calls; one that has no arguments is called with the other's."""
+    match request:
+        case EvaluateRequest(kernel=kernel):
+            return Contract(custom=_call(kernel, kernel.io), counted=request.device_metrics)
+        case CompareRequest(ref_kernel=ref, custom_kernel=custom):
+            return Contract(
+                custom=_call(custom, custom.io or ref.io),
+                reference=ReferenceKernel(
+                    call=_call(ref, ref.io or custom.io),
+                    source=ref.source_code,
+                    file_name=_file_name(KernelKind(ref.kernel_type)),
+                    atol=TOLERANCE if request.atol is None else request.atol,
+                    rtol=TOLERANCE if request.rtol is None else request.rtol,
+                ),
+                drawn_by=_drawn_by(ref, custom),
+                counted=request.device_metrics,
+            )
+
+
+def _case(side: Side, seed: int) -> Workload:
+    return Workload(args={KERNEL: side.value, "seed": seed})
+
+
+def _device(contract: Contract) -> Device:
+    kinds = {contract.call_of(side).kind for side in Side}
+    return Device.CUDA if kinds & DEVICE_KINDS else Device.ANY
+
+
+def _writes_unseen(call: KernelCall) -> bool:
+    """Whether it may write to an argument and give back something else, as a function may."""
+    if call.kind in DEVICE_KINDS:
+        return False
+    args = call.args or ()
+    return any(isinstance(arg, TensorArgument) and arg.role is not Role.INPUT for arg in args)
+
+
+def _file_name(kind: KernelKind) -> str:
+    return "kernel.cu" if kind is KernelKind.CUDA else "kernel.py"
+
+
+def _drawn_by(ref: KernelCode, custom: KernelCode) -> Side:
+    """Whose `get_inputs` counts: the reference's, or the other one's where that alone has any."""
+    if _tells_inputs(custom) and not _tells_inputs(ref):
+        return Side.CUSTOM
+    return Side.REFERENCE
+
+
+def _tells_inputs(kernel: KernelCode) -> bool:
+    """By its text: Python takes half a minute, and everybody's, to parse what somebody may send."""
+    python = KernelKind(kernel.kernel_type) in PYTHON_KINDS
+    return python and _GET_INPUTS.search(kernel.source_code) is not None
+
+
+def _call(kernel: KernelCode, io: IOContract | None) -> KernelCall:
+    launch = (io and io.launch) or LaunchConfig()
+    return KernelCall(
+        kind=KernelKind(kernel.kernel_type),
+        args=None if io is None else tuple(_argument(arg) for arg in io.args),
+        grid=_extents(launch.grid or Dim()),
+        block=_extents(launch.block or Dim(x=256)),
+        num_warps=launch.num_warps,
+        num_stages=launch.num_stages,
+        function_name=kernel.named("function_name"),
+        class_name=kernel.named("class_name"),
+        method_name=kernel.named("method_name"),
+        kernel_name=kernel.named("kernel_name"),
+        entry_point=kernel.named("entry_point"),
+        options=_words(kernel, "compiler_options"),
+        expressions=_words(kernel, "name_expressions"),
+    )
+
+
+def _words(kernel: KernelCode, key: str) -> tuple[str, ...]:
+    metadata: Mapping[str, object] = kernel.metadata or {}
+    found = metadata.get(key)
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def _extents(dim: Dim) -> Extents:
+    return dim.x, dim.y, dim.z
+
+
+def _argument(arg: ArgSpec) -> Argument:
+    if arg.tensor_spec is not None and arg.type == "tensor":
+        return _tensor(arg, arg.tensor_spec)
+    value = float(arg.value or 0) if arg.type == "float" else arg.value
+    return ScalarArgument(name=arg.name, value=0 if value is None else value, meta=arg.is_meta)
+
+
+def _tensor(arg: ArgSpec, spec: TensorSpec) -> TensorArgument:
+    """Literal values win over a distribution, and with them their own dtype and shape."""
+    role = Role(arg.role)
+    data = spec.data
+    if data is not None:
+        literals = Literals(data=data.data_b64, zipped=data.compress == "zlib")
+        return TensorArgument(
+            name=arg.name, role=role, dtype=data.dtype, shape=data.shape, literals=literals
+        )
+    init = spec.init or (None if role is Role.OUTPUT else TensorInit())
+    fill = None if init is None else _fill(init)
+    return TensorArgument(name=arg.name, role=role, dtype=spec.dtype, shape=spec.shape, fill=fill)
+
+
+def _fill(init: TensorInit) -> Fill:
+    return Fill(value=init.fill_value, **init.model_dump(exclude={"fill_value"}))
+
+
+RECORD = "request.json"
+
+_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+
+
+def with_record(task: TaskDefinition, request: Request) -> TaskDefinition:
+    """The task with the request and its rounds among its files; no candidate is shown them."""
+    kept = _without_kernels(request).model_dump_json(exclude_none=True)
+    rounds = rounds_of(request.num_trials).model_dump_json()
+    return task.model_copy(update={"files": {**task.files, RECORD: kept, ROUNDS: rounds}})
+
+
+def recorded(task: TaskDefinition) -> Request:
+    """The request from which a task was made, without its kernels."""
+    return _REQUEST.validate_json(task.files[RECORD])
+
+
+def _without_kernels(request: Request) -> Request:
+    match request:
+        case EvaluateRequest(kernel=kernel):
+            return request.model_copy(update={"kernel": _bare(kernel)})
+        case CompareRequest(ref_kernel=ref, custom_kernel=custom):
+            bare = {"ref_kernel": _bare(ref), "custom_kernel": _bare(custom)}
+            return request.model_copy(update=bare)
+
+
+def _bare(kernel: KernelCode) -> KernelCode:
+    return KernelCode(source_code="", kernel_type=kernel.kernel_type)

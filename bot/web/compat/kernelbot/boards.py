@@ -1,0 +1,201 @@
+"""The boards that the caller may see, who is ranked on them, and how busy a GPU type is.
+
+Of a task nothing is sent that helps to cheat: no files and no seeds. popcorn-cli does not ask for
+ranked lists; other sites do.
+"""
+
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from bot.domain.board import Board
+from bot.domain.errors import StoreError
+from bot.domain.ids import PersonId
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.rights import Caller
+from bot.domain.score import Standing
+from bot.domain.submission import Submission
+from bot.ports import Store
+from bot.reports.escaping import clean
+from bot.services.lookup import find_board, visible_boards
+from bot.services.pools import Pool, pools
+from bot.services.standings import standings
+from bot.web.compat.kernelbot.http import AnyReader, Json, Route, answered
+from bot.web.compat.kernelbot.translate import moment
+from bot.web.context import Door, door_of
+from runners.contract.gpus import gpu_type
+from runners.contract.task import GPU_NAME, TaskDefinition, Workload
+
+RUNNER = "Podium"
+
+
+async def runner_queue(store: Store, gpu: str) -> Json:
+    """The jobs of a GPU type, and how many workers take them."""
+    gpu = gpu_type(gpu)
+    pool = next((each for each in await pools(store) if each.gpu == gpu), None)
+    if pool is None:
+        if not any(gpu in board.gpus for board in await store.boards.all()):
+            return _unknown(gpu)
+        pool = Pool(gpu, queued=0, running=0, workers=0, paused=None)
+    serves = bool(pool.workers) and pool.paused is None
+    return {
+        "runner": RUNNER,
+        "gpu": gpu,
+        "queued_jobs": pool.queued,
+        "running_jobs": pool.running,
+        "available_runners": pool.workers,
+        "status": "available" if serves else "unavailable",
+        "error": pool.paused,
+    }
+
+
+def _unknown(gpu: str) -> Json:
+    return {
+        "runner": "unknown",
+        "gpu": gpu,
+        "queued_jobs": None,
+        "running_jobs": None,
+        "available_runners": None,
+        "status": "unavailable",
+        "error": "unknown gpu",
+    }
+
+
+async def queue_where_known(store: Store, gpu: str) -> Json | None:
+    """The same, or None when it cannot be read just now: nothing hangs on it."""
+    with suppress(StoreError):
+        return await runner_queue(store, gpu)
+    return None
+
+
+router = APIRouter(route_class=Route)
+
+GpuName = Annotated[str, Path(pattern=GPU_NAME.pattern)]
+
+
+@router.get("/leaderboards")
+async def leaderboards(request: Request, reader: AnyReader) -> Response:
+    """Every board that the reader may see, by name."""
+    store = door_of(request).store
+    found = []
+    for board in await visible_boards(store, reader):
+        version = await store.boards.version(board.task_version)
+        if version is not None:  # else it was deleted a moment ago
+            found.append(_board(board, version.definition))
+    return answered(found)
+
+
+@router.get("/gpus/{board}")
+async def gpus(request: Request, reader: AnyReader, board: str) -> Response:
+    """The GPU types of a board."""
+    found = await find_board(door_of(request).store, reader, board.lower())
+    return answered(list(found.gpus))
+
+
+@router.get("/runner_queue/{gpu}")
+async def queue(
+    request: Request,
+    reader: AnyReader,  # noqa: ARG001 - a token that is nobody's is refused
+    gpu: GpuName,
+) -> Response:
+    """How busy a GPU type is."""
+    return answered(await runner_queue(door_of(request).store, gpu))
+
+
+def _board(board: Board, task: TaskDefinition) -> Json:
+    return {
+        "id": board.id,
+        "name": board.name,
+        "deadline": None if board.deadline is None else board.deadline.isoformat(),
+        "task": _task(task),
+        "gpu_types": list(board.gpus),
+        "creator_id": board.creator,
+        "forum_id": -1,
+        "description": clean(task.description),
+        "secret_seed": None,
+        "visibility": board.access.visibility.value,
+    }
+
+
+def _task(task: TaskDefinition) -> Json:
+    """The task without its files and seeds, which popcorn-cli does not look at."""
+    return {
+        "lang": task.lang,
+        "files": {},
+        "config": {},
+        "libraries": list(task.libraries),
+        "tests": [arguments(case) for case in task.tests],
+        "test_timeout": task.test_timeout,
+        "benchmarks": [arguments(case) for case in task.benchmarks],
+        "benchmark_timeout": task.benchmark_timeout,
+        "ranked_timeout": task.ranked_timeout,
+        "ranking_by": task.ranking_by.value,
+        "seed": None,
+        "multi_gpu": task.multi_gpu,
+    }
+
+
+def arguments(case: Workload) -> Json:
+    """A case without its seed."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in case.args.items()
+        if name != "seed"
+    }
+
+
+_MOST = (1 << 63) - 1
+Count = Annotated[int | None, Query(ge=0, le=_MOST)]
+
+
+@router.get("/submissions/{board}/{gpu}")
+async def ranked(
+    request: Request,
+    reader: AnyReader,
+    board: str,
+    gpu: str,
+    *,
+    limit: Count = None,
+    offset: Annotated[int, Query(ge=0, le=_MOST)] = 0,
+) -> Response:
+    """The best of each person, the fastest first; times in seconds."""
+    door = door_of(request)
+    found = await _standings(door, reader, board, gpu)
+    entries = found.entries[offset : None if limit is None else offset + limit]
+    submitted = await door.store.submissions.several([each.score.submission for each in entries])
+    by_id = {each.id: each for each in submitted}
+    return answered([_entry(each, by_id[each.score.submission], found) for each in entries])
+
+
+@router.get("/submission_count/{board}/{gpu}")
+async def count(
+    request: Request, reader: AnyReader, board: str, gpu: str, *, user_id: Count = None
+) -> Response:
+    """How many people have a place, or how many ranked runs of one of them count."""
+    found = await _standings(door_of(request), reader, board, gpu)
+    if user_id is None:
+        return answered({"count": len(found.entries)})
+    person = PersonId(user_id)
+    counted = sum(each.attempts for each in found.entries if each.score.person == person)
+    return answered({"count": counted})
+
+
+async def _standings(door: Door, reader: Caller, board: str, gpu: str) -> BoardStandings:
+    (found,) = await standings(door.store, reader, board.lower(), gpu)
+    return found
+
+
+def _entry(entry: Standing, submission: Submission, found: BoardStandings) -> Json:
+    score = entry.score
+    return {
+        "submission_name": submission.file_name,
+        "submission_id": score.submission,
+        "user_id": score.person,
+        "submission_time": moment(score.submitted_at),
+        "submission_score": score.value.time_ns / 1e9,
+        "user_name": score.person_name,
+        "rank": entry.rank,
+        "leaderboard_name": found.board.name,
+        "gpu_type": found.gpu,
+    }

@@ -1,0 +1,299 @@
+"""What becomes of a submission as KernelBot's server-sent events: status, result, error."""
+
+import asyncio
+import base64
+import io
+import json
+import zipfile
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import anyio
+import structlog
+
+from bot.domain.errors import StoreError, UserError
+from bot.domain.records import StoredFile
+from bot.domain.rights import Caller
+from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.submission import Submission
+from bot.ports import Store
+from bot.reports.status import status_report
+from bot.services.cancel import cancel
+from bot.services.profiles import profile_files
+from bot.services.status import watch
+from bot.web.compat.kernelbot.http import Json
+from bot.web.compat.kernelbot.profiling import metadata_of
+from bot.web.compat.kernelbot.translate import (
+    WORDS,
+    Phase,
+    check,
+    compilation,
+    diagnostics,
+    moment,
+    phases,
+)
+from bot.web.compat.kernelbot.wording import markdown, progress_of, shortened, standing_of
+from bot.web.context import Door
+from runners.contract.evaluation import CaseKind, Environment, Evaluation
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+
+_log = structlog.get_logger(__name__)
+
+BEAT_S = 15.0
+"""The longest silence."""
+LOOK_S = 1.0
+"""How soon it is noticed that the door closes; nothing new is told sooner after the last."""
+_CANCEL_S = 5.0
+_AWAY = "our fault, not yours: the service is away; submission {} goes on, ask for it later"
+
+
+async def told(
+    door: Door, caller: Caller, submission: Submission, *, by_ncu: bool = False
+) -> AsyncGenerator[bytes, None]:
+    """The events up to the end; a submission whose watcher is gone before that is cancelled."""
+    ended = False
+    try:
+        async with aclosing(_events(door, submission, by_ncu=by_ncu)) as events:
+            async for event in events:
+                yield event
+        ended = True
+    finally:
+        if not ended and not door.closing.begun:
+            with anyio.move_on_after(_CANCEL_S, shield=True):
+                await _give_up(door, caller, submission)
+
+
+async def _give_up(door: Door, caller: Caller, submission: Submission) -> None:
+    _log.info("who followed hung up", action="popcorn-hung-up", submission=submission.id)
+    try:
+        await cancel(door.store, caller, submission.id)
+    except (StoreError, UserError) as error:
+        _log.warning("not cancelled", action="popcorn-not-cancelled", error=str(error))
+
+
+async def _events(
+    door: Door, submission: Submission, *, by_ncu: bool
+) -> AsyncGenerator[bytes, None]:
+    clock = asyncio.get_running_loop().time
+    begun, said, said_at = clock(), "", -BEAT_S
+    last: SubmissionStatus | None = None
+    try:
+        async with aclosing(_readings(door, submission)) as readings:
+            async for last in readings:
+                words = "; ".join(progress_of(job) for job in last.jobs)
+                if not last.is_final and (words != said or clock() - said_at >= BEAT_S):
+                    said, said_at = words, clock()
+                    yield _status(words, clock() - begun)
+        if last is not None and last.is_final:
+            end = await last_event(door.store, last, by_ncu=by_ncu)
+            yield _event(end.event, end.body)
+            return
+    except StoreError as error:
+        _log.warning("a stream broke off", action="popcorn-broke-off", error=str(error))
+    except UserError as error:  # its board was deleted
+        yield _event("error", {"status": "error", "detail": error.message, "status_code": 404})
+        return
+    yield _event("error", _away(submission))
+
+
+async def _readings(door: Door, submission: Submission) -> AsyncGenerator[SubmissionStatus, None]:
+    """The newest reading about once a second, up to the final one or the door's closing."""
+    watching = watch(door.store, submission.id)
+    coming: asyncio.Future[SubmissionStatus | None] | None = None
+    last: SubmissionStatus | None = None
+    try:
+        while not door.closing.begun:
+            if coming is None:
+                coming = asyncio.ensure_future(anext(watching, None))
+            if (await asyncio.wait({coming}, timeout=LOOK_S))[0]:
+                found, coming = coming.result(), None
+                last = found or last
+            if last is not None:
+                yield last
+                if last.is_final:
+                    return
+    finally:
+        if coming is not None:
+            coming.cancel()
+            with suppress(asyncio.CancelledError):
+                await coming
+
+
+def _status(words: str, elapsed_s: float) -> bytes:
+    body = {"status": "processing", "elapsed_time": round(elapsed_s, 1), "message": words}
+    return _event("status", body)
+
+
+def _away(submission: Submission) -> dict[str, object]:
+    return {"status": "error", "detail": _AWAY.format(submission.id), "status_code": 503}
+
+
+def _event(name: str, body: dict[str, object]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(body)}\n\n".encode()
+
+
+_WHEN = (1980, 1, 1, 0, 0, 0)
+"""The archive says no time, so that the same files make the same bytes."""
+_FOLDER = "profile_data"
+_DETAILS = f"{_FOLDER}/ncu-details.txt"
+_REPORT = ".ncu-rep"
+_NAMES = {".csv": "ncu-details.csv", _REPORT: f"profile{_REPORT}"}
+"""popcorn-cli unpacks files of these names."""
+_CRASH = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LastEvent:
+    """The last event: `result`, or `error` where nothing was judged."""
+
+    event: str
+    body: Json
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is told of one job of a submission."""
+
+    submission: Submission
+    job: JobStatus
+    evaluation: Evaluation
+    files: Sequence[StoredFile]
+    metadata: Json | None
+    by_ncu: bool
+
+
+async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = False) -> LastEvent:
+    """How a submission has ended; one whose kernels `ncu` was to see fails where it did not."""
+    submission = status.submission
+    files = await profile_files(store, submission)
+    version = await store.boards.version(submission.task_version)
+    profiled = submission.mode is Mode.PROFILE and version is not None
+    metadata = metadata_of(submission, version.definition) if profiled and version else None
+    results = [
+        await asyncio.to_thread(
+            _full, _Told(submission, job, job.evaluation, _of(job, files), metadata, by_ncu)
+        )
+        for job in status.jobs
+        if job.evaluation is not None
+    ]
+    if not results:
+        _, error = standing_of(status)
+        return LastEvent("error", {"status": "error", "detail": error or "it was not judged"})
+    reports = [markdown(status_report(status))]
+    return LastEvent("result", {"status": "success", "results": results, "reports": reports})
+
+
+def _of(job: JobStatus, files: Sequence[StoredFile]) -> list[StoredFile]:
+    return [each for each in files if each.gpu == job.job.gpu]
+
+
+def _full(told: _Told) -> Json:
+    evaluation = told.evaluation
+    profiled = evaluation.mode is Mode.PROFILE
+    runs = _profiles(told) if profiled else _phases(told.job, evaluation)
+    return {
+        "success": True,
+        "error": "",
+        "system": _system(evaluation.environment, evaluation.gpus),
+        "profile_metadata": told.metadata,
+        "runs": dict(runs),
+    }
+
+
+def _system(environment: Environment, gpus: int) -> Json:
+    return {
+        "gpu": environment.gpu,
+        "device_count": gpus,
+        "cpu": environment.cpu,
+        "runtime": "CUDA" if environment.cuda else "",
+        "platform": environment.platform,
+        "torch": environment.torch or "",
+        "hostname": "",
+    }
+
+
+def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, Json]]:
+    """Each public phase; the log goes with the last."""
+    public = [phase for phase in phases(evaluation) if not phase.secret]
+    for phase in public:
+        result: Json = {"check": check(passed=phase.passed), **(phase.result or {})}
+        log = shortened(evaluation.log) if phase is public[-1] else ""
+        yield WORDS[phase.mode], _eval(job, _run(evaluation, phase, result, stdout=log))
+
+
+def _profiles(told: _Told) -> Iterator[tuple[str, Json]]:
+    """One run for each case; the profiler's text tells of all of them, and goes with the first."""
+    job, evaluation, files = told.job, told.evaluation, told.files
+    passed = evaluation.verdict is Verdict.PASSED
+    text = shortened(evaluation.log)
+    asked = told.submission.profile
+    first = asked.benchmark if asked is not None and asked.benchmark is not None else 0
+    cases = [case for case in evaluation.cases if case.kind is CaseKind.PROFILE]
+    for number, case in enumerate(cases):
+        # The one place where popcorn-cli wants a number for the count, else it shows no report.
+        result: Json = {"benchmark-count": 1, "benchmark.0.spec": case.spec}
+        if number == 0:
+            result["benchmark.0.report"] = _base64(text.encode())
+        phase = Phase(Mode.PROFILE, passed)
+        run = _run(evaluation, phase, {**result, "check": check(passed=passed)})
+        found = [each for each in files if each.file.name.startswith(f"case-{number + 1}.")]
+        if told.by_ncu and not any(map(_is_report, found)):
+            run |= _without_report(run, text)
+        yield f"profile.{first + number}", _eval(job, run, _profile(text, found))
+    if not cases:
+        phase = Phase(Mode.PROFILE, passed)
+        run = _run(evaluation, phase, {"check": check(passed=passed)}, stdout=text)
+        yield f"profile.{first}", _eval(job, run, _profile(text, ()))
+
+
+def _is_report(file: StoredFile) -> bool:
+    return file.file.name.endswith(_REPORT)
+
+
+def _without_report(run: Json, text: str) -> Json:
+    """What a run says where `ncu` saw nothing; the other profilers' words stand in its output."""
+    words = "there is no report of Nsight Compute; why, and what else was found, stands below"
+    failed = {"success": False, "passed": False, "exit_code": run["exit_code"] or _CRASH}
+    return {**failed, "stderr": run["stderr"] or words, "stdout": text}
+
+
+def _profile(text: str, files: Sequence[StoredFile]) -> Json:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, _DETAILS, text.encode())
+        for each in files:
+            with suppress(ValueError):  # what cannot be unpacked is left out
+                own = each.file.name
+                name = _NAMES.get(PurePosixPath(own).suffix, own)
+                _add(archive, f"{_FOLDER}/{name}", each.file.content())
+    return {
+        "profiler": "Nsight-Compute" if any(map(_is_report, files)) else "torch.profiler",
+        "trace": _base64(packed.getvalue()),
+        "download_url": None,
+    }
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    archive.writestr(zipfile.ZipInfo(name, _WHEN), data, zipfile.ZIP_DEFLATED)
+
+
+def _run(evaluation: Evaluation, phase: Phase, result: Json, *, stdout: str = "") -> Json:
+    ended = diagnostics(evaluation, phase, stdout=stdout)
+    return {**ended, "passed": phase.passed, "command": "", "result": result}
+
+
+def _eval(job: JobStatus, run: Json, profile: Json | None = None) -> Json:
+    return {
+        "start": moment(job.job.started_at),
+        "end": moment(job.job.finished_at),
+        "compilation": None if job.evaluation is None else compilation(job.evaluation),
+        "run": run,
+        "profile": profile,
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

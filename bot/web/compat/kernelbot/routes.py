@@ -1,0 +1,197 @@
+"""`/popcorn`: all routes, with those for signing in, for admins, and for what is not there.
+
+`POPCORN_ADMIN_TOKEN` is a token of scope admin. If Podium does something in another way, the answer
+is 501 and says how.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from datetime import date
+from http import HTTPMethod, HTTPStatus
+from itertools import groupby
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.job import JobState
+from bot.domain.records import InstallationStats, Usage
+from bot.services.moderation import Deed, disqualify, pause, resume
+from bot.services.reading import read_submission
+from bot.services.stats import stats
+from bot.web.auth import MayAdminister
+from bot.web.compat.kernelbot import boards, submissions
+from bot.web.compat.kernelbot.http import (
+    HOW,
+    FromSubmitter,
+    Json,
+    Route,
+    answered,
+    not_offered,
+)
+from bot.web.compat.kernelbot.submissions import Number, details
+from bot.web.context import door_of
+from bot.web.errors import MethodError
+from bot.web.limits import POPCORN
+
+account = APIRouter(route_class=Route)
+
+
+@account.get("/health")
+async def health() -> Response:
+    """That the process answers."""
+    return answered({"status": "ok"})
+
+
+@account.get("/auth/init")
+@account.get("/auth/cli/{provider}")
+async def begin() -> Response:
+    """No sign-in: popcorn-cli has the addresses of another server's built in.
+
+    A status of success would have it overwrite `~/.popcorn.yaml` with the state at once, so it is
+    told by an error, which it prints.
+    """
+    words = (
+        "popcorn-cli can only sign in at the server that is built into it, so there is no "
+        f"`register` here: {HOW}"
+    )
+    return answered({"state": secrets.token_urlsafe(16), "detail": words}, 501)
+
+
+@account.post("/user/join")
+async def join(person: FromSubmitter) -> Response:  # noqa: ARG001 - for its token
+    """No codes: whoever is invited to a board sees it at once."""
+    return not_offered(
+        "Podium has no invite codes: ask the board's creator for `/leaderboard invite` with your "
+        "name; from then on the board is there for you"
+    )
+
+
+administration = APIRouter(prefix="/admin", route_class=Route)
+
+_REASON = "by popcorn-cli"
+_ELSEWHERE = {
+    "rate-limits": "limits of submissions are set by PUT /api/v1/admin/limits, or on Discord",
+    "visibility": "who may see a board is changed by PATCH /api/v1/leaderboards/NAME",
+    "submission": "nobody submits after the deadline; to open the board again, change its deadline "
+    "by PATCH /api/v1/leaderboards/NAME",
+    "submissions": "submissions are taken off one by one: DELETE /admin/submissions/N; all of a "
+    "board are in GET /api/v1/leaderboards/NAME/export",
+    "application-validations": "every ranked answer is checked when it is timed; there is no later "
+    "validation",
+    "invites": "people are invited by their names: /leaderboard invite on Discord",
+    "update-problems": "a set of tasks is published by `podium task publish SET.yaml`",
+    "leaderboards": "boards are made by `podium task publish DIR` or /leaderboard create on "
+    "Discord, and deleted by /leaderboard delete, which hands out the sources first",
+    "ban": "people are banned by /admin ban on Discord",
+    "export-hf": "a board is exported by /admin export on Discord",
+}
+
+
+@administration.post("/start")
+async def start(request: Request, admin: MayAdminister) -> Response:
+    """Take submissions again."""
+    try:
+        await resume(door_of(request).store, Deed(admin.person, _REASON))
+    except UserError as error:
+        if error.code != "not-paused":  # twice is no fault
+            raise
+    return answered({"status": "ok", "accepts_jobs": True})
+
+
+@administration.post("/stop")
+async def stop(request: Request, admin: MayAdminister) -> Response:
+    """Take no more submissions; what is stored is judged on."""
+    await pause(door_of(request).store, Deed(admin.person, "paused by an admin"))
+    return answered({"status": "ok", "accepts_jobs": False})
+
+
+@administration.get("/stats")
+async def counts(
+    request: Request,
+    admin: MayAdminister,  # noqa: ARG001 - for its rights
+    *,
+    last_day_only: bool = False,
+) -> Response:
+    """What goes on: of today, or of the last two weeks with the use of the GPUs."""
+    door = door_of(request)
+    found = await stats(door.store, door.clock)
+    today = door.clock.now().date() if last_day_only else None
+    return answered({"status": "ok", "stats": _stats(found, today)})
+
+
+@administration.get("/submissions/{number}")
+async def one(request: Request, admin: MayAdminister, number: Number) -> Response:
+    """Anybody's submission; its source only where the board shows it to others."""
+    door = door_of(request)
+    reading = await read_submission(door.store, door.clock, admin, SubmissionId(number))
+    found = await details(door, admin, reading)
+    job = found.pop("job")
+    return answered({"status": "ok", "submission": {"submission_id": number, **found, "job": job}})
+
+
+@administration.delete("/submissions/{number}")
+async def take_off(request: Request, admin: MayAdminister, number: Number) -> Response:
+    """Take anybody's submission off its board; it is kept with its result."""
+    store = door_of(request).store
+    await disqualify(store, Deed(admin.person, _REASON), SubmissionId(number))
+    return answered({"status": "ok", "submission_id": number})
+
+
+@administration.api_route("/{deed:path}", methods=["DELETE", "GET", "POST", "PUT"])
+async def other(admin: MayAdminister, deed: str) -> Response:  # noqa: ARG001 - for its rights
+    """Everything else is done elsewhere."""
+    named = (words for part, words in _ELSEWHERE.items() if part in deed.split("/"))
+    return not_offered(next(named, "Podium does not offer this here; see its README"))
+
+
+def _stats(found: InstallationStats, day: date | None) -> Json:
+    days = [each for each in found.days if day in {None, each.day}]
+    waiting = sum(states.get(JobState.QUEUED, 0) for states in found.backlog.values())
+    counted: Json = {
+        "num_submissions": sum(each.submissions for each in days),
+        "sub_waiting": waiting,
+        "num_users": found.people,
+    }
+    return counted if day is not None else {**counted, **dict(_usage(found.usage))}
+
+
+def _usage(usage: tuple[Usage, ...]) -> Iterator[tuple[str, object]]:
+    ordered = sorted(usage, key=lambda each: each.gpu)
+    for gpu, each in groupby(ordered, key=lambda used: used.gpu):
+        of_gpu = list(each)
+        yield f"num_run.{gpu}", sum(used.evaluations for used in of_gpu)
+        yield f"total_runtime.{gpu}", f"PT{sum(used.seconds for used in of_gpu):.1f}S"
+
+
+def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
+    """Takes every path that the others do not; to be asked last."""
+    routes = [each for other in others for each in other.routes if isinstance(each, APIRoute)]
+    router = APIRouter(route_class=Route)
+
+    async def elsewhere(path: str, request: Request) -> Response:
+        """Nothing is here, or not by this method."""
+        allowed = {
+            method
+            for route in routes
+            if route.path_regex.match(f"/{path}")
+            for method in route.methods or ()
+        }
+        if allowed:
+            raise MethodError(allowed)
+        if request.url.path.endswith("/") or "//" in request.url.path:
+            words = "there is nothing at this address; take the / from the end of POPCORN_API_URL"
+            raise UserError("unknown-address", words)
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+
+    router.add_api_route("/{path:path}", elsewhere, methods=[each.value for each in HTTPMethod])
+    return router
+
+
+# The last of `submissions` has a path of three free parts and takes what no other route took.
+_PARTS = (account, boards.router, administration, submissions.router)
+router = APIRouter(prefix=POPCORN, include_in_schema=False)
+for part in (*_PARTS, _rest_of(_PARTS)):
+    router.include_router(part)

@@ -1,0 +1,219 @@
+"""Submitting a file; the caller's own submissions: the list, one with its runs, taking one back."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import StreamingResponse
+
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.records import HistoryEntry, JobResult
+from bot.domain.rights import Caller
+from bot.domain.score import ScoreValue
+from bot.domain.status import SubmissionStatus
+from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
+from bot.ports import Store
+from bot.services.cancel import cancel
+from bot.services.history import history
+from bot.services.lookup import own_submission, task_of
+from bot.services.moderation import withdraw
+from bot.services.sources import source
+from bot.services.status import status
+from bot.services.submissions import submit
+from bot.web.compat.kernelbot.boards import queue_where_known
+from bot.web.compat.kernelbot.events import told
+from bot.web.compat.kernelbot.http import (
+    FromPerson,
+    FromSubmitter,
+    Json,
+    Route,
+    Upload,
+    answered,
+    upload_of,
+)
+from bot.web.compat.kernelbot.profiling import options_of, require_ncu
+from bot.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds
+from bot.web.compat.kernelbot.wording import standing_of
+from bot.web.context import Door, door_of
+from runners.contract.profile import ProfileOptions
+from runners.contract.task import Mode
+
+router = APIRouter(route_class=Route)
+
+_PAGE, _FURTHEST = 100, 1_000
+_MOVING = {SubmissionState.QUEUED, SubmissionState.RUNNING}
+Number = Annotated[int, Path(ge=1, lt=1 << 63)]
+
+
+@router.get("/user/submissions")
+async def own(
+    request: Request,
+    person: FromPerson,
+    leaderboard: str | None = None,
+    *,
+    limit: int = 50,
+    offset: int = 0,
+) -> Response:
+    """The newest first, of one board or of all."""
+    if not (1 <= limit <= _PAGE and 0 <= offset <= _FURTHEST):
+        words = f"limit is from 1 to {_PAGE}, and offset from 0 to {_FURTHEST}"
+        raise UserError("bad-page", words)
+    name = None if leaderboard is None else leaderboard.lower()
+    store = door_of(request).store
+    found = await history(store, person, name, limit=offset + limit)
+    return answered([_summary(each) for each in found[offset:]])
+
+
+@router.get("/user/submissions/{number}")
+async def one(request: Request, person: FromPerson, number: Number) -> Response:
+    """One of the person's own, as far as it is; popcorn-cli asks every 5 s."""
+    door = door_of(request)
+    submission = await own_submission(door.store, person, SubmissionId(number))
+    reading = await status(door.store, submission.id)
+    return answered(await details(door, person, reading))
+
+
+@router.delete("/user/submissions/{number}")
+async def take_back(request: Request, person: FromSubmitter, number: Number) -> Response:
+    """Stop what is unfinished of it, and take it off its board; what was submitted is kept."""
+    store, submission = door_of(request).store, SubmissionId(number)
+    await cancel(store, person, submission)
+    try:
+        await withdraw(store, person, "", submission)
+    except UserError as error:
+        if error.code != "off-board":  # the second time is no fault
+            raise
+    return answered({"status": "ok", "submission_id": number})
+
+
+async def details(door: Door, caller: Caller, reading: SubmissionStatus) -> Json:
+    """A submission with its source, its runs and where it stands."""
+    submission, board = reading.submission, reading.board
+    word, error = standing_of(reading)
+    scores = await _scores(door.store, submission.id)
+    queue = None if reading.is_final else await queue_where_known(door.store, submission.gpus[0])
+    return {
+        "id": submission.id,
+        "leaderboard_id": board.id,
+        "leaderboard_name": board.name,
+        "file_name": submission.file_name,
+        "user_id": str(submission.person),
+        "submission_time": moment(submission.created_at),
+        "done": reading.is_final,
+        "code": await _code(door, caller, submission.id),
+        "runs": [run for job in reading.jobs for run in runs_of(job, scores.get(job.job.gpu))],
+        "job": {"status": word, "error": error, "last_heartbeat": None},
+        "runner_queue": queue,
+    }
+
+
+async def _code(door: Door, caller: Caller, submission: SubmissionId) -> str:
+    """The source, empty where it is somebody else's and its board does not show it."""
+    try:
+        return (await source(door.store, door.clock, caller, submission)).text
+    except UserError as error:
+        if error.code != "hidden-source":
+            raise
+        return ""
+
+
+async def _scores(store: Store, submission: SubmissionId) -> dict[str, ScoreValue]:
+    outcomes = await store.results.outcomes([submission])
+    return {each.gpu: each.score for each in outcomes if each.score is not None}
+
+
+def _summary(entry: HistoryEntry) -> Json:
+    submission = entry.submission
+    return {
+        "id": submission.id,
+        "leaderboard_name": entry.board_name,
+        "file_name": submission.file_name,
+        "submission_time": moment(submission.created_at),
+        "done": submission.state not in _MOVING,
+        "runs": [_line(each) for each in entry.results],
+    }
+
+
+def _line(outcome: JobResult) -> Json:
+    return {"gpu_type": outcome.gpu, "score": seconds(outcome.score)}
+
+
+_ACCEPTED = 202
+
+
+@router.post("/submission/{board}/{gpu}/{mode}")
+async def begin(
+    request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
+) -> Response:
+    """Take a file in; what comes of it is asked for by its id."""
+    stored = await _stored(request, person, board, gpu=gpu, mode=mode)
+    # Its own number stands for its job's as well: there is one GPU type, so there is one job.
+    ids = {"id": stored.id, "job_status_id": stored.id}
+    queue = await queue_where_known(door_of(request).store, stored.gpus[0])
+    return answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
+
+
+@router.post("/profile/{board}/{gpu}")
+async def profile(
+    request: Request, person: FromSubmitter, board: str, *, gpu: str
+) -> StreamingResponse:
+    """Take a file in, and tell what Nsight Compute sees of it; who hangs up has it cancelled."""
+    _, task = await task_of(door_of(request).store, person, board.lower())
+    require_ncu(task, gpu)
+    upload = await upload_of(request)
+    asked = options_of(upload.fields)
+    stored = await _submitted(
+        request, person, board, gpu=gpu, mode=Mode.PROFILE, upload=upload, profile=asked
+    )
+    return _followed(request, person, stored, by_ncu=True)
+
+
+@router.post("/{board}/{gpu}/{mode}")
+async def follow(
+    request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
+) -> StreamingResponse:
+    """Take a file in, and tell what comes of it; who hangs up has it cancelled."""
+    stored = await _stored(request, person, board, gpu=gpu, mode=mode)
+    return _followed(request, person, stored)
+
+
+def _followed(
+    request: Request, person: Caller, stored: Submission, *, by_ncu: bool = False
+) -> StreamingResponse:
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    events = told(door_of(request), person, stored, by_ncu=by_ncu)
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def _stored(
+    request: Request, person: Caller, board: str, *, gpu: str, mode: str
+) -> Submission:
+    wanted = mode_of(mode)
+    upload = await upload_of(request)
+    return await _submitted(request, person, board, gpu=gpu, mode=wanted, upload=upload)
+
+
+async def _submitted(  # noqa: PLR0913 - what the path, the form and the token say
+    request: Request,
+    person: Caller,
+    board: str,
+    *,
+    gpu: str,
+    mode: Mode,
+    upload: Upload,
+    profile: ProfileOptions | None = None,
+) -> Submission:
+    door = door_of(request)
+    return await submit(
+        door.store,
+        door.clock,
+        SubmissionRequest(
+            viewer=person,
+            file_name=upload.file_name,
+            content=upload.content,
+            mode=mode,
+            board=board.lower(),
+            gpus=(gpu,),
+            profile=profile,
+        ),
+    )

@@ -1,0 +1,264 @@
+"""The connections of the door: how long each may be silent, and how many there may be.
+
+uvicorn gives a connection that has said nothing, or half a request, all the time in the world.
+Here every wait for a client has a deadline, in the handshake of TLS as well, and whoever waits
+longest goes first where it gets crowded.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+import h11
+import structlog
+from typing_extensions import override
+from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+
+from bot.web.security_headers import NOSNIFF, SealedProtocol
+
+IDLE_S = 75
+"""Between two requests: popcorn-cli asks every 5 s, proxies keep connections for a minute."""
+HEAD_S = 10.0
+"""Until the head of a request is complete: from the connection, or from the head's first byte."""
+TAKEN_S = 75.0
+"""Until a client takes any of an answer that is on its way to it."""
+PER_ADDRESS = 64
+"""Connections of one address, or of one network of IPv6."""
+TOLD_S = 60.0
+"""Between two lines of the log about connections that were refused."""
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_LATE = f"the request's head was not complete within {HEAD_S:.0f} s; send it again\n"
+_TOO_LATE = (
+    "HTTP/1.1 408 Request Timeout\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\n"
+    f"{': '.join(NOSNIFF)}\r\n"
+    f"Content-Length: {len(_LATE)}\r\n"
+    f"Connection: close\r\n\r\n{_LATE}"
+).encode()
+_log = structlog.get_logger(__name__)
+
+
+class _Wait(Enum):
+    """What the door waits for from a client."""
+
+    HEAD = auto()
+    """A request, or the rest of one that was answered already."""
+    NEXT = auto()
+    """The next request."""
+    TAKING = auto()
+    """That the client takes its answer."""
+
+
+_LIMITS_S = {_Wait.HEAD: HEAD_S, _Wait.TAKING: TAKEN_S}
+"""uvicorn itself has a limit for the wait between two requests."""
+
+
+@dataclass(slots=True)
+class Connections:
+    """Every connection that was accepted and has not ended."""
+
+    most: int
+    """Once so many are there, each new one has that end which waits longest."""
+    trusted: Sequence[Network] = ()
+    """Proxies, which have as many as they want."""
+    _by_address: "dict[str, set[Connection]]" = field(default_factory=dict)
+    _waiting: "dict[Connection, None]" = field(default_factory=dict)
+    """Those that wait for their clients, the longest first."""
+    _count: int = 0
+    _told_at: float | None = None
+
+    def make_room(self, address: str) -> bool:
+        """Whether one more may come from this address; others may have to go for it."""
+        if self._count >= self.most and self._waiting:
+            next(iter(self._waiting)).hang_up()
+        same = self._by_address.get(_household(address), set())
+        if len(same) < PER_ADDRESS or self._is_trusted(address):
+            return True
+        idle = [each for each in same if each.waits_since is not None]
+        if not idle:
+            self._tell(address)
+            return False
+        min(idle, key=lambda each: each.waits_since or 0.0).hang_up()
+        return True
+
+    def enter(self, connection: "Connection") -> None:
+        """Count one that was accepted."""
+        self._count += 1
+        self._by_address.setdefault(_household(connection.address), set()).add(connection)
+
+    def leave(self, connection: "Connection") -> None:
+        """Forget one that has ended; a second time does nothing."""
+        household = _household(connection.address)
+        same = self._by_address.get(household, set())
+        if connection not in same:
+            return
+        self._count -= 1
+        self._waiting.pop(connection, None)
+        same.discard(connection)
+        if not same:
+            del self._by_address[household]
+
+    def hang_up_unmade(self) -> None:
+        """End those whose handshake is not done, of which uvicorn knows nothing."""
+        for connection in list(self._waiting):
+            if not connection.is_made:
+                connection.hang_up()
+
+    def note(self, connection: "Connection") -> None:
+        """Keep whether it waits for its client."""
+        if connection.waits_since is None:
+            self._waiting.pop(connection, None)
+        else:
+            self._waiting.setdefault(connection)
+
+    def _is_trusted(self, address: str) -> bool:
+        found = _address(address)
+        return found is not None and any(found in network for network in self.trusted)
+
+    def _tell(self, address: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._told_at is not None and now - self._told_at < TOLD_S:
+            return
+        self._told_at = now
+        words = (
+            f"an address has {PER_ADDRESS} connections that are all in use, and gets no more; "
+            "name it in PODIUM_HTTP_PROXIES if it is your proxy"
+        )
+        _log.warning(words, action="connection-refused", address=address)
+
+
+class Connection(SealedProtocol):
+    """uvicorn's connection, with a deadline for each wait."""
+
+    def __init__(self, connections: Connections, address: str, **of_uvicorn: Any) -> None:  # noqa: ANN401
+        super().__init__(**of_uvicorn)
+        self.address = address
+        self.making: asyncio.Task[object] | None = None
+        """Does the handshake, where there is one."""
+        self.is_made = False
+        self.waits_since: float | None = None
+        """When the door began to wait for the client; None while it has a request to answer."""
+        self._connections = connections
+        self._wait: _Wait | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._ended = False
+        connections.enter(self)
+        self._settle()
+
+    def hang_up(self) -> None:
+        """End it at once; what is still on its way to the client is lost."""
+        if self.is_made:
+            self.transport.abort()
+        elif self.making is not None:
+            self.making.cancel()
+        self._end()
+
+    def made_or_not(self, accepted: socket.socket, task: "asyncio.Task[object]") -> None:
+        """Hear how the handshake ended."""
+        failed = task.cancelled() or task.exception() is not None
+        if failed and not self.is_made:
+            accepted.close()
+            self._end()
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.is_made = True
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._settle()
+
+    @override
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._settle()
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._settle()
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._settle()
+
+    @override
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._settle()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        self._end()
+
+    def _settle(self) -> None:
+        """Begin the present wait, if it is another; who sends a little at a time gains no time."""
+        wait = self._waits_for()
+        if wait is self._wait or self._ended:
+            return
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._wait, self._deadline = wait, None
+        if wait is None:
+            self.waits_since = None
+        elif self.waits_since is None:
+            self.waits_since = self.loop.time()
+        if wait in _LIMITS_S:
+            self._deadline = self.loop.call_later(_LIMITS_S[wait], self._overdue)
+        self._connections.note(self)
+
+    def _waits_for(self) -> _Wait | None:
+        if not self.is_made:
+            return _Wait.HEAD
+        if self.transport.is_closing() or self.flow.write_paused:
+            return _Wait.TAKING
+        cycle: RequestResponseCycle | None = vars(self)["cycle"]  # None until the first request
+        if cycle is not None and not cycle.response_complete:
+            return None
+        begun = self.conn.their_state is not h11.IDLE or self.conn.trailing_data[0]
+        return _Wait.HEAD if begun or cycle is None else _Wait.NEXT
+
+    def _overdue(self) -> None:
+        """End it; who sent half a head is told why."""
+        if self._wait is not _Wait.HEAD or not self._has_half_a_head():
+            self.hang_up()
+            return
+        self.transport.write(_TOO_LATE)
+        self.transport.close()
+        self._settle()
+
+    def _has_half_a_head(self) -> bool:
+        return bool(self.conn.trailing_data[0]) and self.conn.our_state is h11.IDLE
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._connections.leave(self)
+
+
+def _household(host: str) -> str:
+    """Whose connections are counted together: of IPv6 a network, of which a household has one."""
+    address = _address(host)
+    if address is None or address.version == 4:
+        return str(address or host)
+    return str(ipaddress.ip_network((address, 64), strict=False))
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address; one of IPv4 as itself, where a door to both kinds sees it written as IPv6."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

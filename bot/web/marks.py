@@ -1,0 +1,56 @@
+"""A task's description as HTML: the few marks of Markdown that its authors use, all else as text.
+
+Every line is looked at once, so that no text takes long. Tables, lists and formulas stay the text
+that they are, line by line.
+"""
+
+import re
+from collections.abc import Iterator
+
+from markupsafe import Markup, escape
+
+from bot.reports.escaping import clean
+
+_HEADING = re.compile(r"#{1,6} (?P<words>.*)")
+_FENCE = re.compile(r" {0,3}(?:```|~~~).*")
+_SPAN = re.compile(r"`(?P<code>[^`\n]+)`|\*\*(?P<strong>[^*\n]+)\*\*")
+
+
+def marked(text: str) -> Markup:
+    """Headings, fenced blocks, `code` and **strong** words, escaped."""
+    return Markup("\n").join(_blocks(clean(text).strip("\n").split("\n")))
+
+
+def _blocks(lines: list[str]) -> Iterator[Markup]:
+    held: list[str] = []
+    fenced = False
+    for line in lines:
+        heading = None if fenced else _HEADING.fullmatch(line)
+        fence = _FENCE.fullmatch(line) is not None
+        if heading is None and not fence:
+            held.append(line)
+            continue
+        yield from _block(held, fenced=fenced)
+        held = []
+        fenced = fenced != fence
+        if heading is not None:
+            yield Markup("<h2>{}</h2>").format(_spans(heading["words"].rstrip("# ").lstrip()))
+    yield from _block(held, fenced=fenced)
+
+
+def _block(lines: list[str], *, fenced: bool) -> Iterator[Markup]:
+    text = "\n".join(lines)
+    if fenced:
+        yield Markup('<pre class="log" tabindex="0">{}</pre>').format(text)
+    elif text.strip():
+        yield Markup('<p class="pre">{}</p>').format(_spans(text.strip("\n")))
+
+
+def _spans(text: str) -> Markup:
+    return Markup(_SPAN.sub(_span, str(escape(text))))  # noqa: S704  escaped just before
+
+
+def _span(found: re.Match[str]) -> str:
+    """One span of a text that is escaped already."""
+    code, strong = found["code"], found["strong"]
+    return f"<strong>{strong}</strong>" if code is None else f"<code>{code}</code>"

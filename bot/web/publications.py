@@ -1,0 +1,122 @@
+"""Checks of tasks that came in here, as their pages show them.
+
+A check is a publication: stored before anything is said of it, and run by the engine. Its state
+stays readable for a month.
+"""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.access import Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import ReleaseId
+from bot.domain.publication import PublishRequest
+from bot.domain.release import NewRelease, ReleaseNote
+from bot.domain.task_report import CheckStep, Level
+from bot.reports.blocks import Tone
+from bot.reports.task_check import step_line
+from bot.services.publishing.engine import PublicationEngine
+from bot.services.publishing.request import REQUEST
+from bot.services.publishing.state import PublicationOutcome, PublicationState
+from bot.web.context import DOOR, Door
+
+KEEP = timedelta(days=30)
+MOST_OPEN = 3
+"""Checks of one person at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """One run of a check; `tone` once it has ended."""
+
+    words: str
+    tone: Tone | None
+    begun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check as its page shows it."""
+
+    id: ReleaseId
+    name: str
+    tries: int
+    state: PublicationState
+
+    @classmethod
+    def of(cls, note: ReleaseNote) -> "Check":
+        """Return the check that is stored."""
+        state = PublicationState.model_validate_json(note.state)
+        return cls(note.id, REQUEST.validate_json(note.wish).name or "", note.tries, state)
+
+    @property
+    def outcome(self) -> PublicationOutcome | None:
+        """How it ended; None while it has not."""
+        return self.state.outcome
+
+    @property
+    def steps(self) -> tuple[ShownStep, ...]:
+        """Every run of the task's solutions."""
+        steps = self.state.steps
+        with_gpu = len({each.gpu for each in steps}) > 1
+        return tuple(_shown(each, with_gpu=with_gpu) for each in steps)
+
+    @property
+    def remarks(self) -> tuple[tuple[str, Tone], ...]:
+        """The lines of its outcome; what went well is among the steps."""
+        return () if self.outcome is None else tuple(_remarks(self.outcome))
+
+
+def _shown(step: CheckStep, *, with_gpu: bool) -> ShownStep:
+    tone = None
+    if step.finding is not None:
+        tone = Tone.BAD if step.finding.level is Level.ERROR else Tone.GOOD
+    return ShownStep(step_line(step, with_gpu=with_gpu), tone, begun=step.stage is not None)
+
+
+def _remarks(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
+    if outcome.report is not None:
+        lines = [
+            (f"{each.file}: {each.message}", Tone.BAD if each.level is Level.ERROR else Tone.PLAIN)
+            for each in outcome.report.findings
+            if each.level is not Level.INFO
+        ]
+        return [*lines, ("Nothing was published. Mend it, and hand it in again.", Tone.BAD)]
+    obstacles = [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
+    return [(outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD), *obstacles]
+
+
+async def hand_in(door: Door, request: PublishRequest, data: bytes) -> ReleaseId:
+    """Store what is to be checked; UserError while the person has enough of it under way."""
+    shown = await door.store.releases.told_to(DOOR, request.person)
+    if sum(each.ended_at is None for each in shown) >= MOST_OPEN:
+        words = f"{MOST_OPEN} tasks of yours are being checked already; wait for one of them"
+        raise UserError("too-many-checks", words)
+    new = NewRelease(DOOR, request.person, data, REQUEST.dump_json(request).decode())
+    return await door.store.releases.add(new)
+
+
+async def own_check(door: Door, viewer: Viewer, number: int) -> Check:
+    """One's own check, or for an admin anybody's; UserError when there is none."""
+    note = await door.store.releases.told(DOOR, ReleaseId(number))
+    if note is None or not (viewer.sees_all or note.person == viewer.person):
+        raise UserError("unknown-check", f"there is no check {number}, or not any more")
+    return Check.of(note)
+
+
+class StateOnly:
+    """The observer of a door whose pages read the stored state."""
+
+    async def changed(self, state: PublicationState) -> None:
+        """Show nothing."""
+
+    async def finished(self, state: PublicationState) -> None:
+        """Show nothing."""
+
+
+def checking(door: Door) -> AbstractAsyncContextManager[None]:
+    """Check and publish what comes in here, until the block ends."""
+    return PublicationEngine(
+        door.store, door.clock, door.runners, DOOR, door.lease, lambda _: StateOnly(), keep=KEEP
+    ).running()

@@ -1,0 +1,188 @@
+"""`/admin`: who may submit, what is ranked, what is paused and limited; what goes on."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from bot.domain.access import NOBODY, Viewer
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.ids import BoardId, SubmissionId
+from bot.domain.moderation import RateLimit
+from bot.domain.rights import require_admin
+from bot.ports import Store
+from bot.reports.admin import stats_report
+from bot.reports.house_rules import house_rules_report
+from bot.reports.workers import workers_report
+from bot.services import moderation
+from bot.services.audit import audit_page
+from bot.services.house_rules import house_rules
+from bot.services.lookup import find_board
+from bot.services.moderation import Deed
+from bot.services.rejudge import rejudge
+from bot.services.stats import stats
+from bot.web.context import door_of
+from bot.web.forms import Act, Fields, number_in
+from bot.web.routes.actions.page import SignedIn, go, show
+from bot.web.sessions import Browser
+from runners.contract.task import Mode
+
+router = APIRouter(prefix="/admin")
+
+ROWS = 50
+"""Of one page of the record."""
+_LONGEST_REASON = 300
+_MOST, _MOST_MINUTES = 100_000, 525_600
+
+
+@router.get("")
+async def overview(request: Request, browser: SignedIn) -> Response:
+    """What holds and what goes on, with a form for each deed."""
+    return await _page(request, browser)
+
+
+@router.get("/audit")
+async def audit(
+    request: Request, browser: SignedIn, page: Annotated[int, Query(ge=1, le=100_000)] = 1
+) -> Response:
+    """Who did what, when and why, the newest first."""
+    require_admin(browser.session.caller)
+    found = await audit_page(door_of(request).store, page - 1, ROWS)
+    values = {"title": "Audit", "found": found, "page": page}
+    return await show(request, browser, "acting/audit.html", values)
+
+
+async def _ban(store: Store, deed: Deed, fields: Fields) -> str:
+    _require_reason(deed)
+    await moderation.ban(store, deed, fields.text("who"))
+    return "banned"
+
+
+async def _unban(store: Store, deed: Deed, fields: Fields) -> str:
+    await moderation.unban(store, deed, fields.text("who"))
+    return "unbanned"
+
+
+async def _disqualify(store: Store, deed: Deed, fields: Fields) -> str:
+    _require_reason(deed)
+    await moderation.disqualify(store, deed, _submission(fields))
+    return "disqualified"
+
+
+async def _requalify(store: Store, deed: Deed, fields: Fields) -> str:
+    await moderation.requalify(store, deed, _submission(fields))
+    return "requalified"
+
+
+async def _rejudge(store: Store, deed: Deed, fields: Fields) -> str:
+    await rejudge(store, deed, _submission(fields))
+    return "rejudging"
+
+
+async def _limit(store: Store, deed: Deed, fields: Fields) -> str:
+    most = _number(fields, "most", _MOST)
+    window = timedelta(minutes=_number(fields, "minutes", _MOST_MINUTES))
+    board, mode = await _scope(store, fields)
+    await moderation.set_limit(store, deed, RateLimit(most, window, board, mode))
+    return "limited"
+
+
+async def _unlimit(store: Store, deed: Deed, fields: Fields) -> str:
+    await moderation.drop_limit(store, deed, *await _scope(store, fields))
+    return "unlimited"
+
+
+async def _pause(store: Store, deed: Deed, fields: Fields) -> str:
+    _require_reason(deed)
+    match fields.text("what"), fields.text("which"):
+        case "gpu", gpu:
+            await moderation.pause_gpu(store, deed, gpu)
+        case "board", name:
+            await moderation.pause_board(store, deed, await _board(store, name))
+        case _:
+            await moderation.pause(store, deed)
+    return "paused"
+
+
+async def _resume(store: Store, deed: Deed, fields: Fields) -> str:
+    match fields.text("what"), fields.text("which"):
+        case "gpu", gpu:
+            await moderation.resume_gpu(store, deed, gpu)
+        case "board", name:
+            await moderation.resume_board(store, deed, await _board(store, name))
+        case _:
+            await moderation.resume(store, deed)
+    return "resumed"
+
+
+DEEDS: dict[str, Callable[[Store, Deed, Fields], Awaitable[str]]] = {
+    "ban": _ban,
+    "unban": _unban,
+    "disqualify": _disqualify,
+    "requalify": _requalify,
+    "rejudge": _rejudge,
+    "limit": _limit,
+    "unlimit": _unlimit,
+    "pause": _pause,
+    "resume": _resume,
+}
+
+
+@router.post("/{deed}")
+async def act_as_admin(request: Request, act: Act, deed: str) -> Response:
+    """One deed, with its row in the record; the page once more where it cannot be done."""
+    require_admin(act.caller)
+    if deed not in DEEDS:
+        raise UserError("unknown-deed", f"there are: {', '.join(DEEDS)}")
+    reason = act.fields.text("reason")[:_LONGEST_REASON]
+    try:
+        done = await DEEDS[deed](
+            door_of(request).store, Deed(act.caller.person, reason), act.fields
+        )
+    except UserError as error:
+        return await _page(request, act.browser, fault=error)
+    return go("/admin", done)
+
+
+async def _page(request: Request, browser: Browser, *, fault: UserError | None = None) -> Response:
+    require_admin(browser.session.caller)
+    door = door_of(request)
+    boards = await door.store.boards.all()
+    values = {
+        "title": "Admin",
+        "rules": house_rules_report(await house_rules(door.store)),
+        "workers": workers_report(await door.store.workers.alive(), door.clock.now()),
+        "stats": stats_report(await stats(door.store, door.clock, door.prices)),
+        "boards": boards,
+        "gpus": sorted({gpu for board in boards for gpu in board.gpus}),
+        "modes": tuple(Mode),
+    }
+    return await show(request, browser, "acting/admin.html", values, fault=fault)
+
+
+def _require_reason(deed: Deed) -> None:
+    if not deed.reason:
+        raise UserError("no-reason", "say why: whom it concerns reads the reason")
+
+
+def _submission(fields: Fields) -> SubmissionId:
+    return SubmissionId(_number(fields, "submission", 2**53))
+
+
+def _number(fields: Fields, name: str, most: int) -> int:
+    number = number_in(fields.text(name), most)
+    if number is None:
+        raise UserError("bad-number", f"{name}: write a number from 1 to {most:,}")
+    return number
+
+
+async def _scope(store: Store, fields: Fields) -> tuple[BoardId | None, Mode | None]:
+    name, mode = fields.text("board"), fields.text("mode")
+    board = (await _board(store, name)).id if name else None
+    return board, Mode(mode) if mode in set(Mode) else None
+
+
+async def _board(store: Store, name: str) -> Board:
+    return await find_board(store, Viewer(NOBODY, sees_all=True), name)

@@ -1,0 +1,192 @@
+"""`/create`: a board from a task zip, whose own solutions are run before it opens."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+
+from bot.domain.access import Access, SourceVisibility, Visibility
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.publication import PublishChange, PublishRequest
+from bot.domain.rights import require_creator
+from bot.services.lookup import seen_board, visible_boards
+from bot.services.publishing.publish import validate_publish
+from bot.services.publishing.request import NO_BOARD, possible_gpus
+from bot.services.rejudge import best_of, rejudge_from
+from bot.web.context import DOOR, Door, door_of
+from bot.web.forms import Act, Fields, Posted, posted
+from bot.web.publications import Check, hand_in, own_check
+from bot.web.rendering import draw
+from bot.web.routes.actions.page import SignedIn, go, part, show
+from bot.web.routes.actions.task_zip import (
+    MOST,
+    ShownUpload,
+    access_of,
+    deadline_of,
+    gpus_of_form,
+    pins_of,
+    upload_of,
+)
+from bot.web.sessions import Browser, still_signed_in
+from bot.web.sse import Part, live
+from runners.contract.gpus import gpu_types
+
+router = APIRouter(prefix="/create")
+
+_Number = Annotated[int, Path(ge=1, le=2**53)]
+
+
+async def creators(request: Request) -> AsyncIterator[Posted]:
+    """A form with a zip, of somebody who may create boards: nobody else's zip is read."""
+    async with aclosing(posted(MOST)(request)) as found:
+        async for act in found:
+            require_creator(act.caller)
+            yield act
+
+
+_Upload = Annotated[Posted, Depends(creators)]
+
+
+@router.get("")
+async def form(request: Request, browser: SignedIn) -> Response:
+    """What a new board needs, one's own boards, and the checks of the last month."""
+    require_creator(browser.session.caller)
+    return await _form(request, browser, {})
+
+
+@router.post("/look")
+async def look(request: Request, act: _Upload) -> Response:
+    """What the zip holds, or what is wrong with it and where; and the GPU types for it."""
+    try:
+        upload = await upload_of(act.fields, PublishRequest(act.caller.person))
+    except UserError as error:
+        return part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
+    return part("acting/found.html", await _seen(door_of(request), upload, act.fields))
+
+
+@router.post("")
+async def create(request: Request, act: _Upload) -> Response:
+    """Hand the zip in to be proven; the form once more where something is wrong with it."""
+    door, fields = door_of(request), act.fields
+    try:
+        upload = await _upload(door, act)
+        number = await hand_in(door, upload.request, upload.zip)
+    except UserError as error:
+        return await _form(request, act.browser, _written(fields), fault=error)
+    return go(f"/create/checks/{number}")
+
+
+async def _upload(door: Door, act: Posted) -> ShownUpload:
+    fields = act.fields
+    name = fields.text("name")
+    if await door.store.boards.find(name) is not None:
+        raise UserError("board-exists", f"there is a board {name!r}; choose another name")
+    request = PublishRequest(
+        act.caller.person,
+        name,
+        gpus_of_form(fields),
+        deadline_of(fields),
+        access=access_of(fields, Access()),
+        onto=NO_BOARD,
+        pins=pins_of(fields),
+    )
+    upload = await upload_of(fields, request)
+    if not (request.gpus or upload.task.gpus):
+        offered = await possible_gpus(door.store, door.runners, upload.task)
+        words = ", ".join(offered) or "start a worker, or write them, such as H100"
+        raise UserError("no-gpu", f"choose the board's GPU types: {words}")
+    await validate_publish(door.store, door.clock, upload.request, upload.task)
+    return upload
+
+
+async def _seen(door: Door, upload: ShownUpload, fields: Fields) -> dict[str, Any]:
+    gpus = await possible_gpus(door.store, door.runners, upload.task)
+    wanted = set(gpus_of_form(fields) or gpu_types(upload.task.gpus))
+    if len(gpus) == 1:
+        wanted |= set(gpus)
+    return {
+        "remark": "",
+        "found": upload.found,
+        "gpus": gpus,
+        "chosen": wanted & set(gpus),
+        "task": upload.task,
+    }
+
+
+def _written(fields: Fields) -> dict[str, Any]:
+    names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools")
+    written = {name: fields.text(name) for name in names if fields.text(name)}
+    ticked = " ".join(gpus_of_form(fields))
+    return written | ({"other_gpus": ticked} if ticked else {})
+
+
+async def _form(
+    request: Request, browser: Browser, written: dict[str, Any], fault: UserError | None = None
+) -> Response:
+    store, caller = door_of(request).store, browser.session.caller
+    checks = [Check.of(each) for each in await store.releases.told_to(DOOR, caller.person)]
+    values = {
+        "title": "Create a leaderboard",
+        "name": "",
+        "deadline": "",
+        "visibility": Visibility.PUBLIC.value,
+        "sources": SourceVisibility.AFTER_DEADLINE.value,
+        "other_gpus": "",
+        "pools": "",
+        "checks": checks[:20],
+        "own": [each for each in await visible_boards(store, caller) if each.belongs_to(caller)],
+        **written,
+    }
+    return await show(request, browser, "acting/create.html", values, fault=fault)
+
+
+@router.get("/checks/{number}")
+async def check(request: Request, browser: SignedIn, number: _Number) -> Response:
+    """How far a check is, and its outcome; goes on by itself."""
+    door = door_of(request)
+    found = await own_check(door, browser.session.caller, number)
+    drawn = await _drawn(door, browser, found)
+    values = {"title": f"Check of {found.name}", "check": found, "part": drawn}
+    return await show(request, browser, "acting/check.html", values)
+
+
+@router.get("/checks/{number}/events")
+async def events(request: Request, browser: SignedIn, number: _Number) -> Response:
+    """The part of that page which moves."""
+    door, caller = door_of(request), browser.session.caller
+    await own_check(door, caller, number)
+
+    async def moving() -> Part:
+        found = await own_check(door, caller, number)
+        return await _drawn(door, browser, found), found.outcome is not None
+
+    return live(door, moving, lambda: still_signed_in(request, browser))
+
+
+async def _drawn(door: Door, browser: Browser, check: Check) -> str:
+    outcome = check.outcome
+    board: Board | None = None
+    standing = 0
+    if outcome is not None and outcome.board is not None:
+        board = await door.store.boards.get(outcome.board)
+        if board is not None and outcome.change is PublishChange.NEW_VERSION:
+            versions = await door.store.boards.versions(board.id)
+            earlier = [each.id for each in versions if each.number == outcome.before]
+            standing = len(await best_of(door.store, board, earlier[0])) if earlier else 0
+    values = {"check": check, "board": board, "standing": standing, "stamp": browser.stamp}
+    return draw("acting/check_live.html", values)
+
+
+@router.post("/checks/{number}/rejudge")
+async def rejudge(request: Request, act: Act, number: _Number) -> Response:
+    """Everyone's best submission to the version before, judged by the new one."""
+    require_creator(act.caller)
+    door = door_of(request)
+    outcome = (await own_check(door, act.caller, number)).outcome
+    if outcome is None or outcome.board is None:
+        raise UserError("no-version", "nothing was published by this check")
+    board = await seen_board(door.store, act.caller, outcome.board)
+    await rejudge_from(door.store, act.caller, board, outcome.before)
+    return go(f"/edit/{board.name}", "rejudging")

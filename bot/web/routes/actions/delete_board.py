@@ -1,0 +1,99 @@
+"""`/edit/BOARD/delete`: a board's end, after its sources were handed out and its name was typed."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.rights import require_creator
+from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
+from bot.services.lookup import own_board
+from bot.web.context import door_of
+from bot.web.forms import Act, Fields
+from bot.web.routes.actions.page import SignedIn, go, show
+from bot.web.sessions import Browser
+
+router = APIRouter(prefix="/edit/{name}")
+
+PART_BYTES = 64 << 20
+"""The largest zip that is handed out in one piece."""
+_LONGEST_REASON = 300
+
+
+@router.get("/delete")
+async def confirm(request: Request, browser: SignedIn, name: str) -> Response:
+    """What goes, what can be kept of it, and the form that wants the exact name."""
+    require_creator(browser.session.caller)
+    board = await own_board(door_of(request).store, browser.session.caller, name)
+    return await _form(request, browser, board)
+
+
+@router.get("/keepsake")
+async def hand_out(
+    request: Request, browser: SignedIn, name: str, part: Annotated[int, Query(ge=1, le=10_000)] = 1
+) -> Response:
+    """The board's task versions and every source, as a zip."""
+    caller = browser.session.caller
+    require_creator(caller)
+    kept = await keepsake(
+        door_of(request).store, caller, Deletion(name, name), zip_bytes=PART_BYTES
+    )
+    if part > len(kept.zips):
+        raise UserError("unknown-part", f"there are {len(kept.zips)} parts")
+    whole = len(kept.zips) == 1
+    file = f"{kept.board.name}.zip" if whole else f"{kept.board.name}-{part}.zip"
+    headers = {
+        "Content-Disposition": f'attachment; filename="{file}"',
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if not whole:
+        headers["Podium-Parts"] = str(len(kept.zips))
+    return Response(kept.zips[part - 1], headers=headers, media_type="application/zip")
+
+
+@router.post("/delete")
+async def delete(request: Request, act: Act, name: str) -> Response:
+    """The end of it; refused once more was submitted than the person has been told of."""
+    require_creator(act.caller)
+    store, fields = door_of(request).store, act.fields
+    board = await own_board(store, act.caller, name)
+    deletion = Deletion(board.name, fields.text("typed"), fields.text("reason")[:_LONGEST_REASON])
+    try:
+        _require_saved(fields)
+        kept = await keepsake(store, act.caller, deletion, zip_bytes=PART_BYTES)
+        _require_told(fields, kept)
+        await delete_board(store, act.caller, deletion, kept)
+    except UserError as error:
+        return await _form(request, act.browser, board, fault=error)
+    return go("/create", "deleted")
+
+
+def _require_saved(fields: Fields) -> None:
+    if fields.text("saved") != "yes":
+        raise UserError("not-saved", "say that you have saved the sources, or need none")
+
+
+def _require_told(fields: Fields, kept: Keepsake) -> None:
+    if fields.text("told") != _state(kept.board, kept.submissions):
+        words = "the board has moved on since this page was opened; download it once more"
+        raise UserError("board-moved", words)
+
+
+def _state(board: Board, submissions: int) -> str:
+    """By what it is noticed that a board has moved on."""
+    return f"{board.id} {board.task_version} {submissions}"
+
+
+async def _form(
+    request: Request, browser: Browser, board: Board, fault: UserError | None = None
+) -> Response:
+    count = len(await door_of(request).store.submissions.to(board.id))
+    values = {
+        "title": f"Delete {board.name}",
+        "board": board,
+        "count": count,
+        "told_state": _state(board, count),
+    }
+    return await show(request, browser, "acting/delete.html", values, fault=fault)

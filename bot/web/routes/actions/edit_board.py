@@ -1,0 +1,225 @@
+"""`/edit/BOARD`: a board of one's own: its settings, its guests, its task's next version."""
+
+import asyncio
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.ids import TaskVersionId
+from bot.domain.pins import show_pins
+from bot.domain.publication import PublishChange, PublishRequest
+from bot.domain.rights import Caller, require_creator
+from bot.domain.times import show_deadline
+from bot.reports.blocks import Report, Text
+from bot.reports.tasks import change_report
+from bot.services.invite import Invitation, invite, uninvite
+from bot.services.lookup import own_board, task_of
+from bot.services.publishing.publish import publish, validate_publish
+from bot.services.publishing.request import named_gpus, possible_gpus
+from bot.web.context import Door, door_of
+from bot.web.forms import Act, Fields, Posted
+from bot.web.publications import hand_in
+from bot.web.routes.actions.create_board import creators
+from bot.web.routes.actions.page import SignedIn, go, part, show
+from bot.web.routes.actions.task_zip import (
+    ShownUpload,
+    access_of,
+    deadline_of,
+    gpus_of_form,
+    pins_of,
+    upload_of,
+)
+from bot.web.sessions import Browser
+
+router = APIRouter(prefix="/edit/{name}")
+
+_Upload = Annotated[Posted, Depends(creators)]
+_GUEST = re.compile(r"[a-z][a-z-]{0,30}:[^\s:\x00-\x1f\x7f-\x9f]{1,100}")
+
+
+@router.get("")
+async def form(request: Request, browser: SignedIn, name: str) -> Response:
+    """Everything about the board that can be changed."""
+    require_creator(browser.session.caller)
+    board = await own_board(door_of(request).store, browser.session.caller, name)
+    return await _form(request, browser, board)
+
+
+@router.post("/settings")
+async def configure(request: Request, act: Act, name: str) -> Response:
+    """Its deadline, its GPU types, or who may see it, alone."""
+    board = await _own(request, act.caller, name)
+    door, fields = door_of(request), act.fields
+    try:
+        deadline = _deadline(fields, board)
+        _, task = await task_of(door.store, act.caller, board.name)
+        wanted = PublishRequest(
+            act.caller.person,
+            board.name,
+            gpus_of_form(fields),
+            deadline,
+            endless=deadline is None,
+            as_admin=act.caller.sees_all,
+            access=access_of(fields, board.access),
+            onto=board.task_version,
+            pins=pins_of(fields),
+        )
+        _require_gpus(wanted)
+        published = await publish(door.store, door.clock, wanted, task)
+    except UserError as error:
+        return await _form(request, act.browser, board, fault=error)
+    changed = published.change is not PublishChange.UNCHANGED
+    return go(_address(board), "changed" if changed else "unchanged")
+
+
+def _require_gpus(wanted: PublishRequest) -> None:
+    if not wanted.gpus:
+        raise UserError("no-gpu", "tick or write at least one GPU type")
+
+
+def _deadline(fields: Fields, board: Board) -> datetime | None:
+    """The deadline that was written; one that nobody touched stays to the second."""
+    same = fields.text("deadline") == _shown(board.deadline)
+    return board.deadline if same else deadline_of(fields)
+
+
+@router.post("/invite")
+async def let_in(request: Request, act: Act, name: str) -> Response:
+    """People and roles who may see a private board."""
+    board = await _own(request, act.caller, name)
+    guests = frozenset(act.fields.text("guests").replace(",", " ").split())
+    try:
+        for guest in guests:
+            _require_guest(guest)
+        await invite(door_of(request).store, act.caller, Invitation(board.name, guests))
+    except UserError as error:
+        return await _form(request, act.browser, board, fault=error)
+    return go(_address(board), "invited")
+
+
+def _require_guest(guest: str) -> None:
+    if not _GUEST.fullmatch(guest):
+        words = "write accounts such as discord:17 or local:ada, roles as discord-role:5"
+        raise UserError("bad-guest", f"{guest!r} is nobody who can be invited; {words}")
+
+
+@router.post("/uninvite")
+async def let_out(request: Request, act: Act, name: str) -> Response:
+    """For them the board is gone at once; their own submissions stay theirs."""
+    board = await _own(request, act.caller, name)
+    guests = frozenset(act.fields.texts("guest"))
+    await uninvite(door_of(request).store, act.caller, Invitation(board.name, guests))
+    return go(_address(board), "uninvited")
+
+
+@router.post("/look")
+async def look(request: Request, act: _Upload, name: str) -> Response:
+    """What the next version would change, or what is wrong with its zip and where."""
+    board = await _own(request, act.caller, name)
+    try:
+        upload = await _upload(door_of(request), act, board)
+    except UserError as error:
+        return part("acting/change.html", {"remark": error.message, "upload": None})
+    return part("acting/change.html", await _seen(door_of(request), act.caller, board, upload))
+
+
+@router.post("/task")
+async def update(request: Request, act: _Upload, name: str) -> Response:
+    """Hand the next version in; what it changes must have been seen first."""
+    board = await _own(request, act.caller, name)
+    door = door_of(request)
+    try:
+        upload = await _upload(door, act, board)
+        if act.fields.text("onto") != str(board.task_version):
+            seen = await _seen(door, act.caller, board, upload)
+            return await _form(request, act.browser, board, **seen, again=True)
+        await _require_change(door, act.caller, board, upload)
+        number = await hand_in(door, upload.request, upload.zip)
+    except UserError as error:
+        return await _form(request, act.browser, board, fault=error)
+    return go(f"/create/checks/{number}")
+
+
+async def _upload(door: Door, act: Posted, board: Board) -> ShownUpload:
+    request = PublishRequest(
+        act.caller.person,
+        board.name,
+        as_admin=act.caller.sees_all,
+        onto=TaskVersionId(board.task_version),
+    )
+    upload = await upload_of(act.fields, request)
+    await validate_publish(door.store, door.clock, upload.request, upload.task)
+    return upload
+
+
+async def _seen(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> dict[str, Any]:
+    change = await _change(door, caller, board, upload)
+    same = _is_nothing(change)
+    return {
+        "remark": "",
+        "upload": upload,
+        "change": change,
+        "same": same,
+        "onto": board.task_version,
+    }
+
+
+async def _change(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> Report:
+    _, before = await task_of(door.store, caller, board.name)
+    gpus = named_gpus(upload.request, upload.task, board)
+
+    def compared() -> Report:
+        return change_report(board, before, upload.task, gpus=gpus, deadline=board.deadline)
+
+    return await asyncio.to_thread(compared)
+
+
+def _is_nothing(change: Report) -> bool:
+    return len(change.blocks) == 1 and isinstance(change.blocks[0], Text)
+
+
+async def _require_change(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> None:
+    if _is_nothing(await _change(door, caller, board, upload)):
+        raise UserError("nothing", "the task of this zip is the one that the board has already")
+
+
+async def _own(request: Request, caller: Caller, name: str) -> Board:
+    require_creator(caller)
+    return await own_board(door_of(request).store, caller, name)
+
+
+def _address(board: Board) -> str:
+    return f"/edit/{board.name}"
+
+
+def _shown(deadline: datetime | None) -> str:
+    return "" if deadline is None else show_deadline(deadline)
+
+
+async def _form(
+    request: Request,
+    browser: Browser,
+    board: Board,
+    fault: UserError | None = None,
+    **more: object,
+) -> Response:
+    door = door_of(request)
+    _, task = await task_of(door.store, browser.session.caller, board.name)
+    possible = await possible_gpus(door.store, door.runners, task)
+    values = {
+        "title": f"Edit {board.name}",
+        "board": board,
+        "task": task,
+        "gpus": sorted({*possible, *board.gpus}),
+        "deadline": _shown(board.deadline),
+        "pools": show_pins(board.pins),
+        "upload": None,
+        "remark": "",
+        "again": False,
+        **more,
+    }
+    return await show(request, browser, "acting/edit.html", values, fault=fault)

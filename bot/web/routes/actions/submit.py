@@ -1,0 +1,169 @@
+"""`/submit`: a file in, by drop, choice or paste; then its way to the verdict, live."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from bot.domain import acceptance
+from bot.domain.access import Viewer
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.heading import Heading, parse_heading
+from bot.domain.rights import require_acting
+from bot.domain.submission import SubmissionRequest
+from bot.services.lookup import find_board, task_of, visible_boards
+from bot.services.submissions import submit
+from bot.web.context import Door, door_of
+from bot.web.forms import ROOM, Fields, Posted, posted
+from bot.web.routes.actions.page import SignedIn, go, part, show
+from runners.contract.gpus import spelled
+from runners.contract.task import Mode
+from runners.languages import spec_of
+
+router = APIRouter()
+
+MODES = (
+    (Mode.RANKED, "tests, then times that count, on inputs that nobody has seen"),
+    (Mode.TEST, "is the answer right?"),
+    (Mode.BENCHMARK, "every benchmark timed, nothing ranked"),
+    (Mode.PROFILE, "where the time goes"),
+)
+_MOST = acceptance.MAX_SOURCE_BYTES + ROOM
+_Upload = Annotated[Posted, Depends(posted(3 * _MOST))]
+"""A pasted source is three times as long as it is while it travels."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What a person is about to submit."""
+
+    content: bytes = b""
+    file_name: str = ""
+    is_pasted: bool = False
+    board: str | None = None
+    gpus: tuple[str, ...] = ()
+    earlier_board: str | None = None
+    """What was chosen for the file before; it counts where this one's header names no board."""
+    earlier_gpus: tuple[str, ...] = ()
+    mode: Mode = Mode.RANKED
+
+
+@router.get("/submit")
+async def form(
+    request: Request,
+    browser: SignedIn,
+    leaderboard: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """Where a file is dropped."""
+    caller = browser.session.caller
+    values = await _values(door_of(request), caller, _Draft(board=leaderboard or None))
+    return await show(request, browser, "acting/submit.html", values)
+
+
+@router.post("/submit/look")
+async def look(request: Request, act: _Upload) -> Response:
+    """What the file's heading says, and what is left to choose."""
+    draft = await _draft(act.fields)
+    return part("acting/choice.html", await _values(door_of(request), act.caller, draft))
+
+
+@router.post("/submit")
+async def take_in(request: Request, act: _Upload) -> Response:
+    """Store the submission, and go on to its progress; or the form once more, with what to do."""
+    require_acting(act.caller)
+    door, draft = door_of(request), await _draft(act.fields)
+    try:
+        draft = await _named(door, act.caller, draft)
+        stored = await submit(
+            door.store,
+            door.clock,
+            SubmissionRequest(
+                viewer=act.caller,
+                file_name=draft.file_name,
+                content=draft.content,
+                mode=draft.mode,
+                board=draft.board,
+                gpus=draft.gpus,
+            ),
+        )
+    except UserError as error:
+        values = await _values(door, act.caller, draft)
+        return await show(request, act.browser, "acting/submit.html", values, fault=error)
+    return go(f"/submit/{stored.id}")
+
+
+async def _draft(fields: Fields) -> _Draft:
+    file = await fields.file("file")
+    pasted = fields.raw("source").replace("\r\n", "\n").encode(errors="replace")
+    mode = fields.text("mode")
+    return _Draft(
+        content=pasted if file is None else file.content,
+        file_name="" if file is None else file.name,
+        is_pasted=file is None,
+        board=fields.text("board") or None,
+        gpus=fields.texts("gpu"),
+        earlier_board=fields.text("earlier_board") or None,
+        earlier_gpus=fields.texts("earlier_gpu"),
+        mode=Mode(mode) if mode in set(Mode) else Mode.RANKED,
+    )
+
+
+async def _named(door: Door, viewer: Viewer, draft: _Draft) -> _Draft:
+    """A pasted source has the name that its board's language asks for."""
+    if draft.file_name or not draft.content.strip():
+        return draft
+    heading = parse_heading(acceptance.source_text(draft.content))
+    name = acceptance.board_name(draft.board, heading)
+    _, task = await task_of(door.store, viewer, name)
+    return replace(draft, file_name=f"kernel{spec_of(task.lang).suffixes[0]}")
+
+
+async def _values(door: Door, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
+    """What the form shows: everything that was chosen, and what there is to choose."""
+    heading, remark = _heading(draft)
+    now = door.clock.now()
+    boards = [each for each in await visible_boards(door.store, viewer) if each.is_open(now)]
+    name = draft.board or heading.leaderboard or draft.earlier_board
+    board: Board | None = None
+    if name is not None:
+        try:
+            board = await find_board(door.store, viewer, name)
+            acceptance.check_open(board, now)
+        except UserError as error:
+            remark = remark or error.message
+    elif len(boards) == 1:
+        board = boards[0]
+    return {
+        "title": "Submit",
+        "boards": boards,
+        "board": board,
+        "heading": heading,
+        "remark": remark,
+        "chosen": _chosen(board, draft.gpus or heading.gpus or draft.earlier_gpus),
+        "modes": MODES,
+        "mode": draft.mode,
+        "source": draft.content.decode(errors="replace") if draft.is_pasted else "",
+        "most": acceptance.MAX_SOURCE_BYTES,
+        "accept": ",".join((*acceptance.suffixes(), ".txt", "text/plain")),
+    }
+
+
+def _heading(draft: _Draft) -> tuple[Heading, str]:
+    """What the file says about itself, and what is wrong with it."""
+    if not draft.content.strip():
+        return Heading(), ""
+    try:
+        return parse_heading(acceptance.source_text(draft.content)), ""
+    except UserError as error:
+        return Heading(), error.message
+
+
+def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
+    if board is None:
+        return frozenset()
+    if len(board.gpus) == 1:
+        return frozenset(board.gpus)
+    found = (spelled(each, board.gpus) for each in wanted)
+    return frozenset(each for each in found if each is not None)

@@ -1,0 +1,83 @@
+"""`/leaderboards/NAME/export`: everything of a board, for researchers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
+
+from bot.domain.api.exports import MEDIA_TYPE
+from bot.domain.errors import UserError
+from bot.domain.rights import Caller
+from bot.reports.dataset import pieces
+from bot.services import export as exporting
+from bot.services.lookup import own_board
+from bot.web.auth import MayCreate, still_looks
+from bot.web.context import door_of
+from bot.web.routes.api.arguments import BoardName
+from bot.web.routes.api.bodies import NO_STORE
+
+router = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
+
+LONGEST_S = 1800.0
+"""How long one export may take, its reader included."""
+LOOK_EVERY_S = 1.0
+"""How often it is asked meanwhile whether the token may still do that."""
+_LINES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
+}
+
+
+class Turned(StreamingResponse):
+    """An answer that ends unfinished where it takes too long; few are under way at once."""
+
+    turns: asyncio.Semaphore
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_S), self.turns:
+                await super().__call__(scope, receive, send)
+
+
+@router.get("/{name}/export", response_class=StreamingResponse, responses=_LINES)
+async def export(request: Request, name: BoardName, viewer: MayCreate) -> StreamingResponse:
+    """Everything of your board: submissions, results, cases with raw samples, and sources.
+
+    Each line is an object with a `kind`: `board`, then `rows` of a `table` and every `source`, then
+    `end`, without which it has broken off. `podium export` makes files of it.
+    """
+    door = door_of(request)
+    board = await own_board(door.store, viewer, name)
+    if door.exports.locked():
+        raise UserError("too-many-exports", "other boards are being exported; try again later")
+    lines = _lines(request, viewer, board.name)
+    answer = Turned(lines, media_type=MEDIA_TYPE, headers=NO_STORE)
+    answer.turns = door.exports
+    return answer
+
+
+async def _lines(request: Request, viewer: Caller, name: str) -> AsyncIterator[bytes]:
+    door, looked = door_of(request), _now()
+    found = await exporting.export(door.store, viewer, name)
+    async with (
+        aclosing(exporting.evaluations(door.store, found)) as evaluations,
+        aclosing(exporting.sources(door.store, found)) as sources,
+        aclosing(pieces(found, evaluations, sources)) as whole,
+    ):
+        async for piece in whole:
+            if door.closing.begun:
+                return
+            if _now() - looked >= LOOK_EVERY_S:
+                looked = _now()
+                if not await still_looks(request, viewer):
+                    return
+            yield piece.model_dump_json().encode() + b"\n"
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,204 @@
+"""`/leaderboards`: make a board of a task zip, change it, let people in, and delete it."""
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import status as http
+
+from bot.domain.access import Access
+from bot.domain.api.base import BODY_MAX, PATH
+from bot.domain.api.boards import BoardAnswer
+from bot.domain.api.publishing import (
+    BoardWish,
+    CheckAnswer,
+    GuestsAnswer,
+    GuestsOrder,
+    NewBoardWish,
+    RejudgeOrder,
+    Rejudging,
+    TaskWish,
+)
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.ids import ReleaseId
+from bot.domain.pins import parse_pins
+from bot.domain.publication import PublishRequest
+from bot.domain.rights import Caller
+from bot.services import boards as service
+from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
+from bot.services.invite import Invitation, invite, uninvite
+from bot.services.lookup import find_board, own_board, task_of
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import NO_BOARD
+from bot.services.rejudge import rejudge_from
+from bot.web.auth import MayCreate
+from bot.web.bodies import read
+from bot.web.context import Door, door_of
+from bot.web.publications import own_check
+from bot.web.routes.api.arguments import BoardName
+from bot.web.routes.api.board_bodies import board_answer
+from bot.web.routes.api.bodies import NO_STORE, takes, unkept
+from bot.web.routes.api.check_shapes import check_answer
+from bot.web.routes.api.publishing_bodies import access_of, prove, zip_body, zip_of
+
+router = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)])
+
+PART_BYTES = 64 << 20
+"""The largest zip that is handed out in one piece."""
+_TAKEN = http.HTTP_202_ACCEPTED
+_MATCH = "The `ETag` of the board's keepsake: what it lacks is not deleted unseen"
+_ZIP: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
+}
+
+
+@router.post("", status_code=_TAKEN, openapi_extra=zip_body(NewBoardWish))
+async def create(request: Request, response: Response, viewer: MayCreate) -> CheckAnswer:
+    """Make a board of a task zip: its own solutions are run first; follow the check."""
+    door = door_of(request)
+    found, fields = await zip_of(request, NewBoardWish)
+    wanted = PublishRequest(
+        viewer.person,
+        fields.name or None,
+        fields.gpus,
+        fields.deadline,
+        endless=fields.endless,
+        access=access_of(fields, Access()),
+        pins=parse_pins(fields.pools),
+        onto=NO_BOARD,
+        strict=not fields.lenient,
+    )
+    return await _taken(door, viewer, await prove(door, found, wanted), response)
+
+
+@router.post("/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(TaskWish))
+async def update(
+    request: Request, response: Response, name: BoardName, viewer: MayCreate
+) -> CheckAnswer:
+    """Give a board its task's next version, once that is proven; old scores stay with theirs."""
+    door = door_of(request)
+    board = await find_board(door.store, viewer, name)
+    found, fields = await zip_of(request, TaskWish)
+    wanted = PublishRequest(
+        viewer.person,
+        board.name,
+        fields.gpus,
+        fields.deadline,
+        endless=fields.endless,
+        as_admin=viewer.sees_all,
+        access=access_of(fields, board.access),
+        pins=parse_pins(fields.pools),
+        onto=board.task_version,
+        strict=not fields.lenient,
+    )
+    return await _taken(door, viewer, await prove(door, found, wanted), response)
+
+
+@router.patch("/{name}", openapi_extra=takes(BoardWish))
+async def configure(request: Request, name: BoardName, viewer: MayCreate) -> BoardAnswer:
+    """Change a board's deadline, its GPU types, or who may see it and its sources."""
+    door = door_of(request)
+    board = await own_board(door.store, viewer, name)
+    wanted = await read(request, BoardWish, BODY_MAX)
+    _, task = await task_of(door.store, viewer, board.name)
+    change = PublishRequest(
+        viewer.person,
+        board.name,
+        wanted.gpus,
+        wanted.deadline,
+        endless=wanted.endless,
+        as_admin=viewer.sees_all,
+        access=access_of(wanted, board.access),
+        pins=parse_pins(wanted.pools),
+        onto=board.task_version,
+    )
+    await publish(door.store, door.clock, change, task)
+    found = await service.board(door.store, viewer, board.name)
+    return board_answer(found, door.clock.now())
+
+
+@router.get("/{name}/guests")
+async def guests(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+    """Who may see your board while it is private."""
+    return _guests(await own_board(door_of(request).store, viewer, name))
+
+
+@router.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
+async def let_in(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+    """Let people and roles see your private board."""
+    store, body = door_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    return _guests(await invite(store, viewer, Invitation(name, frozenset(body.guests))))
+
+
+@router.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
+async def let_out(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+    """For them the board is gone at once; their own submissions stay theirs."""
+    store, body = door_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    return _guests(await uninvite(store, viewer, Invitation(name, frozenset(body.guests))))
+
+
+@router.post("/{name}/rejudge", status_code=_TAKEN, openapi_extra=takes(RejudgeOrder))
+async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejudging:
+    """Judge everyone's best submission to an earlier task version by the present one."""
+    store, body = door_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
+    board = await own_board(store, viewer, name)
+    count, version = await rejudge_from(store, viewer, board, body.version)
+    return Rejudging(submissions=count, version=version)
+
+
+@router.get("/{name}/keepsake", response_class=Response, responses=_ZIP)
+async def hand_out(
+    request: Request,
+    name: BoardName,
+    viewer: MayCreate,
+    part: Annotated[int, Query(ge=1, le=10_000)] = 1,
+) -> Response:
+    """Every task version and every source of your board as a zip; `Podium-Parts` has how many."""
+    store = door_of(request).store
+    kept = await keepsake(store, viewer, Deletion(name, name), zip_bytes=PART_BYTES)
+    if part > len(kept.zips):
+        raise UserError("unknown-part", f"the keepsake has {len(kept.zips)} parts")
+    headers = {
+        **NO_STORE,
+        "ETag": _state(kept.board, kept.submissions),
+        "Podium-Parts": str(len(kept.zips)),
+        "Content-Disposition": f'attachment; filename="{kept.board.name}-{part}.zip"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(kept.zips[part - 1], headers=headers, media_type="application/zip")
+
+
+@router.delete("/{name}", status_code=http.HTTP_204_NO_CONTENT)
+async def delete(
+    request: Request,
+    name: BoardName,
+    viewer: MayCreate,
+    *,
+    if_match: Annotated[str | None, Header(max_length=100, description=_MATCH)] = None,
+    reason: Annotated[str, Query(max_length=300)] = "",
+) -> None:
+    """Delete your board with everything of it, once you have its keepsake."""
+    store = door_of(request).store
+    board = await own_board(store, viewer, name)
+    count = len(await store.submissions.to(board.id))
+    if if_match is None:
+        raise UserError("no-match", "fetch the board's keepsake, and send its ETag as If-Match")
+    if if_match.strip() != _state(board, count):
+        words = "the board has moved on since that keepsake was made; fetch it once more"
+        raise UserError("stale-match", words)
+    deletion = Deletion(board.name, board.name, reason)
+    await delete_board(store, viewer, deletion, Keepsake(board, (), count))
+
+
+def _state(board: Board, submissions: int) -> str:
+    """By what it is noticed that a board has moved on."""
+    return f'"{board.id}-{board.task_version}-{submissions}"'
+
+
+def _guests(board: Board) -> GuestsAnswer:
+    return GuestsAnswer(guests=tuple(sorted(board.access.guests)))
+
+
+async def _taken(door: Door, viewer: Caller, number: ReleaseId, response: Response) -> CheckAnswer:
+    response.headers["Location"] = f"{PATH}/checks/{number}"
+    return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())

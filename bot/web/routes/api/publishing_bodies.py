@@ -1,0 +1,105 @@
+"""A task zip as it comes over the API, with what is wanted of its board."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, Final, TypeVar
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+
+from bot.domain.access import Access
+from bot.domain.api.publishing import BoardWish
+from bot.domain.errors import UserError
+from bot.domain.ids import ReleaseId
+from bot.domain.publication import PublishRequest
+from bot.domain.tasks.archive import MAX_PACKED
+from bot.services.publishing.publish import validate_publish
+from bot.services.publishing.request import read_upload, with_gpus
+from bot.web.bodies import form_of, parsed
+from bot.web.context import Door
+from bot.web.forms import ROOM
+from bot.web.publications import hand_in
+
+MOST = MAX_PACKED + ROOM
+"""Bytes of a form with a zip."""
+_ZIP = "task_zip"
+_FLAGS = {"true": True, "false": False}
+_LISTS = frozenset({"gpus"})
+_POOLS = "pools"
+
+Fields = TypeVar("Fields", bound=BoardWish)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskZip:
+    """The bytes of a zip, and its name without what ends it."""
+
+    data: bytes
+    name: str
+
+
+def zip_body(kind: type[BoardWish]) -> dict[str, Any]:
+    """For `openapi_extra` of a route that reads such a form."""
+    schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    fields = {name: _without_null(each) for name, each in schema["properties"].items()}
+    properties = {_ZIP: {"type": "string", "format": "binary"}, **fields}
+    schema |= {"properties": properties, "required": [_ZIP]}
+    content: Final = {"multipart/form-data": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A form has no null: what is not wanted is left out."""
+    kinds = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
+    return {**kept, **kinds[0]}
+
+
+async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]:
+    """A form's zip and its fields; UserError when it is none, or one of them does not fit."""
+    async with form_of(request, MOST, files=1) as form:
+        file = form.get(_ZIP)
+        if not isinstance(file, UploadFile):
+            raise UserError("bad-body", f"the form has no zip; send it as the file `{_ZIP}`")
+        fields = parsed(kind, json.dumps(_fields(form)).encode())
+        name = PurePath((file.filename or "").replace("\\", "/")).stem[:100]
+        return TaskZip(await file.read(), name), fields
+
+
+def _fields(form: FormData) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in form.keys() - {_ZIP}:
+        words = [each for each in form.getlist(name) if isinstance(each, str)]
+        if len(words) < len(form.getlist(name)):
+            raise UserError("bad-body", f"the form's field `{name}` is a file; send it as text")
+        if name in _LISTS:
+            found[name] = [word for each in words for word in each.replace(",", " ").split()]
+        elif name == _POOLS:
+            found[name] = [word for word in words if word.strip()]
+        else:
+            found[name] = _FLAGS.get(words[-1], words[-1])
+    return found
+
+
+def access_of(fields: BoardWish, present: Access) -> Access:
+    """Who may see the board and its sources: what is not named stays, house and guests too."""
+    return replace(
+        present,
+        visibility=fields.visibility or present.visibility,
+        source=fields.source_visibility or present.source,
+    )
+
+
+async def prove(door: Door, found: TaskZip, request: PublishRequest) -> ReleaseId:
+    """Have a task checked and published; UserError for what is known to be wrong by now."""
+    request = replace(request, zip_name=found.name)
+    _, parsed_task = await read_upload(found.data, request)
+    task = parsed_task.task
+    request = replace(request, name=request.board_name(task))
+    request = await with_gpus(door.store, door.runners, request, task)
+    await validate_publish(door.store, door.clock, request, task)
+    return await hand_in(door, request, found.data)

@@ -1,0 +1,50 @@
+"""`/runners` and `/queue`: who judges now, and what waits."""
+
+from fastapi import APIRouter, Depends, Request
+
+from bot.domain.api.running import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersAnswer
+from bot.services.pools import Pool, pools
+from bot.services.workers import workers_for
+from bot.web.auth import AnyViewer, viewer_of
+from bot.web.context import door_of
+from bot.web.routes.api.bodies import unkept
+
+router = APIRouter(tags=["running"], dependencies=[Depends(unkept), Depends(viewer_of)])
+
+
+@router.get("/runners")
+async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
+    """The workers that live, here and elsewhere, and what they offer.
+
+    Names of workers are for admins and for whoever made a worker's token; others get numbers.
+    """
+    door = door_of(request)
+    found = (
+        RunnerAnswer(
+            name=each.name,
+            gpus=each.gpus,
+            running=each.running,
+            seen_at=each.seen_at,
+            offers=dict(each.offers),
+        )
+        for each in await workers_for(door.store, viewer)
+    )
+    return RunnersAnswer(now=door.clock.now(), runners=tuple(found))
+
+
+@router.get("/queue")
+async def queue(request: Request) -> QueueAnswer:
+    """How many jobs wait and run, by GPU type."""
+    store = door_of(request).store
+    found = tuple(_pool(each) for each in await pools(store))
+    return QueueAnswer(paused=await store.moderation.pause_notice(), pools=found)
+
+
+def _pool(pool: Pool) -> PoolAnswer:
+    return PoolAnswer(
+        gpu=pool.gpu,
+        queued=pool.queued,
+        running=pool.running,
+        workers=pool.workers,
+        paused=pool.paused,
+    )

@@ -1,0 +1,184 @@
+"""`/submissions`: hand one in, read it, stop it, run it again, take it off its board."""
+
+import asyncio
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import status as http
+
+from bot.domain.api.base import BODY_MAX, PATH
+from bot.domain.api.submissions import (
+    Again,
+    Cancelled,
+    HistoryAnswer,
+    ProfileFile,
+    ProfileFiles,
+    SourceAnswer,
+    SubmissionAnswer,
+    Withdrawal,
+)
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.rights import Caller
+from bot.services import cancel as cancelling
+from bot.services import moderation
+from bot.services import rerun as rerunning
+from bot.services.history import history
+from bot.services.reading import read_files, read_submission
+from bot.services.sources import source as source_of
+from bot.services.submissions import submit
+from bot.services.unserved import unserved
+from bot.web.auth import AnyViewer, FromPerson, MaySubmit
+from bot.web.bodies import read_optional
+from bot.web.context import Door, door_of
+from bot.web.routes.api.arguments import (
+    BoardQuery,
+    Cursor,
+    IdempotencyKey,
+    PageLimit,
+    SubmissionNumber,
+    key_in,
+    number_of,
+)
+from bot.web.routes.api.bodies import NO_STORE, takes, unkept
+from bot.web.routes.api.orders import ORDER_BODY, order_of
+from bot.web.routes.api.submission_bodies import Around, history_answer, submission_answer
+
+router = APIRouter(prefix="/submissions", tags=["submissions"], dependencies=[Depends(unkept)])
+
+_BYTES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}
+}
+
+
+@router.post("", status_code=http.HTTP_201_CREATED, openapi_extra=ORDER_BODY)
+async def create(
+    request: Request, response: Response, viewer: MaySubmit, idempotency_key: IdempotencyKey = None
+) -> SubmissionAnswer:
+    """Hand a file in, as JSON or as a form with the file in it; it waits in the queue then."""
+    door, key = door_of(request), key_in(idempotency_key)
+    order = replace(await order_of(request, viewer), key=key)
+    made = await submit(door.store, door.clock, order)
+    return await _made(door, viewer, made.id, response)
+
+
+@router.get("")
+async def own(
+    request: Request,
+    viewer: FromPerson,
+    *,
+    board: BoardQuery = None,
+    limit: PageLimit = 50,
+    cursor: Cursor = None,
+) -> HistoryAnswer:
+    """Your own submissions, newest first."""
+    before = number_of(cursor)
+    entries = await history(
+        door_of(request).store,
+        viewer,
+        board,
+        before=None if before is None else SubmissionId(before),
+        limit=limit + 1,
+    )
+    return history_answer(entries, limit)
+
+
+@router.get("/{number}")
+async def show(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SubmissionAnswer:
+    """Where a submission stands, and how it ended; others see no log while its source is hidden."""
+    return await _read(door_of(request), viewer, number)
+
+
+@router.get("/{number}/source")
+async def source(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SourceAnswer:
+    """Your own source at any time, somebody else's as its board has it."""
+    door = door_of(request)
+    found = await source_of(door.store, door.clock, viewer, number)
+    return SourceAnswer(submission=number, file_name=found.file_name, text=found.text)
+
+
+@router.get("/{number}/files")
+async def files(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> ProfileFiles:
+    """The names of what a profile left."""
+    door = door_of(request)
+    found = await read_files(door.store, door.clock, viewer, number)
+    return ProfileFiles(
+        files=tuple(ProfileFile(gpu=each.gpu, name=each.file.name) for each in found)
+    )
+
+
+@router.get("/{number}/files/{gpu}/{name}", response_class=Response, responses=_BYTES)
+async def file(
+    request: Request,
+    number: SubmissionNumber,
+    viewer: AnyViewer,
+    *,
+    gpu: Annotated[str, Path(max_length=32)],
+    name: Annotated[str, Path(max_length=64)],
+) -> Response:
+    """One file that a profile left, such as an `.ncu-rep`."""
+    door = door_of(request)
+    for each in await read_files(door.store, door.clock, viewer, number):
+        if (each.gpu, each.file.name) == (gpu, name):
+            headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'}
+            media_type = "application/octet-stream"
+            content = await asyncio.to_thread(each.file.content)
+            return Response(content, media_type=media_type, headers=headers)
+    raise UserError("unknown-file", f"submission {number} has no such file; list its files")
+
+
+@router.post("/{number}/cancel")
+async def cancel(request: Request, number: SubmissionNumber, viewer: MaySubmit) -> Cancelled:
+    """Stop your submission: what is queued ends at once, what runs within seconds."""
+    return Cancelled(stopped=await cancelling.cancel(door_of(request).store, viewer, number))
+
+
+@router.post(
+    "/{number}/rerun", status_code=http.HTTP_201_CREATED, openapi_extra=takes(Again, needed=False)
+)
+async def rerun(
+    request: Request,
+    response: Response,
+    number: SubmissionNumber,
+    viewer: MaySubmit,
+    *,
+    idempotency_key: IdempotencyKey = None,
+) -> SubmissionAnswer:
+    """Hand your source in once more, perhaps in another mode."""
+    door, key = door_of(request), key_in(idempotency_key)
+    body = await read_optional(request, Again, BODY_MAX)
+    wish = rerunning.RerunRequest(viewer, number, body.mode, key=key)
+    made = await rerunning.rerun(door.store, door.clock, wish)
+    return await _made(door, viewer, made.id, response)
+
+
+@router.post("/{number}/withdraw", openapi_extra=takes(Withdrawal, needed=False))
+async def withdraw(
+    request: Request, number: SubmissionNumber, viewer: MaySubmit
+) -> SubmissionAnswer:
+    """Take your submission off its board for good; its result stays."""
+    door, body = door_of(request), await read_optional(request, Withdrawal, BODY_MAX)
+    await moderation.withdraw(door.store, viewer, body.reason, number)
+    return await _read(door, viewer, number)
+
+
+async def _made(
+    door: Door, viewer: Caller, number: SubmissionId, response: Response
+) -> SubmissionAnswer:
+    response.headers["Location"] = f"{PATH}/submissions/{number}"
+    return await _read(door, viewer, number)
+
+
+async def _read(door: Door, viewer: Caller, number: SubmissionId) -> SubmissionAnswer:
+    found = await read_submission(door.store, door.clock, viewer, number)
+    person = await door.store.people.get(found.submission.person)
+    version = await door.store.boards.version(found.submission.task_version)
+    around = Around(
+        person="" if person is None else person.name,
+        task_version=0 if version is None else version.number,
+        unserved=await unserved(door.store, number),
+        prices=door.prices,
+        now=door.clock.now(),
+    )
+    return submission_answer(found, around)

@@ -1,0 +1,66 @@
+"""`/people/N`: a person's places and submissions, and how the own times changed."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+
+from bot.domain.durations import show_factor, show_time
+from bot.domain.ids import PersonId
+from bot.domain.reference_times import speed_up
+from bot.reports.blocks import Chart
+from bot.reports.chart import in_words
+from bot.reports.history import history_table
+from bot.reports.personal import trend
+from bot.reports.placement import ordinal
+from bot.services.person import Place, Portrait, portrait
+from bot.web.auth import AnyViewer
+from bot.web.charts import as_data
+from bot.web.context import door_of
+from bot.web.rendering import Sheet, sent, sheet
+
+router = APIRouter()
+FRESH_S = 5.0
+"""For so long a page is given to all who ask for the same, as it was drawn."""
+
+
+@router.get("/people/{number}")
+async def person(
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 62)], viewer: AnyViewer
+) -> Response:
+    """What the boards that the viewer sees tell of a person."""
+    door = door_of(request)
+
+    async def make() -> Sheet:
+        found = await portrait(door.store, viewer, PersonId(number))
+        return await sheet(request, viewer, "person.html", _values(found))
+
+    return sent(request, await door.kept.get(("person", viewer, number), FRESH_S, make))
+
+
+def _values(found: Portrait) -> dict[str, Any]:
+    return {
+        "title": found.person.name,
+        "portrait": found,
+        "places_held": [(each, *_cells(each)) for each in found.places],
+        "charts": [(each.title, in_words(each), as_data(each)) for each in _trends(found)],
+        "history": history_table(found.past),
+    }
+
+
+def _trends(found: Portrait) -> Iterator[Chart]:
+    """The times of each board on which there is more than one."""
+    for name, places in groupby(found.places, key=lambda each: each.board.name):
+        standings = [each.own for each in places]
+        if any(len(each.scores) > 1 for each in standings):
+            yield trend(f"{name}: ranked times", standings)
+
+
+def _cells(place: Place) -> tuple[str, str, str]:
+    """The rank among so many, the time, and what is gained on the reference where that is known."""
+    own = place.own
+    value = own.standing.score.value
+    gain = "" if own.reference is None else show_factor(speed_up(own.reference, value))
+    rank = f"{ordinal(own.standing.rank)} of {own.entries}"
+    return rank, show_time(value.time_ns, value.half_width_ns), gain

@@ -1,0 +1,159 @@
+"""`/submissions/N`: one submission, its source and files, and what to compare it with."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import StreamingResponse
+from markupsafe import Markup
+
+from bot.domain.access import Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.status import JobStatus, SubmissionStatus
+from bot.reports.blocks import Block
+from bot.reports.history import history_line
+from bot.reports.placement import placement_line, standing_line
+from bot.reports.profile import archives
+from bot.reports.status import job_line
+from bot.reports.submission import evaluation_report
+from bot.services.comparable import comparable
+from bot.services.placement import placements
+from bot.services.reading import read_files, read_submission
+from bot.services.sources import Source, source
+from bot.web.auth import AnyViewer, still_looks
+from bot.web.context import Door, door_of
+from bot.web.highlighting import highlighted
+from bot.web.rendering import draw, page
+from bot.web.routes.pages.benchmarks import Benchmark, benchmarks
+from bot.web.sessions import browser_of
+from bot.web.sse import TICK_S, Part, live
+from bot.web.submission_buttons import deeds_of
+
+router = APIRouter(prefix="/submissions")
+Number = Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)]
+Choices = tuple[str, list[tuple[SubmissionId, str]]]
+"""A group's name; each number in it with a line that tells what it is."""
+_DOWNLOAD = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of one GPU type: the report's blocks, and a drawing for each benchmark."""
+
+    job: JobStatus
+    blocks: tuple[Block, ...]
+    benchmarks: tuple[Benchmark, ...]
+
+
+@router.get("/{number}")
+async def submission(request: Request, number: Number, viewer: AnyViewer) -> Response:
+    """The report as it stands; a part of it goes on by itself while jobs move."""
+    door, asked = door_of(request), SubmissionId(number)
+    found = await read_submission(door.store, door.clock, viewer, asked)
+    shown, hidden = await _source(door, viewer, asked)
+    files = await read_files(door.store, door.clock, viewer, asked)
+    values = {
+        "title": f"Submission #{number}",
+        "status": found,
+        "submission": found.submission,
+        "board": found.board,
+        "person": await door.store.people.get(found.submission.person),
+        "lines": [job_line(each) for each in found.jobs],
+        "deeds": deeds_of(await browser_of(request), found),
+        "places": await _places(door, found),
+        "judged": _judged(found),
+        "code": await _coloured(shown),
+        "hidden": hidden,
+        "files": await asyncio.to_thread(archives, asked, files),
+        "choices": [] if shown is None else await _choices(door, viewer, asked),
+    }
+    return await page(request, viewer, "submission.html", values)
+
+
+async def _source(door: Door, viewer: Viewer, number: SubmissionId) -> tuple[Source | None, str]:
+    """The source, or why this viewer may not see it."""
+    try:
+        return await source(door.store, door.clock, viewer, number), ""
+    except UserError as error:
+        if error.code != "hidden-source":
+            raise
+        return None, error.message
+
+
+async def _coloured(shown: Source | None) -> Markup | None:
+    if shown is None:
+        return None
+    return await highlighted(shown.text, shown.file_name)
+
+
+def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:
+    return tuple(
+        Judged(
+            each,
+            () if each.evaluation is None else evaluation_report(each.evaluation).blocks,
+            () if each.evaluation is None else benchmarks(each.evaluation.cases),
+        )
+        for each in found.jobs
+    )
+
+
+async def _places(door: Door, found: SubmissionStatus) -> list[str]:
+    if not found.is_final:
+        return []
+    won = await placements(door.store, found.submission.id)
+    return [placement_line(each).text for each in won]
+
+
+async def _choices(door: Door, viewer: Viewer, asked: SubmissionId) -> list[Choices]:
+    """What it can be compared with, in groups that have something in them."""
+    found = await comparable(door.store, door.clock, viewer, asked)
+    groups = {
+        "Other versions": [(each.submission.id, history_line(each)) for each in found.versions],
+        "Your own": [(each.submission.id, history_line(each)) for each in found.own],
+        "The fastest": [(each.score.submission, standing_line(each)) for each in found.others],
+    }
+    return [(name, choices) for name, choices in groups.items() if choices]
+
+
+@router.get("/{number}/events")
+async def progress(request: Request, number: Number, viewer: AnyViewer) -> StreamingResponse:
+    """The lines of the jobs as they move; everybody who watches reads them from one reading."""
+    door, submission_id = door_of(request), SubmissionId(number)
+    await read_submission(door.store, door.clock, viewer, submission_id)
+
+    async def part() -> Part:
+        async def make() -> Part:
+            found = await read_submission(door.store, door.clock, viewer, submission_id)
+            values = {"lines": [job_line(each) for each in found.jobs]}
+            return draw("parts/jobs.html", values), found.is_final
+
+        return await door.kept.get(("progress", number, viewer), TICK_S / 2, make)
+
+    return live(door, part, lambda: still_looks(request, viewer))
+
+
+@router.get("/{number}/source")
+async def download(request: Request, number: Number, viewer: AnyViewer) -> Response:
+    """The file as it was handed in, never shown by the browser itself."""
+    door = door_of(request)
+    found = await source(door.store, door.clock, viewer, SubmissionId(number))
+    return _file(found.text.encode(), "text/plain; charset=utf-8")
+
+
+@router.get("/{number}/files/{name}")
+async def file(request: Request, number: Number, name: str, viewer: AnyViewer) -> Response:
+    """An archive of the profiler's reports."""
+    door = door_of(request)
+    found = await read_files(door.store, door.clock, viewer, SubmissionId(number))
+    made = await asyncio.to_thread(archives, SubmissionId(number), found)
+    for each in made:
+        if each.name == name:
+            return _file(each.data, "application/zip")
+    raise UserError("unknown-file", f"submission {number} has no file of this name")
+
+
+def _file(data: bytes, media_type: str) -> Response:
+    headers = {**_DOWNLOAD, "Content-Disposition": "attachment"}
+    return Response(data, media_type=media_type, headers=headers)

@@ -1,0 +1,189 @@
+"""`/api/v1/agents/...`: what machines that judge from elsewhere ask, all of it from outside.
+
+Every request is short, save the one that waits for notices, and that takes nothing: an agent may be
+cut off in the midst of it. A claim whose answer is lost runs out with its lease, as after a crash.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Base64Bytes
+
+from bot.domain.api.workers import (
+    BODY_MAX,
+    EVALUATION_MAX,
+    MOST_NOTICES_S,
+    NOTICES_S,
+    PATH,
+    Announcement,
+    Beats,
+    BigInt,
+    Call,
+    Claimed,
+    ClaimedJob,
+    GivenUp,
+    GpuName,
+    Greeting,
+    Held,
+    JobBeat,
+    JobNotice,
+    JobNotices,
+    LogLines,
+    Slots,
+)
+from bot.domain.ids import JobId
+from bot.domain.job import Notice, Topic
+from bot.services.apart import Apart
+from bot.web.access import FromAgent
+from bot.web.bodies import parsed, read, whole, written
+from bot.web.context import Closing, Door, door_of
+from runners.contract.evaluation import Evaluation, Progress
+
+_log = structlog.get_logger(__name__)
+
+router = APIRouter(prefix=PATH + "/{session}", include_in_schema=False)
+
+_SHORT = 64 << 10
+"""Bytes of an evaluation whose faults are soon found."""
+EVALUATIONS = Apart(10.0, patience_s=30.0)
+"""Where long ones are looked at first: 16 MB of faults take Python five minutes."""
+_TOPICS = frozenset({Topic.READY, Topic.CANCEL})
+_DONE = 204
+
+
+@router.post("/hello")
+async def hello(request: Request, agent: FromAgent) -> Response:
+    """The name and the lease of an agent that begins."""
+    lease_s = door_of(request).lease.total_seconds()
+    _log.info("an agent begins", action="agent-hello", worker=agent.worker)
+    return written(Greeting(worker=agent.worker, lease_s=lease_s))
+
+
+@router.post("/announce", status_code=_DONE)
+async def announce(request: Request, agent: FromAgent) -> None:
+    """Count the agent among the living."""
+    await agent.announce((await read(request, Announcement, BODY_MAX)).offers)
+
+
+@router.post("/leave", status_code=_DONE)
+async def leave(agent: FromAgent) -> None:
+    """Count it no more."""
+    await agent.leave()
+
+
+@router.post("/claim")
+async def claim(request: Request, agent: FromAgent) -> Response:
+    """Jobs for free slots."""
+    wanted = await read(request, Slots, BODY_MAX)
+    named = wanted.runners or {}
+    jobs = await agent.claim(wanted.slots, named)
+    told = (ClaimedJob.of(job, with_pool=job.gpu in named) for job in jobs)
+    return written(Claimed(jobs=tuple(told)))
+
+
+@router.post("/beat")
+async def beat(request: Request, agent: FromAgent) -> Response:
+    """Prolong the leases of what the agent holds; gives those that it still has."""
+    held = (await read(request, Held, BODY_MAX)).jobs
+    beats = await agent.beat({JobId(job.id): job.fence for job in held})
+    found = (JobBeat(id=each.job, cancel_requested=each.cancel_requested) for each in beats)
+    return written(Beats(jobs=tuple(found)))
+
+
+@router.get("/notices")
+async def notices(
+    request: Request,
+    agent: FromAgent,  # noqa: ARG001 - for its token
+    gpu: Annotated[list[GpuName], Query(max_length=64)],
+    wait_s: Annotated[float, Query(ge=0, le=MOST_NOTICES_S)] = NOTICES_S,
+) -> StreamingResponse:
+    """The next hint that concerns one of these GPU types; none once the time is over.
+
+    It begins with an empty line as soon as no hint is missed any more: whoever looks at the queue
+    then, and waits on, misses no work.
+    """
+    door = door_of(request)
+    telling = _telling(door, frozenset(gpu), wait_s)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(telling, media_type="application/json", headers=headers)
+
+
+async def _telling(door: Door, gpus: frozenset[str], wait_s: float) -> AsyncIterator[bytes]:
+    async with door.store.events.subscribe(_TOPICS) as hints:
+        yield b"\n"
+        found: tuple[JobNotice, ...] = ()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                found = await _next_notice(hints, gpus, door.closing)
+        yield JobNotices(notices=found).model_dump_json().encode()
+
+
+async def _next_notice(
+    hints: AsyncIterator[Notice | None], gpus: frozenset[str], closing: Closing
+) -> tuple[JobNotice, ...]:
+    async for hint in hints:
+        if hint is not None and _concerns(hint, gpus):
+            return (JobNotice(topic=hint.topic, payload=hint.payload),)
+        if closing.begun:
+            break
+    return ()
+
+
+def _concerns(hint: Notice, gpus: frozenset[str]) -> bool:
+    return hint.topic is Topic.CANCEL or hint.payload in gpus
+
+
+@router.get("/jobs/{job}/{fence}/request")
+async def order(agent: FromAgent, job: BigInt, fence: BigInt) -> Response:
+    """The complete order for a claimed job."""
+    return written(await agent.request(JobId(job), fence))
+
+
+@router.post("/jobs/{job}/{fence}/attach", status_code=_DONE)
+async def attach(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
+    """Note the runner's call."""
+    body = await read(request, Call, BODY_MAX)
+    await agent.attach(JobId(job), fence, body.call)
+
+
+@router.post("/jobs/{job}/{fence}/progress", status_code=_DONE)
+async def progress(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
+    """Note one step."""
+    await agent.tell(JobId(job), fence, await read(request, Progress, BODY_MAX))
+
+
+@router.post("/jobs/{job}/{fence}/evaluation", status_code=_DONE)
+async def evaluation(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
+    """Store the evaluation and end the job; the same again is no fault."""
+    text = await whole(request, EVALUATION_MAX)
+    if len(text) > _SHORT:
+        await EVALUATIONS.do(require_evaluation, text)
+    await agent.accept(JobId(job), fence, parsed(Evaluation, text))
+
+
+def require_evaluation(text: Base64Bytes) -> None:
+    """UserError where it is none; only ever called apart, for it may have a million faults."""
+    parsed(Evaluation, text)
+
+
+@router.post("/jobs/{job}/{fence}/give-up", status_code=_DONE)
+async def give_up(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
+    """End an attempt without an evaluation."""
+    body = await read(request, GivenUp, BODY_MAX)
+    await agent.give_up(JobId(job), fence, body.why, body.error)
+
+
+@router.post("/log", status_code=_DONE)
+async def log(request: Request, agent: FromAgent) -> None:
+    """Keep what the agent logged in the log of this Podium."""
+    body = await read(request, LogLines, 4 * BODY_MAX)
+    for line in body.lines:
+        _log.info("an agent logged", action="agent-log", worker=agent.worker, line=line)
+    if body.lost:
+        words = "an agent logged too much"
+        _log.warning(words, action="agent-log-lost", worker=agent.worker, lines=body.lost)

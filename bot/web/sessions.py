@@ -1,0 +1,118 @@
+"""Who is signed in at a browser: its cookie, and what a form of ours carries beside it.
+
+A cookie comes with every request that any page makes, so it counts for reading alone. To act, a
+request must come from a page of this door (`Sec-Fetch-Site`, else `Origin`), and its form must hold
+the stamp, which only the pages of that session know.
+"""
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from fastapi import Request, Response
+
+from bot.domain.errors import UserError
+from bot.services.sessions import LIFETIME, Session, session_of
+from bot.services.tokens import NewToken
+from bot.web.context import door_of
+
+STAMP = "stamp"
+"""The field of every form that acts."""
+COOKIES = ("__Host-podium", "podium")
+"""The name of a session's cookie by HTTPS, and by plain HTTP."""
+_LONGEST_SECRET = 200
+_LONGEST_PATH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """A browser that is signed in, with the stamp of its forms."""
+
+    session: Session
+    stamp: str
+
+
+def is_https(request: Request) -> bool:
+    """Whether the browser speaks HTTPS, to us or to the proxy in front of us."""
+    public = door_of(request).public_url
+    return request.url.scheme == "https" or (public or "").startswith("https:")
+
+
+def cookie_name(request: Request) -> str:
+    """By HTTPS a name that no other host and no plain HTTP can set."""
+    return COOKIES[0] if is_https(request) else COOKIES[1]
+
+
+async def browser_of(request: Request) -> Browser | None:
+    """Who is signed in; None without a cookie, and with one whose session has ended."""
+    secret = request.cookies.get(cookie_name(request), "")
+    if not 1 <= len(secret) <= _LONGEST_SECRET:
+        return None
+    door = door_of(request)
+    found = await session_of(door.store, door.clock, secret)
+    return None if found is None else Browser(found, _stamp(secret))
+
+
+async def still_signed_in(request: Request, browser: Browser) -> bool:
+    """Whether its session goes on, with the same rights: for answers that take long."""
+    return await browser_of(request) == browser
+
+
+def _stamp(secret: str) -> str:
+    """Bound to the session, and no way back to its secret."""
+    return hashlib.sha256(f"stamp of {secret}".encode()).hexdigest()
+
+
+def require_same_origin(request: Request) -> None:
+    """UserError unless a page of this door made the request; browsers say so themselves."""
+    site = request.headers.get("Sec-Fetch-Site")
+    if site == "same-origin" or (site is None and _is_ours(request)):
+        return
+    raise UserError("foreign-request", "this did not come from a page here; open the page again")
+
+
+def _is_ours(request: Request) -> bool:
+    origin = request.headers.get("Origin", "")
+    ours = {door_of(request).public_url or "", request.headers.get("Host", "")}
+    return bool(origin) and bool({origin, urlsplit(origin).netloc} & (ours - {""}))
+
+
+def require_stamp(browser: Browser, stamp: str) -> None:
+    """UserError unless a form is one of this session's."""
+    if not hmac.compare_digest(browser.stamp.encode(), stamp.encode()):
+        words = "this form is of an earlier sign-in; open the page again and repeat it"
+        raise UserError("old-form", words)
+
+
+def remember(request: Request, response: Response, made: NewToken) -> None:
+    """Hand the browser its session."""
+    response.set_cookie(
+        cookie_name(request),
+        made.secret,
+        max_age=int(LIFETIME.total_seconds()),
+        path="/",
+        secure=is_https(request),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def forget(request: Request, response: Response) -> None:
+    """Have the browser drop it."""
+    name, secure = cookie_name(request), is_https(request)
+    response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
+
+
+def own_path(text: str | None) -> str:
+    """Where to go on after a sign-in: a path of this door, whatever was asked for."""
+    path = text or ""
+    good = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    good = good and path.isascii() and "\\" not in path and len(path) <= _LONGEST_PATH
+    return path if good and not path.startswith("/sign-") else "/"
+
+
+def new_state() -> str:
+    """What a sign-in elsewhere must bring back."""
+    return secrets.token_urlsafe(32)

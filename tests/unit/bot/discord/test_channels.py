@@ -1,0 +1,75 @@
+import discord
+import pytest
+
+from bot.discord import channels
+from bot.discord.places import Place
+from tests.doubles.discord.kinds import ChannelKind
+from tests.doubles.discord.permissions import Permission
+from tests.doubles.discord_room import room as a_room
+
+NEEDED = ["view_channel", "create_private_threads", "send_messages_in_threads"]
+
+
+@pytest.mark.parametrize("missing", [None, *NEEDED])
+def test_a_private_thread_takes_three_permissions(missing: str | None) -> None:
+    may = discord.Permissions(**{name: name != missing for name in NEEDED})
+    assert channels.takes_threads(may) == (missing is None)
+
+
+async def test_only_a_text_channel_in_sight_is_a_room() -> None:
+    async with a_room(permissions=Permission.MANAGE_ROLES) as here:
+        hidden = here.guild.create_channel("hidden")
+        hidden.deny(here.guild.everyone, Permission.VIEW_CHANNEL)
+        forum = here.guild.create_channel("forum", ChannelKind.FORUM)
+        found = [
+            await channels.channel_of(here.client, number)
+            for number in (here.channel.id, forum.id, 5)
+        ]
+        assert [each is not None for each in found] == [True, False, False]
+        channel = found[0]
+        assert channel is not None
+        assert channels.may_here(channel).send_messages
+        assert not channels.may_here(channel).manage_threads
+
+
+async def test_its_own_thread_is_found_again_and_nobody_else_s() -> None:
+    async with a_room() as here:
+        channel = await channels.channel_of(here.client, here.channel.id)
+        assert channel is not None
+        assert await channels.own_thread(here.client, channel, "#1 k.py") is None
+        made = await channels.new_thread(channel, "#1 k.py")
+        found = await channels.own_thread(here.client, channel, "#1 k.py")
+        assert found is not None
+        assert found.id == made.id
+        assert not made.invitable
+        state = here.server.world.channels[made.id].state
+        assert state is not None
+        state.owner = here.bob.id
+        assert await channels.own_thread(here.client, channel, "#1 k.py") is None
+        here.server.assert_clean()
+
+
+async def test_a_public_thread_is_opened_once() -> None:
+    async with a_room() as here:
+        channel = await channels.channel_of(here.client, here.channel.id)
+        assert channel is not None
+        message = await channel.send("1st of 1")
+        for _ in range(2):
+            await channels.open_beneath(channel, message.id, "#1 k.py", doubtful=True)
+        assert [each.id for each in here.channel.threads] == [message.id]
+        here.server.assert_clean()
+
+
+@pytest.mark.parametrize("gone", [False, True])
+async def test_a_sleeping_thread_is_woken_unless_it_is_gone(*, gone: bool) -> None:
+    async with a_room() as here:
+        channel = await channels.channel_of(here.client, here.channel.id)
+        assert channel is not None
+        made = await channels.new_thread(channel, "#1 k.py")
+        thread = here.server.world.channels[made.id]
+        assert thread.state is not None
+        thread.state.archived, thread.deleted = True, gone
+        place = Place(channel=channel.id, user=1, in_guild=True, thread=made.id)
+        assert await channels.woken(here.client, place) != gone
+        assert thread.archived == gone
+        assert not await channels.woken(here.client, place.model_copy(update={"thread": None}))

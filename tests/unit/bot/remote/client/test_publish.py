@@ -1,0 +1,104 @@
+"""Tests of publishing at a server that fails in one of its ways."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.domain.access import NOBODY
+from bot.domain.errors import SetupError, UserError
+from bot.domain.publication import Draft, PublishChange, PublishRequest, Released
+from bot.domain.tasks.bundle import TaskBundle
+from bot.remote import outage
+from bot.remote.address import Server
+from bot.remote.client import publish
+from bot.remote.client.requests import asking
+from runners.contract.runner import RunnerError
+from tests.doubles.factories import make_task
+
+CHECK: dict[str, Any] = {
+    "id": 5, "name": "vectoradd", "state": "waiting", "begun": [], "runs": [], "remarks": [],
+    "problem": None, "published": None,
+}  # fmt: skip
+PUBLISHED: dict[str, Any] = {
+    "board": None, "task_version": 2, "version_note": "", "change": "created", "checked": [],
+}  # fmt: skip
+BOARD = {
+    "name": "vectoradd", "id": 3, "gpus": ["CPU"], "deadline": None, "is_open": True,
+    "created_at": "2026-11-01T12:00:00Z", "creator_id": 1, "task_version_id": 4,
+    "visibility": "public", "source_visibility": "never",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(publish, "LOOK_S", 0.001)
+
+
+async def published(*looks: dict[str, Any] | Exception) -> tuple[Released, list[str]]:
+    """What becomes of a task for whose check the server answers so."""
+    answers, said = list(looks), list[str]()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            if not looks:
+                raise httpx.ReadError("reset")
+            return httpx.Response(202, json=CHECK)
+        if request.url.path.endswith("/leaderboards/vectoradd"):
+            return httpx.Response(404, json={"code": "unknown-board", "detail": "no board"})
+        assert request.url.path == "/api/v1/checks/5"
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return httpx.Response(200, json=CHECK | found)
+
+    draft = Draft(TaskBundle({"task.yml": b""}), make_task(), PublishRequest(NOBODY))
+    server = Server("https://podium.test", "secret")
+    async with asking(server, httpx.MockTransport(answer)) as requests:
+        return await publish.published(requests, draft, say=said.append), said
+
+
+async def test_a_check_is_followed_through_a_broken_line() -> None:
+    begun = {"state": "running", "begun": ["running the solutions"]}
+    done = begun | {"state": "published", "published": PUBLISHED | {"board": BOARD}}
+    released, said = await published(begun, httpx.ReadError("reset"), begun, done)
+    assert (released.published.board.name, released.published.version) == ("vectoradd", 2)
+    assert released.published.change is PublishChange.CREATED
+    assert said[0] == "running the solutions"
+    assert said[-1] == "https://podium.test answers again"
+    assert len(said) == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("runner", RunnerError), ("incident", SetupError), ("unsound-task", UserError)],
+)
+async def test_what_kept_it_out_is_of_the_family_that_it_would_be_here(
+    code: str, kind: type[Exception]
+) -> None:
+    problem = {"code": code, "detail": "the words"}
+    with pytest.raises(kind, match="the words"):
+        await published({"state": "refused", "problem": problem})
+
+
+async def test_a_board_that_is_gone_by_now_and_a_strange_word_are_said() -> None:
+    with pytest.raises(UserError, match="deleted meanwhile"):
+        await published({"state": "published", "published": PUBLISHED})
+    strange = PUBLISHED | {"board": BOARD, "change": "blessed"}
+    with pytest.raises(UserError, match="another way") as refusal:
+        await published({"state": "published", "published": strange})
+    assert refusal.value.code == "other-version"
+
+
+async def test_a_zip_whose_answer_is_lost_may_be_sent_again() -> None:
+    with pytest.raises(SetupError, match="reset; whether the task was taken in is not known"):
+        await published()
+
+
+async def test_who_waits_no_longer_is_told_that_the_check_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(publish, "PATIENCE_S", 0.0)
+    with pytest.raises(SetupError, match="it was asked for 0 s"):
+        await published(httpx.ReadError("reset"))

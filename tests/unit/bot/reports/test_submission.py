@@ -1,0 +1,152 @@
+"""Tests of the report of one evaluation."""
+
+import pytest
+
+from bot.reports.blocks import Log, Report, Table, Text, Tone
+from bot.reports.submission import (
+    VERDICT_WORDS,
+    compiled_line,
+    evaluation_report,
+    isolation_line,
+    machine_line,
+)
+from runners.contract.evaluation import (
+    CaseKind,
+    CaseStatus,
+    Compiled,
+    Isolation,
+    StopReason,
+    Timing,
+)
+from runners.contract.task import Mode
+from runners.contract.verdict import Stage, Verdict
+from tests.doubles.factories import make_case, make_environment, make_evaluation, make_measurement
+
+
+def _table(report: Report) -> Table:
+    return next(block for block in report.blocks if isinstance(block, Table))
+
+
+def _texts(report: Report) -> list[str]:
+    return [block.text for block in report.blocks if isinstance(block, Text)]
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_has_its_words(verdict: Verdict) -> None:
+    assert VERDICT_WORDS[verdict]
+
+
+def test_a_passed_evaluation_is_shown_well_with_its_time_and_interval() -> None:
+    timed = make_case(CaseKind.BENCHMARK, measurement=make_measurement(29_140.0, 60.0))
+    report = evaluation_report(make_evaluation(cases=(make_case(), timed)))
+    first = report.blocks[0]
+    assert isinstance(first, Text)
+    assert first.tone is Tone.GOOD
+    assert first.text.startswith("passed, ranked on CPU")
+    assert _table(report).rows[1][3] == "29.14 us ± 0.06"
+
+
+def test_cases_are_numbered_within_their_kind() -> None:
+    cases = (make_case(), make_case(), make_case(CaseKind.BENCHMARK))
+    rows = _table(evaluation_report(make_evaluation(cases=cases))).rows
+    assert [row[0] for row in rows] == ["test 1", "test 2", "benchmark 1"]
+
+
+def test_a_failed_evaluation_names_stage_message_and_case() -> None:
+    failed = make_case(status=CaseStatus.FAILED, message="1 of 16 values differ")
+    report = evaluation_report(
+        make_evaluation(
+            verdict=Verdict.WRONG_ANSWER, stage=Stage.TEST, message="no", cases=(failed,)
+        )
+    )
+    assert "wrong answer (stage: test)" in _texts(report)[0]
+    assert "no" in _texts(report)
+    assert "size: 16: 1 of 16 values differ" in _texts(report)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "words"),
+    [
+        (((980.0,), (1_020.0,)), "left 2 of 5 rounds, so the slowest counts: 1.02 us"),
+        (((1_000.0,),), "left 1 of 5 rounds, so the upper end of its interval counts: 1.01 us"),
+    ],
+)
+def test_a_time_that_does_not_count_as_it_is_has_a_line_that_says_what_counts(
+    rounds: tuple[tuple[float, ...], ...], words: str
+) -> None:
+    measured = make_measurement(1_000.0, 10.0).model_copy(
+        update={"stop_reason": StopReason.TIME_CAP, "rounds": len(rounds), "samples": rounds}
+    )
+    timed = make_case(CaseKind.BENCHMARK, measurement=measured)
+    lines = _texts(evaluation_report(make_evaluation(cases=(timed,))))
+    assert f"size: 1024: the time limit {words}" in lines
+    tried = evaluation_report(make_evaluation(cases=(timed,), mode=Mode.BENCHMARK))
+    assert "time limit" not in " ".join(_texts(tried))
+
+
+def test_a_bound_that_says_nothing_is_shown_as_none() -> None:
+    measurement = make_measurement().model_copy(update={"bound_ns": -5.0})
+    timed = make_case(CaseKind.BENCHMARK, measurement=measurement)
+    assert _table(evaluation_report(make_evaluation(cases=(timed,)))).rows[0][4] == "none"
+
+
+def test_times_that_nobody_confirmed_are_said_to_be_such() -> None:
+    environment = make_environment().model_copy(update={"timing": Timing.IN_PROCESS})
+    report = evaluation_report(make_evaluation(environment=environment))
+    assert [text for text in _texts(report) if text.startswith("in-process timing")]
+    assert "in-process" not in " ".join(_texts(evaluation_report(make_evaluation())))
+
+
+def test_what_a_compiler_told_is_one_line() -> None:
+    told = Compiled(registers=24, spill_stores=0, spill_loads=0, stack=0, shared=256, constant=376)
+    assert (
+        "kernel: 24 registers, no spills, 256 bytes of static shared memory, 0 of local, "
+        "376 of constant"
+    ) in _texts(evaluation_report(make_evaluation(compiled=told)))
+
+    untold = told.model_copy(update={"constant": None})
+    assert compiled_line(untold).endswith("static shared memory, 0 of local")
+    spilling = told.model_copy(update={"spill_stores": 8, "spill_loads": 16})
+    assert "8 bytes stored and 16 loaded in spills" in compiled_line(spilling)
+
+
+def test_what_the_candidate_printed_is_a_log() -> None:
+    report = evaluation_report(make_evaluation(log="hello"))
+    assert [block.text for block in report.blocks if isinstance(block, Log)] == ["hello"]
+
+
+def test_a_machine_without_a_gpu_is_named_by_its_processor() -> None:
+    assert machine_line(make_environment()).startswith("machine: test, 2 cores")
+
+
+def test_a_machine_with_a_gpu_begins_with_it() -> None:
+    environment = make_environment("H200").model_copy(update={"torch": "2.13", "driver": "580"})
+    assert machine_line(environment).startswith("machine: H200, test")
+    assert "torch 2.13, driver 580" in machine_line(environment)
+
+
+def test_missing_layers_are_said_with_their_reasons() -> None:
+    isolation = Isolation(outer="unshare", layers=("limits",), missing={"landlock": "old kernel"})
+    assert isolation_line(isolation) == "sandbox: unshare; limits; missing: landlock: old kernel"
+    assert isolation_line(Isolation(outer="none")) == "sandbox: none; no layer"
+
+
+def test_raw_runs_and_costs_are_told_at_a_glance() -> None:
+    samples = ((29_000.0, 30_000.0, 31_000.0), (28_000.0, 29_500.0))
+    measured = make_measurement(29_140.0, 60.0).model_copy(update={"samples": samples})
+    timed = make_case(CaseKind.BENCHMARK, measurement=measured)
+    alone = make_evaluation(cases=(timed,))
+    words = _texts(evaluation_report(alone))
+    (runs,) = [each for each in words if " runs, " in each]
+    assert runs.endswith("5 runs, 28.0 us to 31.0 us; medians of the rounds: 30.0 us, 28.8 us")
+    assert "GPU seconds" not in words[0]
+    several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0})
+    assert _texts(evaluation_report(several))[0].endswith("2.0 s in all, 8.0 GPU seconds")
+
+
+def test_a_profile_tells_the_occupancy_of_its_kernels_and_no_other_mode_does() -> None:
+    head = "  add(float *) (4, 1, 1)x(128, 1, 1), Context 1, Stream 7, Device 0, CC 9.0"
+    log = f"{head}\n    Achieved Occupancy        %        58.19\n"
+    line = "add(float *): occupancy 58.19 %"
+    assert line in _texts(evaluation_report(make_evaluation(mode=Mode.PROFILE, log=log)))
+    assert line not in _texts(evaluation_report(make_evaluation(mode=Mode.TEST, log=log)))

@@ -1,0 +1,130 @@
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.access import Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.job import Claim, JobState
+from bot.domain.moderation import ExclusionKind, RateLimit
+from bot.services import moderation
+from bot.services.moderation import Deed
+from tests.doubles.place import Place
+
+
+async def audit(place: Place) -> list[tuple[str, str, str]]:
+    return [(row.action, row.subject, row.reason) for row in await place.store.audit.rows(1)]
+
+
+async def test_a_ban_and_its_end_leave_audit_rows(place: Place) -> None:
+    eve = await place.person("eve")
+    await moderation.ban(place.store, Deed(place.ada, "forged"), "local:eve")
+    assert await place.store.moderation.ban_of(eve) == "forged"
+    assert await audit(place) == [("ban", "person local:eve", "forged")]
+    await moderation.unban(place.store, Deed(place.ada, "sorry"), "local:eve")
+    assert await place.store.moderation.ban_of(eve) is None
+    assert await audit(place) == [("unban", "person local:eve", "sorry")]
+    with pytest.raises(UserError, match="not banned"):
+        await moderation.unban(place.store, Deed(place.ada, ""), "local:eve")
+    with pytest.raises(UserError, match="never used Podium"):
+        await moderation.ban(place.store, Deed(place.ada, ""), "local:nobody")
+
+
+async def test_a_person_withdraws_only_their_own_and_only_once(place: Place) -> None:
+    submission = await place.submit()
+    bob = await place.person("bob")
+    with pytest.raises(UserError, match="somebody else"):
+        await moderation.withdraw(place.store, Viewer(bob), "", submission.id)
+    await moderation.withdraw(place.store, Viewer(place.ada), "wrong file", submission.id)
+    found = await place.store.moderation.exclusion_of(submission.id)
+    assert found is not None
+    assert (found.kind, found.reason) == (ExclusionKind.WITHDRAWN, "wrong file")
+    assert await audit(place) == [("withdrawn", f"submission {submission.id}", "wrong file")]
+    with pytest.raises(UserError, match="off its board already"):
+        await moderation.withdraw(place.store, Viewer(place.ada), "", submission.id)
+
+
+async def test_a_disqualified_submission_can_be_ranked_again(place: Place) -> None:
+    submission = await place.submit(await place.person("eve"))
+    await moderation.disqualify(place.store, Deed(place.ada, "reads the answer"), submission.id)
+    found = await place.store.moderation.exclusion_of(submission.id)
+    assert found is not None
+    assert found.kind is ExclusionKind.DISQUALIFIED
+    await moderation.requalify(place.store, Deed(place.ada, "it does not"), submission.id)
+    assert await place.store.moderation.exclusion_of(submission.id) is None
+    assert await audit(place) == [("requalify", f"submission {submission.id}", "it does not")]
+    with pytest.raises(UserError, match="not off its board"):
+        await moderation.requalify(place.store, Deed(place.ada, ""), submission.id)
+    with pytest.raises(UserError, match="no submission 99"):
+        await moderation.disqualify(place.store, Deed(place.ada, ""), SubmissionId(99))
+
+
+async def test_a_pause_begins_and_ends_once(place: Place) -> None:
+    deed = Deed(place.ada, "a new driver")
+    await moderation.pause(place.store, deed)
+    assert await place.store.moderation.pause_notice() == "a new driver"
+    assert await audit(place) == [("pause", "submissions", "a new driver")]
+    await moderation.resume(place.store, deed)
+    assert await place.store.moderation.pause_notice() is None
+    with pytest.raises(UserError, match="taken already"):
+        await moderation.resume(place.store, deed)
+
+
+async def test_a_ban_stops_what_is_unfinished_and_leaves_the_rest(place: Place) -> None:
+    eve = await place.person("eve")
+    done = await place.submit(eve)
+    await place.judged(done)
+    queued, others = await place.submit(eve), await place.submit()
+    assert await moderation.ban(place.store, Deed(place.ada, "floods"), "local:eve") == 1
+    (job,) = await place.jobs(queued)
+    assert job.state is JobState.CANCELLED
+    (job,) = await place.jobs(others)
+    assert job.state is JobState.QUEUED
+    assert len(await place.store.results.evaluations(done.id)) == 1
+
+
+async def test_a_board_is_paused_and_resumed_by_itself(place: Place) -> None:
+    deed = Deed(place.ada, "a new task")
+    await moderation.pause_board(place.store, deed, place.board)
+    assert await audit(place) == [("pause", "board vectoradd", "a new task")]
+    with pytest.raises(UserError, match="takes none at the moment: a new task") as refusal:
+        await place.submit()
+    assert refusal.value.code == "paused"
+    await moderation.resume_board(place.store, deed, place.board)
+    assert await audit(place) == [("resume", "board vectoradd", "a new task")]
+    await place.submit()
+    with pytest.raises(UserError, match="is not paused"):
+        await moderation.resume_board(place.store, deed, place.board)
+
+
+async def test_the_jobs_of_a_paused_gpu_type_wait(place: Place) -> None:
+    deed = Deed(place.ada, "a new driver")
+    assert await moderation.pause_gpu(place.store, deed, "cpu") == "CPU"
+    assert await audit(place) == [("pause", "gpu CPU", "a new driver")]
+    submission = await place.submit()
+    assert await place.store.jobs.claim(Claim("w", {"CPU": 1}, timedelta(seconds=9))) == ()
+    assert await moderation.resume_gpu(place.store, deed, "cpu") == "CPU"
+    assert (await place.claim()).submission == submission.id
+    with pytest.raises(UserError, match="is not paused"):
+        await moderation.resume_gpu(place.store, deed, "CPU")
+    with pytest.raises(UserError, match="no gpu named 'B300'"):
+        await moderation.pause_gpu(place.store, deed, "B300")
+
+
+async def test_a_gpu_type_is_paused_by_each_of_its_names(place: Place) -> None:
+    await place.store.boards.configure(place.board.id, ("CPU", "A100"), None)
+    deed = Deed(place.ada, "a new driver")
+    assert await moderation.pause_gpu(place.store, deed, "a100-40gb") == "A100"
+    assert await moderation.resume_gpu(place.store, deed, "A100:8") == "A100"
+
+
+async def test_limits_are_set_and_dropped(place: Place) -> None:
+    limit = RateLimit(3, timedelta(hours=1))
+    deed = Deed(place.ada, "crowded")
+    await moderation.set_limit(place.store, deed, limit)
+    assert await place.store.moderation.limits() == (limit,)
+    assert await audit(place) == [("limit", "3 in 60 min, every board, every mode", "crowded")]
+    await moderation.drop_limit(place.store, deed, None, None)
+    assert await place.store.moderation.limits() == ()
+    with pytest.raises(UserError, match="no such limit"):
+        await moderation.drop_limit(place.store, deed, None, None)

@@ -1,0 +1,134 @@
+"""Oneself, one's tokens, what admins do, and what is told of the queue."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.domain.accounts import TokenScope
+from bot.domain.api import accounts, admin, base, boards, publishing, running, submissions
+from bot.web.routes.api.examples import EXAMPLES
+from runners.contract.wire import Wire
+from tests.doubles.api import Api
+from tests.doubles.factories import make_capabilities
+from tests.doubles.stored import LEASE
+
+MODULES = (admin, boards, accounts, publishing, running, submissions, base)
+
+
+async def test_a_token_makes_none_that_may_more_or_lasts_longer(api: Api) -> None:
+    async with api.asking("bob") as bob:
+        me = (await bob.get("/me")).json()
+        assert (me["identity"], me["scope"], me["is_admin"]) == ("local:bob", "submit", False)
+        order = {"label": "ci", "scope": "read", "days": 400}
+        made = (await bob.post("/me/tokens", json=order)).json()
+        (own, _) = (await bob.get("/me/tokens")).json()["tokens"]
+        assert made["expires_at"] == own["expires_at"]
+        wider = await bob.post("/me/tokens", json=order | {"scope": "admin"})
+        assert (wider.status_code, wider.json()["code"]) == (403, "not-allowed")
+        bearing = {"Authorization": f"Bearer {made['token']}"}
+        assert (await bob.get("/me", headers=bearing)).json()["scope"] == "read"
+        narrow = await bob.post("/me/tokens", json=order, headers=bearing)
+        assert narrow.json()["code"] == "narrow-token"
+        assert (await bob.delete(f"/me/tokens/{made['id']}")).status_code == 204
+        assert (await bob.get("/me", headers=bearing)).status_code == 401
+        assert (await bob.delete(f"/me/tokens/{made['id']}")).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["stats", "audit", "rules"])
+async def test_admin_pages_are_for_admins_alone(api: Api, path: str) -> None:
+    for name, status in ((None, 401), ("bob", 403)):
+        async with api.asking(name) as asks:
+            assert (await asks.get(f"/admin/{path}")).status_code == status
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        assert (await ada.get(f"/admin/{path}")).status_code == 200
+
+
+async def test_an_admin_bans_pauses_and_limits_and_the_audit_tells_it(api: Api) -> None:
+    waiting = await api.place.submit(await api.place.person("bob"))
+    bob, rest = {"identity": "local:bob", "reason": "forged"}, {"gpu": "cpu", "reason": "hot"}
+    limit = {"board": "vectoradd", "mode": "ranked", "most": 2, "window_s": 60.0}
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        assert (await ada.post("/admin/bans", json=bob)).json() == {"stopped": 1}
+        assert (await ada.post("/admin/pauses", json=rest)).status_code == 204
+        assert (await ada.put("/admin/limits", json=limit)).status_code == 204
+        assert (await ada.post(f"/admin/submissions/{waiting.id}/disqualify")).status_code == 204
+        rules = (await ada.get("/admin/rules")).json()
+        assert rules["bans"] == [{"identity": "local:bob", "name": "bob", "reason": "forged"}]
+        assert rules["gpus"] == {"CPU": "hot"}
+        assert rules["limits"] == [limit]
+        for path, body in (("bans", bob), ("pauses", rest)):
+            assert (await ada.post(f"/admin/{path}/end", json=body)).status_code == 204
+            twice = await ada.post(f"/admin/{path}/end", json=body)
+            assert twice.status_code == 409
+        key = {"board": "vectoradd", "mode": "ranked"}
+        assert (await ada.post("/admin/limits/end", json=key)).status_code == 204
+        first = (await ada.get("/admin/audit", params={"limit": 2})).json()
+        await ada.post("/admin/pauses", json=rest)  # what comes meanwhile moves no page
+        rest_of = await ada.get("/admin/audit", params={"limit": 2, "cursor": first["next"]})
+    actions = [each["action"] for each in first["decisions"] + rest_of.json()["decisions"]]
+    assert actions == ["unlimit", "resume", "unban", "disqualified"]
+    assert {each["actor"] for each in first["decisions"]} == {"ada"}
+
+
+async def test_a_submission_is_judged_again_by_an_admin(api: Api) -> None:
+    earlier = await api.place.submit(await api.place.person("bob"))
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        made = await ada.post(f"/admin/submissions/{earlier.id}/rejudge", json={"reason": "driver"})
+        assert made.status_code == 201
+        shown = (await ada.get(f"/submissions/{made.json()['id']}")).json()
+    assert shown["person"] == "bob"
+
+
+async def test_whoever_asks_sees_who_judges_and_what_waits(api: Api) -> None:
+    await api.place.submit()
+    offers = {"local": make_capabilities()}
+    await api.place.store.workers.announce("box", ("CPU",), LEASE, offers)
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        (named,) = (await ada.get("/runners")).json()["runners"]
+    assert named["name"] == "box"
+    async with api.asking() as anybody:
+        (runner,) = (await anybody.get("/runners")).json()["runners"]
+        queue = (await anybody.get("/queue")).json()
+    assert (runner["name"], runner["gpus"], runner["running"]) == ("worker 1", ["CPU"], 0)
+    assert runner["offers"]["local"]["gpus"] == {"CPU": 1}
+    pool = {"gpu": "CPU", "queued": 1, "running": 0, "workers": 1, "paused": None}
+    assert queue == {"paused": None, "pools": [pool]}
+
+
+async def test_the_description_has_its_token_problems_and_examples(api: Api) -> None:
+    async with api.asking() as anybody:
+        found = (await anybody.get("/openapi.json")).json()
+    (name,) = found["components"]["securitySchemes"]
+    assert found["components"]["securitySchemes"][name]["scheme"] == "bearer"
+    token: dict[str, list[str]] = {"token": []}
+    paths, needed, optional = found["paths"], [token], [{}, token]
+    assert paths["/api/v1/me"]["get"]["security"] == needed
+    assert paths["/api/v1/admin/stats"]["get"]["security"] == needed
+    assert paths["/api/v1/leaderboards"]["get"]["security"] == optional
+    assert "security" not in paths["/api/v1/queue"]["get"]
+    assert all(path.startswith("/api/v1/") for path in found["paths"])
+    assert not any("agents" in path for path in found["paths"])
+    for operations in found["paths"].values():
+        for operation in operations.values():
+            assert operation["description"]
+            refused = operation["responses"]["429"]["content"]
+            assert list(refused) == ["application/problem+json"]
+            assert not _bodies(operation) - EXAMPLES.keys()
+    assert found["components"]["schemas"]["Problem"]["examples"] == [EXAMPLES["Problem"]]
+
+
+def _bodies(operation: dict[str, Any]) -> set[str]:
+    """The types of all that is sent and answered."""
+    bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
+    schemas = [
+        kind.get("schema", {}) for each in bodies for kind in each.get("content", {}).values()
+    ]
+    return {str(each["$ref"]).rpartition("/")[2] for each in schemas if "$ref" in each}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_what_it_is_an_example_of(name: str) -> None:
+    (kind,) = {found for each in MODULES if (found := getattr(each, name, None)) is not None}
+    assert issubclass(kind, Wire)
+    assert kind.model_validate_json(json.dumps(EXAMPLES[name]))

@@ -1,0 +1,238 @@
+"""Tests of making, changing and deleting a board at its pages, with its task's check."""
+
+import io
+import zipfile
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.access import Viewer, Visibility
+from bot.domain.accounts import TokenScope
+from bot.domain.tasks.scaffold import scaffold
+from bot.services.grant import grant
+from bot.web.context import DOOR, Door
+from bot.web.publications import MOST_OPEN, checking
+from runners.contract.task import Mode
+from tests.doubles.agents import make_door
+from tests.doubles.browsers import Browser
+from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
+from tests.doubles.place import Place, make_place
+from tests.doubles.scaffolded import make_judge
+from tests.doubles.task_zips import RIGHT, packed
+
+
+@pytest.fixture
+async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
+    return await make_place(memory_store, clock)
+
+
+@pytest.fixture
+async def door(place: Place) -> Door:
+    return replace(make_door(place.store, place.clock), runners=(make_judge(),))
+
+
+async def creator(door: Door, name: str = "carol") -> Browser:
+    day = timedelta(days=1)
+    by = await door.store.people.ensure("local:root", "root")
+    made = await grant(door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day)
+    browser = Browser(door)
+    await browser.sign_in(made.secret)
+    return browser
+
+
+async def checked(door: Door, browser: Browser, page: str) -> str:
+    """The last words of a check, once it has ended."""
+    async with checking(door):
+        events = await browser.text(f"{page}/events")
+    assert events.rstrip().endswith("event: done\ndata:")
+    return await browser.text(page)
+
+
+async def test_a_board_is_made_of_a_zip_whose_solutions_end_as_they_must(door: Door) -> None:
+    carol = await creator(door)
+    looked = await carol.post("/create/look", file=packed())
+    assert "1 right and 1 wrong solution" in looked.text
+    assert 'value="CPU" checked' in looked.text
+    asked = await carol.post(
+        "/create",
+        {
+            "name": "doubling",
+            "deadline": "2099-01-31 18:00 Europe/Berlin",
+            "visibility": "private",
+            "sources": "never",
+            "gpu": "CPU",
+        },
+        file=packed(),
+    )
+    assert asked.status_code == 303, asked.text
+    page = asked.headers["Location"]
+    assert "It waits to be read" in await carol.text(page)
+    assert await door.store.boards.find("doubling") is None
+    told = await checked(door, carol, page)
+    assert "doubling on CPU is published." in told
+    board = await door.store.boards.find("doubling")
+    assert board is not None
+    assert (board.access.visibility, board.access.source.value) == (Visibility.PRIVATE, "never")
+    assert board.deadline == datetime(2099, 1, 31, 17, tzinfo=UTC)
+    assert '<span class="badge good">published</span>' in await carol.text("/create")
+    eve = Browser(door)
+    assert "doubling" not in await eve.text("/")
+
+
+async def test_an_unsound_task_is_told_whole_and_nothing_is_published(door: Door) -> None:
+    carol = await creator(door)
+    wrong = {name: RIGHT for name in scaffold("double") if "wrong" in name}
+    asked = await carol.post(
+        "/create",
+        {"name": "unsound", "gpu": "CPU"},
+        file=packed(**{name.replace(".", "__"): text for name, text in wrong.items()}),
+    )
+    told = await checked(door, carol, asked.headers["Location"])
+    assert "is expected" in told
+    assert "Nothing was published" in told
+    assert await door.store.boards.find("unsound") is None
+    other = await creator(door, "dave")
+    assert (await other.get(asked.headers["Location"])).status_code == 200  # an admin
+    stranger = Browser(door)
+    assert (await stranger.get(asked.headers["Location"])).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (("task_zip", "x.zip", b"not a zip"), "not a readable zip"),
+        (packed(task__yml="lang: py\nfiles: [\n"), "task.yml:"),
+        (packed(task__yml="nonsense: 1\n"), "double/task.yml:1"),
+        (("task_zip", "", b""), "choose a task zip"),
+        (("task_zip", "x.zip", b"PK" + b"x" * (11 << 20)), "too long"),
+    ],
+)
+async def test_a_bad_zip_is_refused_with_file_and_line_and_leaves_nothing(
+    door: Door, file: tuple[str, str, bytes], words: str
+) -> None:
+    carol = await creator(door)
+    fields = {"name": "<b>bad</b>", "deadline": "2099-01-01"}
+    answer = await carol.post("/create", fields, file=file)
+    assert answer.status_code in {400, 413}, answer.text
+    assert words.lower() in answer.text.lower()
+    assert "<b>bad</b>" not in answer.text
+    person = await door.store.people.find("local:carol")
+    assert person is not None
+    assert await door.store.releases.told_to(DOOR, person.id) == ()
+
+
+async def test_a_name_that_is_taken_and_too_many_checks_are_refused(door: Door) -> None:
+    carol = await creator(door)
+    for fields, words in (
+        ({"name": "vectoradd", "gpu": "CPU"}, "there is a board"),
+        ({"name": "1", "gpu": "CPU"}, "no name for a leaderboard"),
+        ({"name": "x", "gpu": "CPU", "deadline": "1999-01-01"}, "in the past"),
+        ({"name": "x", "gpu": "CPU", "deadline": "soon"}, "yyyy-mm-dd"),
+        ({"name": "x", "other_gpus": "<gpu>"}, "is no gpu type"),
+    ):
+        answer = await carol.post("/create", fields, file=packed())
+        assert answer.status_code in {400, 409}
+        assert words in answer.text.lower()
+    handed_in = [
+        await carol.post("/create", {"name": f"board-{number}", "gpu": "CPU"}, file=packed())
+        for number in range(MOST_OPEN + 1)
+    ]
+    assert [each.status_code for each in handed_in] == [303] * MOST_OPEN + [409]
+    assert "being checked already" in handed_in[-1].text
+
+
+async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudged(
+    door: Door, place: Place
+) -> None:
+    carol = await creator(door)
+    await checked(
+        door,
+        carol,
+        (await carol.post("/create", {"name": "double", "gpu": "CPU"}, file=packed())).headers[
+            "Location"
+        ],
+    )
+    submission = await place.submit(board="double", mode=Mode.RANKED)
+    await place.judged(submission)
+    text = scaffold("double")["task.yml"]
+    assert "  Double every element" in text
+    changed = packed(task__yml=text.replace("  Double every", "  New. Double every"))
+    same = await carol.post("/edit/double/look", file=packed())
+    assert "Nothing: the task is the one it has." in same.text
+    looked = await carol.post("/edit/double/look", file=changed)
+    assert "New." in looked.text
+    board = await place.store.boards.find("double")
+    assert board is not None
+    unseen = await carol.post("/edit/double/task", file=changed)
+    assert "Choose the same zip again" in unseen.text
+    onto = str(board.task_version)
+    nothing = await carol.post("/edit/double/task", {"onto": onto}, file=packed())
+    assert nothing.status_code == 400
+    asked = await carol.post("/edit/double/task", {"onto": onto}, file=changed)
+    page = asked.headers["Location"]
+    told = await checked(door, carol, page)
+    assert "has task version 2 now" in told
+    assert "best submission (1)" in told
+    again = await carol.post(f"{page}/rejudge")
+    assert again.headers["Location"] == "/edit/double?done=rejudging"
+    assert (await carol.post(f"{page}/rejudge")).status_code == 400
+    late = await carol.post("/edit/double/task", {"onto": onto}, file=changed)
+    assert "Choose the same zip again" in late.text
+
+
+async def test_settings_and_guests_change_alone(door: Door, place: Place) -> None:
+    carol = await creator(door)
+    form: dict[str, str | list[str]] = {
+        "gpu": ["CPU", "H100"],
+        "deadline": "2099-05-01 12:00",
+        "visibility": "private",
+        "sources": "always",
+    }
+    changed = await carol.post("/edit/vectoradd/settings", form)
+    assert changed.headers["Location"].endswith("done=changed")
+    form["deadline"] = "2099-05-01 12:00 UTC"
+    same = await carol.post("/edit/vectoradd/settings", form)
+    assert same.headers["Location"].endswith("done=unchanged")
+    assert (await carol.post("/edit/vectoradd/settings", {"gpu": []})).status_code == 400
+    bob = await place.person("bob")
+    seen = Viewer(bob, frozenset({"local:bob"}))
+    for guests, status in (("local:bob, discord-role:5", 303), ("", 400), ("bob", 400)):
+        answer = await carol.post("/edit/vectoradd/invite", {"guests": guests})
+        assert answer.status_code == status
+    board = await place.store.boards.find("vectoradd")
+    assert board is not None
+    assert (board.gpus, board.visible_to(seen)) == (("CPU", "H100"), True)
+    await carol.post("/edit/vectoradd/uninvite", {"guest": "local:bob"})
+    board = await place.store.boards.find("vectoradd")
+    assert board is not None
+    assert board.access.guests == {"discord-role:5"}
+
+
+async def test_a_board_is_deleted_by_its_exact_name_once_its_sources_were_handed_out(
+    door: Door, place: Place
+) -> None:
+    carol = await creator(door)
+    await place.submit()
+    kept = await carol.get("/edit/vectoradd/keepsake")
+    assert 'filename="vectoradd.zip"' in kept.headers["Content-Disposition"]
+    with zipfile.ZipFile(io.BytesIO(kept.content)) as archive:
+        assert any(name.startswith("submissions/") for name in archive.namelist())
+    assert (await carol.get("/edit/vectoradd/keepsake?part=2")).status_code == 404
+    page = await carol.text("/edit/vectoradd/delete")
+    told = page.partition('name="told" value="')[2].partition('"')[0]
+    good = {"told": told, "typed": "vectoradd", "saved": "yes"}
+    for wrong in ({"typed": "Vectoradd"}, {"saved": ""}, {"told": ""}):
+        refused = await carol.post("/edit/vectoradd/delete", {**good, **wrong})
+        assert refused.status_code in {400, 409}
+    await place.submit()  # somebody submits after the page was opened
+    moved = await carol.post("/edit/vectoradd/delete", good)
+    assert "download it once more" in moved.text
+    assert await place.store.boards.find("vectoradd") is not None
+    page = moved.text
+    good["told"] = page.partition('name="told" value="')[2].partition('"')[0]
+    gone = await carol.post("/edit/vectoradd/delete", good)
+    assert gone.headers["Location"] == "/create?done=deleted"
+    assert await place.store.boards.find("vectoradd") is None
+    assert (await carol.get("/edit/vectoradd")).status_code == 404

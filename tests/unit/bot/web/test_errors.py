@@ -1,0 +1,64 @@
+import json
+from datetime import timedelta
+
+import pytest
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from bot.domain.errors import SetupError, StoreError, UserError
+from bot.web.errors import answer_to
+from runners.contract.runner import RunnerError
+from tests.doubles.agents import make_door
+from tests.doubles.clock import ManualClock
+from tests.doubles.factories import NOON
+from tests.doubles.memory_store import MemoryStore
+
+REQUEST = Request({"type": "http"})
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (UserError("bad-zip", "it is none"), 400, "bad-zip"),
+        (UserError("closed", "it is closed"), 409, "closed"),
+        (UserError("rate-limit", "later"), 429, "rate-limit"),
+        (UserError("bad-token", "it is none"), 401, "bad-token"),
+        (UserError("not-yours", "it is another's"), 403, "not-yours"),
+        (UserError("unknown-board", "there is none"), 404, "unknown-board"),
+        (UserError("lease-lost", "it is another's"), 409, "lease-lost"),
+        (StoreError("away"), 503, "away"),
+        (SetupError("away"), 503, "away"),
+        (RunnerError("away"), 503, "away"),
+        (HTTPException(405, headers={"Allow": "GET"}), 405, "method-not-allowed"),
+        (RequestValidationError([{"loc": ("q",), "msg": "wrong"}]), 422, "bad-request"),
+        (KeyError("x"), 500, "incident"),
+    ],
+)
+async def test_every_family_is_a_problem_of_its_own(
+    error: Exception, status: int, code: str
+) -> None:
+    answer = await answer_to(REQUEST, error)
+    told = json.loads(bytes(answer.body))
+    assert (answer.status_code, told["status"], told["code"]) == (status, status, code)
+    assert list(told) == ["title", "status", "code", "detail"]
+    assert answer.media_type == "application/problem+json"
+
+
+async def test_a_person_s_error_is_told_in_its_own_words_and_ours_is_not() -> None:
+    told = json.loads(bytes((await answer_to(REQUEST, UserError("x", "do this"))).body))
+    assert told["detail"] == "do this"
+    answer = await answer_to(REQUEST, StoreError("postgres at 10.0.0.1 is away"))
+    assert b"10.0.0.1" not in bytes(answer.body)
+    assert answer.headers["retry-after"] == "2"
+
+
+async def test_a_limit_that_knows_its_end_says_after_how_many_seconds_it_lifts() -> None:
+    app = FastAPI()
+    app.state.door = make_door(MemoryStore(ManualClock()), ManualClock())
+    request = Request({"type": "http", "app": app})
+    moments = {"soon": NOON + timedelta(seconds=90.2)}
+    for code, told in (("rate-limit", "91"), ("hidden-source", None)):
+        answer = await answer_to(request, UserError(code, "soon", moments))
+        assert answer.headers.get("retry-after") == told

@@ -1,0 +1,73 @@
+"""Tests of what no client of ours sends: numbers, names and headers made to break things."""
+
+import pytest
+
+from bot.domain.rights import MACHINE, Rights
+from bot.web.compat.evaluation_server.jobs import houses_board
+from bot.web.context import Door
+from bot.web.forms import number_in
+from tests.doubles.agents import make_door
+from tests.doubles.browsers import signed_in
+from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
+from tests.doubles.place import Place, make_place
+
+TOO_LARGE = ("1" + "0" * 5000, "0" * 30 + "1" + "0" * 5000, "000001" + "9" * 20, "9" * 20)
+"""No number of a database, and of the first ones Python itself reads none."""
+
+
+@pytest.fixture
+async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
+    return await make_place(memory_store, clock)
+
+
+@pytest.fixture
+def door(place: Place) -> Door:
+    return make_door(place.store, place.clock)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("17", 17), (" #17 ", 17), ("007", 7), ("3650", 3650), ("3651", None), ("0", None),
+     ("-1", None), ("", None), ("1e3", None), ("\u0663", None), ("\u00b2", None)],
+)  # fmt: skip
+def test_a_number_is_read_within_its_bounds(text: str, number: int | None) -> None:
+    assert number_in(text, 3650) == number
+    for large in TOO_LARGE:
+        assert number_in(large, 2**53) is None
+
+
+async def test_a_number_of_any_length_is_refused_where_a_person_writes_one(
+    door: Door, place: Place
+) -> None:
+    submission = await place.submit()
+    browser, _ = await signed_in(door)
+    for large in TOO_LARGE:
+        made = await browser.post("/me/tokens", {"label": "x", "days": large})
+        assert (made.status_code, "token lasts 1 to" in made.text) == (400, True)
+        if len(large) <= 20:
+            compared = await browser.get(f"/submissions/{submission.id}/compare?with={large}")
+            assert (compared.status_code, "no submission 9" in compared.text) == (404, True)
+
+
+async def test_a_guest_with_control_characters_is_nobody(door: Door, place: Place) -> None:
+    await place.store.rights.note(place.ada, MACHINE, Rights(is_creator=True))
+    browser, _ = await signed_in(door)
+    for guest in ("local:a\0b", "local:a\x1b[31mb", "local:a\x85b"):
+        refused = await browser.post("/edit/vectoradd/invite", {"guests": guest})
+        assert (refused.status_code, "who can be invited" in refused.text) == (400, True)
+    board = await place.store.boards.find("vectoradd")
+    assert board is not None
+    assert not board.access.guests
+
+
+async def test_a_request_to_the_evaluation_server_leads_to_no_board(
+    door: Door, place: Place
+) -> None:
+    number = (await place.asked()).id
+    name = (await houses_board(place.store)).name
+    browser, _ = await signed_in(door)
+    for path in (f"/submissions/{number}", f"/submit/{number}", f"/people/{place.ada}", "/me"):
+        page = await browser.text(path)
+        assert (name in page) is path.endswith(f"/{number}")
+        assert 'href="/boards//' not in page

@@ -1,0 +1,355 @@
+"""Tests of the pages without a browser: what they say, to whom, and that nobody's words act."""
+
+import json
+import re
+from datetime import timedelta
+from html.parser import HTMLParser
+
+import httpx
+import pytest
+from typing_extensions import override
+
+from bot.domain.access import Access, SourceVisibility
+from bot.web.routes.pages import board, comparison
+from tests.doubles.agents import make_door, way_to
+from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
+
+_WAYS: dict[Exhibition, httpx.ASGITransport] = {}
+BROWSER = {"Accept": "text/html,application/xhtml+xml", "Accept-Encoding": "gzip"}
+PAGES = (
+    "/", "/boards/vectoradd", "/boards/vectoradd?gpu=A100", "/boards/sort", "/boards/empty",
+    "/boards/vectoradd/task", "/boards/vectoradd/gpus", "/queue", "/docs", "/people/{hostile}",
+    "/submissions/{best}", "/submissions/{refused}", "/submissions/{running}",
+    "/submissions/{best}/compare?with={refused}", "/nothing",
+)  # fmt: skip
+
+
+@pytest.fixture
+async def shown() -> Exhibition:
+    return await make_exhibition(rounds=2)
+
+
+async def asked(shown: Exhibition, path: str, who: str | None = None) -> httpx.Response:
+    """The answer to a browser, perhaps with a person's token."""
+    headers = dict(BROWSER)
+    if who is not None:
+        headers["Authorization"] = f"Bearer {await shown.token(who)}"
+    return await through(shown).get(path, headers=headers)
+
+
+def through(shown: Exhibition) -> httpx.AsyncClient:
+    """A way to the one application of a test, which costs 50 ms to build."""
+    if shown not in _WAYS:
+        _WAYS.clear()
+        _WAYS[shown] = way_to(make_door(shown.store, shown.clock))
+    return httpx.AsyncClient(transport=_WAYS[shown], base_url="http://podium.test")
+
+
+async def numbers(shown: Exhibition) -> dict[str, int]:
+    """The submissions and people that the addresses of `PAGES` name."""
+    store, board = shown.store, shown.boards["vectoradd"]
+    hostile = await store.submissions.history(shown.people[HOSTILE])
+    refused = await store.submissions.history(shown.people["Hedy"])
+    running = await store.submissions.history(shown.people["Ada"], board.id)
+    return {
+        "hostile": shown.people[HOSTILE],
+        "best": hostile[0].id,
+        "refused": refused[0].id,
+        "running": running[0].id,
+    }
+
+
+class Read(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.headings: list[int] = []
+        self.feed(text)
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_a_page_is_whole_and_nothing_that_anybody_wrote_acts_on_it(
+    shown: Exhibition, path: str
+) -> None:
+    answer = await asked(shown, path.format(**await numbers(shown)))
+    assert answer.status_code == (404 if path == "/nothing" else 200)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    read = Read(answer.text)
+    assert not [tag for tag, _ in read.tags if tag in {"img", "iframe", "style", "object"}]
+    for tag, attributes in read.tags:
+        assert not {"style", "onerror", "onclick", "onload"} & attributes.keys(), tag
+        if tag == "script":
+            assert attributes.get("src", "/static/").startswith("/static/")  # type: ignore[union-attr]
+            assert "src" in attributes or attributes["type"] == "application/json"
+    assert "\u202e" not in answer.text
+    assert read.headings[0] == 1
+    assert read.headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(read.headings, read.headings[1:]))  # noqa: B905
+    assert len(answer.content) < 200_000
+
+
+@pytest.mark.parametrize("path", PAGES[:-1])
+async def test_what_a_page_leads_to_is_there(shown: Exhibition, path: str) -> None:
+    answer = await asked(shown, path.format(**await numbers(shown)))
+    led = {
+        (attributes.get("href") or attributes.get("src") or "").split("#")[0]
+        for tag, attributes in Read(answer.text).tags
+        if tag in {"a", "link", "script"}
+    }
+    elsewhere = re.compile(r"/(sign-in|submit)\b|^$")  # pages of another package
+    for address in sorted(each for each in led if not elsewhere.search(each))[:40]:
+        assert (await asked(shown, address)).status_code == 200, address
+
+
+async def test_a_private_board_is_not_there_for_others(shown: Exhibition) -> None:
+    (secret,) = await shown.store.submissions.to(shown.boards["secret"].id)
+    assert "secret" not in (await asked(shown, "/")).text
+    for path in (
+        "/boards/secret", "/boards/secret/season", "/boards/secret/season.json",
+        "/boards/secret/task", "/boards/secret/task/reference.py",
+        "/boards/secret/gpus", "/boards/secret/template",
+        f"/submissions/{secret.id}", f"/submissions/{secret.id}/source",
+        f"/submissions/{secret.id}/events", f"/submissions/{secret.id}/files/x.zip",
+    ):  # fmt: skip
+        assert (await asked(shown, path)).status_code == 404, path
+        assert (await asked(shown, path, "John")).status_code == 404, path
+    assert (await asked(shown, "/boards/secret", "Ada")).status_code == 200
+    grace = await asked(shown, f"/people/{shown.people['Grace']}")
+    assert "vectoradd" in grace.text
+    assert "secret" not in grace.text
+    there, not_there = await asked(shown, "/boards/secret"), await asked(shown, "/boards/xxxxxx")
+    there_is = "; there are: empty, sort, vectoradd</p>"
+    assert there_is in not_there.text
+    assert "no board named &#39;secret&#39;; did you mean sort?" in there.text
+
+
+async def test_a_hidden_source_is_nowhere_on_the_page_and_its_log_neither(
+    shown: Exhibition,
+) -> None:
+    hidden = Access(source=SourceVisibility.AFTER_DEADLINE)
+    board = shown.boards["vectoradd"]
+    await shown.store.boards.restrict(board.id, hidden)
+    number = (await shown.store.submissions.history(shown.people["Dennis"]))[0].id
+    for who in (None, "John"):
+        page = await asked(shown, f"/submissions/{number}", who)
+        assert page.status_code == 200
+        assert "add_kernel" not in page.text
+        assert "Traceback" not in page.text
+        assert "its source can be seen after" in page.text
+        assert (await asked(shown, f"/submissions/{number}/source", who)).status_code == 403
+        other = f"/submissions/{number}/compare?with={number}"
+        assert (await asked(shown, other, who)).status_code == 403
+    own = await asked(shown, f"/submissions/{number}", "Dennis")
+    assert "add_kernel" in own.text
+    assert "Traceback" in own.text
+    shown.clock.advance(timedelta(days=100).total_seconds())
+    assert "add_kernel" in (await asked(shown, f"/submissions/{number}", "John")).text
+
+
+async def test_a_board_says_ranks_intervals_and_who_is_not_ranked(shown: Exhibition) -> None:
+    text = (await asked(shown, "/boards/vectoradd?gpu=h100")).text
+    assert text.count('<td class="span">') == 14
+    assert 'class="band"' in text
+    assert "Of light" in text
+    assert "build failed" in text
+    assert text.count("</caption>") == 2
+    assert "/api/v1/leaderboards/vectoradd/standings?gpu=H100&amp;format=csv" in text
+
+
+async def test_a_board_is_filtered_by_name_and_by_version(shown: Exhibition) -> None:
+    found = (await asked(shown, "/boards/vectoradd?person=FRANC")).text
+    assert found.count('<td class="span">') == 1
+    assert "Frances" in found
+    none = (await asked(shown, "/boards/vectoradd?person=%3Cscript%3E%26")).text
+    assert "<script>&" not in none
+    assert "name has" in none
+    for wrong in ("gpu=H1", "version=7", "version=x", "page=0", f"person={'x' * 101}"):
+        assert (await asked(shown, f"/boards/vectoradd?{wrong}")).status_code in {404, 422}, wrong
+    last = (await asked(shown, "/boards/vectoradd?page=99")).text
+    assert "Frances" in last
+
+
+async def test_many_people_are_leafed_through_and_keep_what_all_of_them_mean(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "_ROWS", 3)
+    first = (await asked(shown, "/boards/vectoradd?gpu=H100")).text
+    assert first.count('<td class="span">') == 3
+    assert "page 1 of 5" in first
+    assert "page=2" in first
+    last = (await asked(shown, "/boards/vectoradd?gpu=H100&page=5")).text
+    assert last.count('<td class="span">') == 2
+    assert 'rel="next"' not in last
+    assert "1.00x" not in last  # compared with the first of all
+    monkeypatch.setattr(board, "_ROWS", 1)
+    few = await asked(shown, "/boards/vectoradd?gpu=H100&version=1")
+    assert "And 1 person more" in few.text
+
+
+async def test_the_season_is_data_and_a_table(shown: Exhibition) -> None:
+    answer = await asked(shown, "/boards/vectoradd/season.json?gpu=H100")
+    best, runs = answer.json()["series"]
+    assert best["stroke"] == "steps"
+    assert len(runs["points"]) == 28
+    assert (await asked(shown, "/boards/empty/season.json")).json() == {"series": []}
+    page = await asked(shown, "/boards/vectoradd/season?gpu=H100")
+    assert "each ranked run from 62" in page.text
+    assert page.text.count("<td>best so far</td>") == len(best["points"])
+    assert "<tbody>" not in (await asked(shown, "/boards/empty/season")).text
+
+
+async def test_a_submission_shows_its_samples_and_how_far_they_are_confirmed(
+    shown: Exhibition,
+) -> None:
+    found = await numbers(shown)
+    text = (await asked(shown, f"/submissions/{found['best']}")).text
+    assert "240 samples between" in text
+    assert "96 % from outside" in text
+    assert "32 registers" in text
+    assert "NVIDIA H100" in text
+    assert "1st (shared) of 14 on H100" in text
+
+
+async def test_files_are_downloads_and_never_pages(shown: Exhibition) -> None:
+    (profile,) = [
+        each
+        for each in await shown.store.submissions.history(shown.people["Ada"])
+        if each.mode.value == "profile"
+    ]
+    page = await asked(shown, f"/submissions/{profile.id}", "Ada")
+    (path,) = re.findall(r'href="(/submissions/\d+/files/[^"]+)"', page.text)
+    for address in (path, f"/submissions/{profile.id}/source", "/boards/vectoradd/template"):
+        answer = await asked(shown, address, "Ada")
+        if answer.status_code == 400:  # the task has no template
+            continue
+        assert answer.headers["content-disposition"].startswith("attachment")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert (await asked(shown, path)).content[:2] == b"PK"
+
+
+async def test_a_finished_submission_has_no_more_events(shown: Exhibition) -> None:
+    found = await numbers(shown)
+    answer = await asked(shown, f"/submissions/{found['best']}/events")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.text.endswith("event: done\ndata: \n\n")
+    assert "H100: passed" in answer.text
+
+
+async def test_who_looks_is_named_and_an_unknown_token_is_refused(shown: Exhibition) -> None:
+    text = (await asked(shown, "/", HOSTILE)).text
+    assert 'class="me"' in text
+    assert "Sign in" not in text
+    headers = BROWSER | {"Authorization": "Bearer nope"}
+    answer = await through(shown).get("/", headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["content-type"].startswith("text/html")
+
+
+async def test_an_asset_is_kept_for_ever_and_another_one_is_not_given_for_it(
+    shown: Exhibition,
+) -> None:
+    (path,) = re.findall(r'href="(/static/[^"]+\.css)"', (await asked(shown, "/")).text)
+    answer = await asked(shown, path)
+    assert "immutable" in answer.headers["cache-control"]
+    assert answer.headers["content-encoding"] == "gzip"
+    _, _, digest, name = path.split("/")
+    for wrong in (
+        f"/static/{digest[::-1]}/{name}",
+        f"/static/{digest}/../x",
+        f"/static/{digest}/x",
+    ):
+        assert (await asked(shown, wrong)).status_code == 404
+
+
+async def test_two_submissions_that_cannot_be_compared_say_why(shown: Exhibition) -> None:
+    found = await numbers(shown)
+    sort = (await shown.store.submissions.to(shown.boards["sort"].id))[0]
+    base = f"/submissions/{found['best']}/compare"
+    shown.clock.advance(timedelta(days=10).total_seconds())
+    assert (await asked(shown, f"{base}?with={sort.id}")).status_code == 400
+    for wrong in ("x", "", "\uff11", "9999999"):
+        assert (await asked(shown, f"{base}?with={wrong}")).status_code in {400, 404, 422}
+    same = await asked(shown, f"{base}?with=%23{found['best']}")
+    assert "The sources are the same." in same.text
+
+
+async def test_a_difference_is_side_by_side_with_how_both_ended(shown: Exhibition) -> None:
+    found = await numbers(shown)
+    text = (
+        await asked(shown, f"/submissions/{found['best']}/compare?with={found['refused']}")
+    ).text
+    assert f"#{found['best']} and #{found['refused']}" in text
+    assert '<span class="badge bad">wrong answer</span>' in text
+    assert '<span class="badge good">passed</span>' in text
+    assert re.search(r"<del>\d+</del>", text)
+    assert re.search(r"<ins>\d+</ins>", text)
+    assert "unchanged lines</summary>" in text
+    assert "&lt;/pre&gt;&lt;script&gt;" in text
+
+
+async def test_what_to_compare_with_is_offered_to_those_who_may_see_it(shown: Exhibition) -> None:
+    board = shown.boards["vectoradd"]
+    own = (await shown.store.submissions.history(shown.people["Grace"], board.id))[-1].id
+    page = f"/submissions/{own}"
+    offered: list[str] = []
+    for who in (None, "Grace", "John"):
+        text = (await asked(shown, page, who)).text
+        assert ('<optgroup label="Your own">' in text) == (who == "John")
+        assert '<optgroup label="Other versions">' in text
+        offered = re.findall(r'<option value="(\d+)">', text)
+        assert len(offered) == len(set(offered)) > 10
+        for number in (offered[0], offered[-1]):
+            answer = await asked(shown, f"{page}/compare?with={number}", who)
+            assert answer.status_code == 200
+    await shown.store.boards.restrict(board.id, Access(source=SourceVisibility.NEVER))
+    for who in (None, "John"):
+        text = (await asked(shown, page, who)).text
+        assert "<option" not in text
+        assert "/compare" not in text
+        refused = await asked(shown, f"{page}/compare?with={offered[-1]}", who)
+        assert refused.status_code == 403
+        assert "add_kernel" not in refused.text
+    mine = (await asked(shown, page, "Grace")).text
+    assert '<optgroup label="Other versions">' in mine
+    assert '<optgroup label="The fastest">' not in mine
+
+
+async def test_only_one_comparison_is_made_at_a_time_and_the_next_waits_not_for_ever(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "WAIT_S", 0.01)
+    found = await numbers(shown)
+    door = make_door(shown.store, shown.clock)
+    client = httpx.AsyncClient(transport=way_to(door), base_url="http://podium.test")
+    page = f"/submissions/{found['best']}/compare?with={found['refused']}"
+    async with door.comparing:
+        answer = await client.get(page, headers=BROWSER)
+    assert answer.status_code == 429
+    assert answer.headers["Retry-After"] == "1"
+    assert (await client.get(page, headers=BROWSER)).status_code == 200
+
+
+async def test_the_queue_names_what_runs_and_who_judges(shown: Exhibition) -> None:
+    text = (await asked(shown, "/queue")).text
+    assert re.search(r"<dt>Running</dt><dd>1</dd>.*<dt>Waiting</dt><dd>2</dd>", text, re.DOTALL)
+    assert "box:0123abcd" not in text
+    assert "worker 1" in text
+    assert 'data-live="/queue/events"' in text
+
+
+def test_json_in_a_page_cannot_end_its_script() -> None:
+    from bot.web.rendering import environment  # noqa: PLC0415
+
+    made = environment().from_string("{{ it | tojson }}").render(it={"a": "</script>"})
+    assert "<" not in made
+    assert json.loads(made) == {"a": "</script>"}

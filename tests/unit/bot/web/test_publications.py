@@ -1,0 +1,101 @@
+"""Tests of checks over the life of a process: what a killed one had done is not done again."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.access import NOBODY, Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import ReleaseId
+from bot.domain.publication import PublishRequest
+from bot.domain.release import NewRelease
+from bot.services.publishing.publish import publish
+from bot.services.publishing.request import NO_BOARD, REQUEST, read_upload
+from bot.services.publishing.state import PublicationState
+from bot.web.context import DOOR, Door
+from bot.web.publications import KEEP, checking, own_check
+from tests.doubles.agents import make_door
+from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
+from tests.doubles.place import Place, make_place
+from tests.doubles.task_zips import packed
+
+LEASE = timedelta(seconds=30)
+
+
+@pytest.fixture
+async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
+    return await make_place(memory_store, clock)
+
+
+@pytest.fixture
+def door(place: Place) -> Door:
+    return make_door(place.store, place.clock)
+
+
+async def waiting(place: Place, state: PublicationState | None = None) -> ReleaseId:
+    """A check that was handed in; with a `state`, a process was killed in it."""
+    request = PublishRequest(place.ada, "double", ("CPU",), onto=NO_BOARD)
+    stored, releases = REQUEST.dump_json(request).decode(), place.store.releases
+    number = await releases.add(NewRelease(DOOR, place.ada, packed()[2], stored))
+    if state is not None:
+        await releases.claim(DOOR, "killed", LEASE)
+        await releases.note(number, "killed", state=state.model_dump_json())
+        place.clock.advance(LEASE.total_seconds() + 1)
+    return number
+
+
+async def ended(door: Door, number: ReleaseId) -> str:
+    """What is told once it has ended."""
+    async with checking(door):
+        for _ in range(500):
+            note = await door.store.releases.told(DOOR, number)
+            if note is not None and note.ended_at is not None:
+                break
+            await _moment()
+    check = await own_check(door, Viewer(NOBODY, sees_all=True), number)
+    assert check.outcome is not None
+    return " ".join(text for text, _ in check.remarks)
+
+
+async def _moment() -> None:
+    import asyncio  # noqa: PLC0415
+
+    await asyncio.sleep(0.01)
+
+
+async def test_what_was_published_before_a_kill_is_told_as_published(
+    door: Door, place: Place
+) -> None:
+    number = await waiting(place, PublicationState(publishing=True))
+    request = PublishRequest(place.ada, "double", ("CPU",))
+    _, parsed = await read_upload(packed()[2], request)
+    await publish(place.store, place.clock, request, parsed.task)
+    assert "double on CPU is published." in await ended(door, number)
+    board = await place.store.boards.find("double")
+    assert board is not None
+    assert len(await place.store.boards.versions(board.id)) == 1
+
+
+async def test_without_a_runner_nothing_is_published_and_that_is_said(
+    door: Door, place: Place
+) -> None:
+    number = await waiting(place)
+    assert "no runner is here" in await ended(door, number)
+    assert await place.store.boards.find("double") is None
+    with pytest.raises(UserError, match="no check"):
+        await own_check(door, Viewer(await place.person("eve")), number)
+    place.clock.advance(KEEP.total_seconds() + 1)
+    await ended(door, await waiting(place))
+    with pytest.raises(UserError, match="no check"):
+        await own_check(door, Viewer(place.ada), number)
+
+
+async def test_a_bug_ends_the_check_with_an_incident(
+    door: Door, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> object:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("bot.services.publishing.engine.read_upload", broken)
+    assert "please report incident" in await ended(door, await waiting(place))
