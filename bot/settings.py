@@ -1,9 +1,10 @@
 """What an installation may be told by the environment, as frozen values; nobody else reads it."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import unquote, urlsplit
 
 from pydantic import (
@@ -14,6 +15,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -24,8 +26,45 @@ from typing_extensions import override
 
 from bot.domain.errors import SetupError
 from bot.domain.prices import parse_prices
-from bot.secret_files import SecretFiles
 from runners.contract.task import GPU_NAME
+
+_LONGEST_SECRET = 4096
+
+
+class SecretFiles(PydanticBaseSettingsSource):
+    """Reads a secret from the file that `NAME_FILE` names, as Docker hands secrets over."""
+
+    @override
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        name = str(field.validation_alias)
+        path = os.environ.get(f"{name}_FILE", "")
+        if not path or SecretStr not in (field.annotation, *get_args(field.annotation)):
+            return None, field_name, False
+        if os.environ.get(name):
+            raise SetupError(f"{name} and {name}_FILE are both set; keep one of them")
+        return _read_secret(name, Path(path)), field_name, False
+
+    @override
+    def __call__(self) -> dict[str, Any]:
+        fields = self.settings_cls.model_fields.items()
+        found = {
+            str(field.validation_alias): self.get_field_value(field, name)[0]
+            for name, field in fields
+        }
+        return {alias: value for alias, value in found.items() if value is not None}
+
+
+def _read_secret(name: str, path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_LONGEST_SECRET + 1).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise SetupError(f"{name}_FILE: {path} cannot be read: {reason}") from None
+    if not 1 <= len(text) <= _LONGEST_SECRET:
+        raise SetupError(f"{name}_FILE: {path} must hold the secret and nothing else")
+    return text
+
 
 _SLOT = re.compile(rf":({GPU_NAME.pattern.strip('^$')})=([1-9]\d{{0,3}})")
 _ADDRESS = re.compile(r"(https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)/?")

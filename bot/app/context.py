@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bot.domain.ids import PersonId
 from bot.ports import Clock, Store
-from bot.ports.lines import Line
+from bot.ports.outside import Line
 from runners.contract.evaluation import BENCHMARK_ROUNDS, RANKED_ROUNDS, RoundPolicy
 from runners.contract.task import Mode
 

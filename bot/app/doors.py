@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bot.app.context import OpenDoor, OpenPodium
 from bot.app.runners import harness_version
 from bot.domain.errors import SetupError, UserError
-from bot.ports.lines import Line
+from bot.ports.outside import Line
 from bot.settings import Settings
 from bot.store import locks
 from runners.contract.runner import Capabilities, Runner
@@ -82,9 +82,9 @@ async def _web(
     settings: Settings, podium: OpenPodium, runners: Sequence[Runner], lines: tuple[Line, ...]
 ) -> AsyncIterator[OpenDoor]:
     """The pages' door; only where nobody but this machine reaches it, it makes links to sign in."""
+    from bot.web.app import is_local, serving  # noqa: PLC0415 - see the top
     from bot.web.context import Door, DoorSettings  # noqa: PLC0415 - see the top
     from bot.web.publications import checking  # noqa: PLC0415 - see the top
-    from bot.web.serving import is_local, serving  # noqa: PLC0415 - see the top
     from bot.web.slices import maintaining  # noqa: PLC0415 - see the top
 
     lease = timedelta(seconds=podium.lease_s)
@@ -138,8 +138,8 @@ def _identities(settings: Settings) -> "Identities | None":
 async def _discord(
     settings: "DoorSettings", podium: OpenPodium, runners: Sequence[Runner], line: Line
 ) -> AsyncIterator[str]:
+    from bot.discord.client import serve  # noqa: PLC0415 - see the top
     from bot.discord.context import DOOR, Door  # noqa: PLC0415 - see the top
-    from bot.discord.serving import serve  # noqa: PLC0415 - see the top
 
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -170,8 +170,11 @@ def discord_settings(settings: Settings) -> "DoorSettings | None":
 
 async def discord_invite(settings: Settings, application: int | None) -> str:
     """The link that lets the bot of an application into a guild; the token's without one."""
-    from bot.discord.permissions import invite_link  # noqa: PLC0415 - see the top
-    from bot.discord.setup_check import AwayError, application_of  # noqa: PLC0415 - see the top
+    from bot.discord.setup_check import (  # noqa: PLC0415 - see the top
+        AwayError,
+        application_of,
+        invite_link,
+    )
 
     if application is not None:
         return invite_link(application)

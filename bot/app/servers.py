@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.domain.errors import SetupError, UserError
-from bot.remote.address import Server, address, checked
 from bot.remote.client.credentials import Credentials, Login, Logins
+from bot.remote.http import Server, address, checked
 from bot.settings import Settings
 
 if TYPE_CHECKING:

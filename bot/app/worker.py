@@ -13,7 +13,7 @@ from bot.app.logs import log_to
 from bot.app.runners import grace_s, harness_version, require_available
 from bot.domain.api.workers import Greeting
 from bot.domain.errors import SetupError, StoreError
-from bot.remote.address import server
+from bot.remote.http import server
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.maintenance import recover
 from bot.services.notify import notify
@@ -88,8 +88,7 @@ async def working_for(
     data folder or the server cannot be reached at first, UserError when it refuses, then or later;
     RunnerError when a runner cannot say what it offers.
     """
-    from bot.remote.log import LogUpload  # noqa: PLC0415 - httpx: only remote workers need it
-    from bot.remote.worker import RemoteQueue  # noqa: PLC0415 - the same
+    from bot.remote.worker import LogUpload, RemoteQueue  # noqa: PLC0415 - only when it is needed
 
     async with judging(settings.data_dir), _greeted(elsewhere, settings) as (connection, greeting):
         upload = LogUpload(connection)

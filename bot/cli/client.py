@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from bot.domain.access import Viewer
-from bot.domain.api.exports import ExportPiece
-from bot.domain.board import Board
+from bot.domain.api.boards import ExportPiece
+from bot.domain.board import Board, Viewer
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
@@ -18,19 +17,16 @@ from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
-from bot.reports.dataset import pieces
+from bot.reports.export import pieces
 from bot.services import export as exporting
-from bot.services.cancel import cancel
 from bot.services.history import history
 from bot.services.lookup import task_of, visible_boards
 from bot.services.moderation import withdraw
-from bot.services.profiles import profile_files
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.rerun import RerunRequest, rerun
+from bot.services.sources import profile_files
 from bot.services.standings import standings
-from bot.services.status import status, watch
-from bot.services.submissions import submit
-from bot.services.unserved import awaited
+from bot.services.status import awaited, status, watch
+from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from runners.contract.task import Mode
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from bot.domain.access import NOBODY, Viewer
+from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.reports.escaping import clean
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.app.context import OpenPodium
     from bot.app.installation import Installation
     from bot.cli.client import Client
-    from bot.domain.person import Person
+    from bot.domain.accounts import Person
 
 _READ_AT_MOST = 32 << 20
 """Enough to say how much too large a file is, and too little to fill the memory."""

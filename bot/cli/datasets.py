@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bot.domain.errors import UserError
-from bot.reports.dataset import DataTable, Kind
-from bot.reports.export import Row
-from bot.reports.spreadsheet import inert
+from bot.reports.escaping import inert
+from bot.reports.export import DataTable, Kind, Row
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bot.domain.ids import PersonId
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.solutions import Solution
 from bot.domain.status import SubmissionStatus
+from bot.domain.tasks.bundle import Solution
 from runners.contract.verdict import Verdict
 
 PEOPLE = (

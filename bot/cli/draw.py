@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
-from bot.reports.chart import as_table
+from bot.reports.charts import as_table
 from bot.reports.escaping import clean, one_line, table_lines
 
 STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"}

@@ -24,7 +24,7 @@ from bot.domain.status import SubmissionStatus
 from bot.ports import Store
 from bot.reports.blocks import Text, Tone
 from bot.reports.escaping import one_line
-from bot.reports.status import job_line, status_report
+from bot.reports.submission import job_line, status_report
 from bot.services.status import status
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Runner

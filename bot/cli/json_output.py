@@ -7,10 +7,9 @@ from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import Released
 from bot.domain.records import FailedRun, HistoryEntry
 from bot.domain.reference_times import speed_up
-from bot.domain.score import ScoreValue, Standing
-from bot.domain.scoring import score
+from bot.domain.scoring import ScoreValue, Standing, score
 from bot.domain.status import JobStatus, SubmissionStatus
-from bot.domain.task_report import TaskReport
+from bot.domain.tasks.report import TaskReport
 from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import Mode, TaskDefinition
 

@@ -8,15 +8,14 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
-from bot.discord import deeds
+from bot.discord import submitting
 from bot.discord.context import door_of
 from bot.discord.responses import Answer, answering
-from bot.discord.viewers import viewer_of
-from bot.domain.access import Viewer
-from bot.domain.board import Board
+from bot.discord.roles import viewer_of
+from bot.domain.board import Board, Viewer
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.status import SubmissionStatus
-from bot.reports.task import template_report
+from bot.reports.tasks import template_report
 from bot.services.lookup import seen_board, task_of
 from bot.services.rejudge import rejudge_from
 
@@ -82,10 +81,10 @@ class SubmissionButton(
 
 
 _DEEDS: dict[SubmissionDeed, Callable[[Answer, SubmissionId], Awaitable[None]]] = {
-    SubmissionDeed.CANCEL: deeds.stop,
-    SubmissionDeed.AGAIN: deeds.run_again,
-    SubmissionDeed.RANKED: deeds.rank_again,
-    SubmissionDeed.SOURCE: deeds.show_source,
+    SubmissionDeed.CANCEL: submitting.stop,
+    SubmissionDeed.AGAIN: submitting.run_again,
+    SubmissionDeed.RANKED: submitting.rank_again,
+    SubmissionDeed.SOURCE: submitting.show_source,
 }
 
 

@@ -1,12 +1,15 @@
 """The client: loads every command, publishes them when they have changed, and keeps running."""
 
+import asyncio
 import hashlib
 import json
 import logging
+import math
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
 
+import aiohttp
 import discord
 import structlog
 from discord import app_commands
@@ -19,12 +22,16 @@ from yarl import URL
 from bot.discord import commands
 from bot.discord.buttons import BoardButton, SubmissionButton
 from bot.discord.context import Door, DoorSettings
-from bot.discord.errors import GaveWayError, gives_way, words_for
-from bot.discord.forgotten import answer_for_nobody
+from bot.discord.errors import GaveWayError, answer_for_nobody, gives_way, words_for
 from bot.discord.guilds import prepare
-from bot.discord.pages import GpuMenu, PageButton
-from bot.discord.pagination import LeafButton
+from bot.discord.notifications import delivering
+from bot.discord.pagination import GpuMenu, LeafButton, PageButton
+from bot.discord.publication_thread.poster import publishing
 from bot.discord.rate_limit import govern
+from bot.discord.rights_refresh import rechecking
+from bot.discord.submission_thread.poster import showing
+from bot.discord.unfinished import taking_up
+from bot.domain.errors import SetupError
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
@@ -156,3 +163,60 @@ async def connected(door: Door, settings: DoorSettings) -> AsyncIterator[PodiumC
     async with PodiumClient(door, settings.trusted_guilds) as client:
         await client.login(settings.token)
         yield client
+
+
+AGAIN_S = 5.0
+MOST_S = 30.0
+"""The longest wait between two logins."""
+
+
+async def serve(door: Door, settings: DoorSettings, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set; SetupError when Discord refuses the token from the first."""
+    wait_s = AGAIN_S
+    known = False
+    while not stop.is_set():
+        try:
+            async with connected(door, settings) as client:
+                known, wait_s = True, AGAIN_S
+                await _session(client, door, stop)
+        except discord.LoginFailure as error:
+            if not known:
+                raise SetupError(
+                    "Discord refuses DISCORD_TOKEN; copy it anew from the application's Bot page"
+                ) from error
+            _log.error("Discord refuses the token now", action="token_refused")
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            _log.warning("Discord is away", action="discord_away", error=repr(error))
+        except Exception as error:  # noqa: BLE001 - a bug of this door must not end the judging
+            _log.error("the door failed", action="incident", exc_info=error)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), wait_s)
+        wait_s = min(MOST_S, 2 * wait_s)
+
+
+async def _session(client: PodiumClient, door: Door, stop: asyncio.Event) -> None:
+    """Everything that hangs on one login, until `stop` or until the line is lost."""
+    door.line.measure = lambda: _latency_s(client)
+    line = asyncio.create_task(client.connect(reconnect=True), name="gateway")
+    stopping = asyncio.create_task(stop.wait(), name="stopping")
+    try:
+        async with (
+            showing(client, door),
+            delivering(client, door),
+            publishing(client, door),
+            rechecking(client, door),
+            taking_up(client, door),
+        ):
+            await asyncio.wait({line, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        door.line.measure = lambda: None
+        stopping.cancel()
+        await client.close()
+        await line
+
+
+def _latency_s(client: PodiumClient) -> float | None:
+    """Of the last heartbeat; None while the gateway is away, infinite before the first one."""
+    if client.is_closed() or not client.is_ready():
+        return None
+    return math.inf if math.isnan(client.latency) else client.latency

@@ -7,10 +7,10 @@ from typing import Any
 
 import discord
 
-from bot.domain.person import Person
+from bot.domain.accounts import Person
 from bot.domain.prices import Prices
 from bot.ports import Clock, Store
-from bot.ports.lines import Line
+from bot.ports.outside import Line
 from runners.contract.runner import Runner
 
 DOOR = "discord"

@@ -6,21 +6,23 @@ minutes. A second try also reads what stands there already: the answer to the fi
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import aiohttp
 import discord
 import structlog
 
-from bot.discord import viewers
+from bot.discord import roles
 from bot.discord.context import DOOR, Door
-from bot.discord.escaping import MOST, plain, timed
+from bot.discord.escaping import MOST, line, plain, timed
+from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Letter, News, NewsKind, deadline_words
 from bot.services.notify import still_wanted
+from runners.contract.task import TaskDefinition
 
 _log = structlog.get_logger(__name__)
 
@@ -124,14 +126,14 @@ class Notices:
             return None
         if not isinstance(channel, discord.abc.Messageable):
             return None
-        return _Reader(channel, frozenset({viewers.member(channel.guild.id)}))
+        return _Reader(channel, frozenset({roles.member(channel.guild.id)}))
 
     async def _person(self, letter: Letter, user: int) -> _Reader:
         board = await self.door.store.boards.get(letter.news.board)
         wanted = frozenset[str]() if board is None else board.access.named
-        held = await viewers.held_elsewhere(self.client, user, wanted)
+        held = await roles.held_elsewhere(self.client, user, wanted)
         channel = await self.client.create_dm(discord.Object(user))
-        return _Reader(channel, held | {viewers.person(user)})
+        return _Reader(channel, held | {roles.person(user)})
 
     async def _stands_there(self, channel: discord.abc.Messageable, text: str) -> bool:
         try:
@@ -162,3 +164,44 @@ async def delivering(client: discord.Client, door: Door) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+_INTRODUCTION = 1100
+_GPUS = 8
+"""GPU types that are named; a name has 32 letters at most."""
+
+
+def season(deadline: datetime | None) -> str:
+    """Until when a board is open, in the reader's own time zone."""
+    if deadline is None:
+        return "It has no deadline."
+    at = int(deadline.timestamp())
+    return f"It closes <t:{at}:F> (<t:{at}:R>)."
+
+
+def announcement(board: Board, task: TaskDefinition) -> str:
+    """Name, GPU types, deadline and what is to be solved, within one message."""
+    head = f"**New leaderboard: {line(board.name)}** on {gpu_words(board.gpus)}"
+    return f"{head}\n{season(board.deadline)}\n{_introduction(task.description.strip())}"
+
+
+def gpu_words(gpus: Sequence[str]) -> str:
+    """The GPU types, or the first of them and how many more there are."""
+    shown = gpus if len(gpus) <= _GPUS else gpus[: _GPUS - 1]
+    more = "" if len(gpus) <= _GPUS else f" and {len(gpus) - len(shown)} more"
+    return plain(", ".join(shown)) + more
+
+
+def _introduction(about: str) -> str:
+    """The description, or as many whole lines of it as there is room for."""
+    safe = plain(about)
+    if len(safe) <= _INTRODUCTION:
+        return safe
+    kept = ""
+    for each in about.splitlines():
+        longer = f"{kept}{plain(each)}\n"
+        if len(longer) > _INTRODUCTION:
+            break
+        kept = longer
+    kept = kept or f"{line(about, _INTRODUCTION // 4)}\n"
+    return f"{kept}(`/leaderboard task` has all of it)"

@@ -1,14 +1,13 @@
 """Options that several commands have: boards and GPU types, completed while they are typed."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import discord
 from discord import app_commands
 
 from bot.discord.context import door_of
-from bot.discord.roles import ADMIN, has_role
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import ADMIN, has_role, viewer_of
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.reports.escaping import one_line
@@ -132,3 +131,38 @@ def in_menus(gpus: Sequence[str]) -> list[Sequence[str]]:
 def span(gpus: Sequence[str]) -> str:
     """What a menu holds, in few words."""
     return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
+
+
+Tree: TypeAlias = app_commands.CommandTree[Any]
+"""The commands of a client."""
+
+_DESCRIPTIONS = {
+    "leaderboard": "Boards: submit to them, look at them, make them",
+    "leaderboard submit": "Send a kernel to a board",
+    "submission": "What you have submitted",
+    "admin": "Keep order: people, submissions, limits",
+    "profile": "Your account",
+}
+
+
+_OF_SERVERS = frozenset({"admin"})
+"""Groups that a person's roles decide about, so that they are of no use in direct messages."""
+_ON_SERVERS = app_commands.AppCommandContext(guild=True)
+
+
+def group(tree: Tree, name: str) -> app_commands.Group:
+    """The group of this name, made when it is first asked for; a space leads into a subgroup."""
+    parent_name, _, own_name = name.rpartition(" ")
+    parent = group(tree, parent_name) if parent_name else None
+    found = (parent or tree).get_command(own_name)
+    if isinstance(found, app_commands.Group):
+        return found
+    made = app_commands.Group(
+        name=own_name,
+        description=_DESCRIPTIONS[name],
+        parent=parent,
+        allowed_contexts=_ON_SERVERS if name in _OF_SERVERS else None,
+    )
+    if parent is None:
+        tree.add_command(made)
+    return made

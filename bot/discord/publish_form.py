@@ -6,18 +6,16 @@ from pathlib import PurePath
 
 import discord
 
-from bot.discord.announcing import season
 from bot.discord.context import DOOR, Door, door_of
 from bot.discord.menus import GpuMenus, Question
+from bot.discord.notifications import season
 from bot.discord.publication_thread.state import PublicationThread
 from bot.discord.responses import Answer
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.domain.publication import PublishChange, PublishRequest
-from bot.domain.release import NewRelease
+from bot.domain.publication import NewRelease, PublishChange, PublishRequest
 from bot.reports.blocks import Report, Text, Tone
-from bot.reports.task_found import found_report
-from bot.reports.tasks import change_report
+from bot.reports.tasks import change_report, found_report
 from bot.services.publishing.publish import publish, validate_publish
 from bot.services.publishing.request import (
     NO_BOARD,

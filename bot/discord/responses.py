@@ -10,9 +10,8 @@ import discord
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from bot.discord.draw import Sheet, sheets
+from bot.discord.draw import Sheet, illustrated, sheets
 from bot.discord.errors import GaveWayError, gives_way, words_for
-from bot.discord.illustrating import illustrated
 from bot.reports.blocks import Attachment, Report
 
 _log = structlog.get_logger(__name__)

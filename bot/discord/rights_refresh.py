@@ -14,7 +14,7 @@ import discord
 import structlog
 
 from bot.discord.context import DOOR, Door
-from bot.discord.viewers import member, rights_of
+from bot.discord.roles import member, rights_of
 from bot.domain.errors import StoreError
 from bot.domain.records import RightsGrant
 

@@ -8,19 +8,21 @@ from typing import Any
 import discord
 from typing_extensions import override
 
-from bot.discord.channels import takes_threads
+from bot.discord.channels import display_here, takes_threads
 from bot.discord.context import Door, door_of
 from bot.discord.escaping import plain
 from bot.discord.guilds import require_room
 from bot.discord.interaction_claims import answered_before, keeping, name_of
 from bot.discord.menus import GpuMenus, Then
-from bot.discord.places import display_here
 from bot.discord.responses import Answer
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import viewer_of
 from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.heading import parse_heading
+from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
+from bot.reports.blocks import Attachment, Report
+from bot.services import sources, submissions
 from bot.services.lookup import find_board
 from bot.services.submissions import submit
 from runners.contract.task import Mode
@@ -123,3 +125,34 @@ class SubmitMenus(GpuMenus):
         self, interaction: discord.Interaction[Any]
     ) -> AbstractAsyncContextManager[Answer]:
         return keeping(interaction, self.command, gpus=self.picked)
+
+
+async def stop(answer: Answer, submission: SubmissionId) -> None:
+    """What is queued ends at once, what runs within seconds."""
+    viewer = await viewer_of(answer.interaction)
+    stopped = await submissions.cancel(door_of(answer.interaction).store, viewer, submission)
+    if not stopped:
+        raise UserError("finished", f"submission {submission} has ended already")
+    await answer.say(f"Stopping submission #{submission}.")
+
+
+async def run_again(answer: Answer, submission: SubmissionId, mode: Mode | None = None) -> None:
+    """The same source as a new submission, in its own mode where none is named."""
+    door, viewer = door_of(answer.interaction), await viewer_of(answer.interaction)
+    request = submissions.RerunRequest(viewer, submission, mode, display_here(answer.interaction))
+    again = await submissions.rerun(door.store, door.clock, request)
+    words = f"Submission #{submission} runs again as #{again.id}."
+    await answer.say(f"{words} {stored_words(answer.interaction, again)}")
+
+
+async def rank_again(answer: Answer, submission: SubmissionId) -> None:
+    """The same source as a ranked submission."""
+    await run_again(answer, submission, Mode.RANKED)
+
+
+async def show_source(answer: Answer, submission: SubmissionId) -> None:
+    """The file, for those who may see it."""
+    door, viewer = door_of(answer.interaction), await viewer_of(answer.interaction)
+    found = await sources.source(door.store, door.clock, viewer, submission)
+    file = Attachment(found.file_name, found.text.encode())
+    await answer.show(Report(f"Source of submission #{submission}", (file,)))

@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bot.domain.board import Board
-from bot.domain.ranking import records
 from bot.domain.records import FailedRun, HistoryEntry
 from bot.domain.reference_times import Reference
-from bot.domain.score import Score, ScoreValue, Standing
+from bot.domain.scoring import Score, ScoreValue, Standing, records
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.durations import show_span
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
+from bot.domain.times import show_span
 from runners.contract.task import Mode
 
 

@@ -6,11 +6,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.domain.board import Board
-from bot.domain.durations import show_time
 from bot.domain.ids import BoardId, NewsId, SubmissionId
-from bot.domain.ranking import Entrant, entrants, indistinguishable, rank_entrants
-from bot.domain.score import Score, Standing
-from bot.domain.times import show_deadline
+from bot.domain.scoring import Entrant, Score, Standing, entrants, indistinguishable, rank_entrants
+from bot.domain.times import show_deadline, show_time
 
 WORTH_TELLING = 10
 """Whoever loses a rank up to this one may be told."""

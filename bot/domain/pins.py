@@ -7,7 +7,7 @@ from bot.domain.errors import UserError
 from runners.contract.gpus import gpu_types
 
 Pins = tuple[tuple[str, str], ...]
-"""Pairs of a GPU type and a pool, as in `bot.domain.score.pool_of`; each GPU type once."""
+"""Pairs of a GPU type and a pool, as in `bot.domain.scoring.pool_of`; each GPU type once."""
 
 ANY = "any"
 """In place of a pool: every pool may time the ranked jobs."""

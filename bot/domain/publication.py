@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from bot.domain.access import Access
-from bot.domain.board import Board
+from bot.domain.board import Access, Board
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, TaskVersionId
+from bot.domain.ids import PersonId, ReleaseId, TaskVersionId
 from bot.domain.pins import Pins
-from bot.domain.task_report import TaskReport
 from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.report import TaskReport
 from runners.contract.task import TaskDefinition
 
 
@@ -111,3 +110,42 @@ class Released:
 
     published: Published
     reports: tuple[TaskReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRelease:
+    """A task zip; `wish` is the request as JSON, `place` the door's own JSON: where it is shown."""
+
+    door: str
+    person: PersonId
+    zip: bytes
+    wish: str
+    place: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A stored one with its state; `tries` counts how often a process has begun it, also this one.
+
+    `state` is a `PublicationState` as JSON, of every door alike.
+    """
+
+    id: ReleaseId
+    person: PersonId
+    zip: bytes
+    wish: str
+    place: str
+    tries: int
+    state: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseNote:
+    """A release as it is shown, without its zip; nothing changes after `ended_at`."""
+
+    id: ReleaseId
+    person: PersonId
+    wish: str
+    state: str
+    tries: int
+    ended_at: datetime | None

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
+from bot.domain.accounts import Person
 from bot.domain.board import Board
 from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.moderation import RateLimit
-from bot.domain.person import Person
 from bot.domain.prices import Prices
-from bot.domain.score import Score, ScoreValue
+from bot.domain.scoring import Score, ScoreValue
 from bot.domain.submission import Submission
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile

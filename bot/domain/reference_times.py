@@ -2,9 +2,13 @@
 
 It is judged as everybody's kernel is, by a job of the house, in a candidate to which the whole task
 is shown: the reference is trusted, and no other candidate lives beside it.
+
+Known only where memory, and not arithmetic, is certainly the limit: a task says how many operations
+it takes, not in which precision, so they are counted at the slowest rate there is.
 """
 
 import ast
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,13 +16,18 @@ from datetime import datetime
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.tasks.lint import defined_names, parse_python
 from bot.domain.tasks.task_file import REFERENCE
 from runners.contract.evaluation import CPU, Environment
+from runners.contract.formula import FormulaError
+from runners.contract.gpus import GPU_TYPES, Peak
+from runners.contract.peaks import amount
 from runners.contract.task import (
     REFERENCE_MODEL,
     Grader,
+    Mode,
+    RankingBy,
     TaskDefinition,
     TaskFormat,
 )
@@ -124,3 +133,34 @@ def _matched(tree: ast.Module) -> Iterator[str]:
                     yield kernel
                 case _:
                     pass
+
+
+def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
+    """Nanoseconds that no ranked time can be under, combined as the task combines times."""
+    card = GPU_TYPES.get(gpu)
+    if card is None or task.bytes is None or not task.lower_bound:
+        return None
+    try:
+        floors = list(_floors(task, card.peak))
+    except FormulaError:
+        return None
+    if not floors or None in floors:
+        return None
+    return _combined(task.ranking_by, [each for each in floors if each is not None])
+
+
+def _floors(task: TaskDefinition, peak: Peak) -> Iterator[float | None]:
+    for workload in task.timed(Mode.RANKED):
+        moving_s = amount(task.bytes, workload) / peak.bytes_per_s
+        counting_s = amount(task.flops, workload) / peak.fp32_per_s
+        yield moving_s * 1e9 if moving_s > counting_s else None
+
+
+def _combined(ranking_by: RankingBy, floors: list[float]) -> float:
+    match ranking_by:
+        case RankingBy.LAST:
+            return floors[-1]
+        case RankingBy.MEAN:
+            return math.fsum(floors) / len(floors)
+        case RankingBy.GEOM:
+            return math.exp(math.fsum(map(math.log, floors)) / len(floors))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.domain.solutions import Solution
+from bot.domain.tasks.bundle import Solution
 from runners.contract.evaluation import CPU
 from runners.contract.runner import Capabilities
 from runners.contract.task import Device, TaskDefinition

@@ -3,22 +3,13 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from bot.ports.accounts import Tokens
-from bot.ports.admin import Moderation
-from bot.ports.delivery import Listeners, Outbox
-from bot.ports.displays import Displays
-from bot.ports.events import Clock, Events
-from bot.ports.interactions import Interactions
-from bot.ports.operations import Operations
+from bot.ports.accounts import PeoplesRights, Tokens
+from bot.ports.admin import Moderation, Operations, Statistics
+from bot.ports.delivery import Displays, Interactions, Listeners, Outbox
 from bot.ports.outside import Identities
 from bot.ports.publications import Releases
-from bot.ports.queue import Jobs, Workers
-from bot.ports.records import Audit, Boards, People, Results, Submissions
-from bot.ports.references import References
-from bot.ports.requests import Requests
-from bot.ports.rights import PeoplesRights
-from bot.ports.statistics import Statistics
-from bot.ports.worker_queue import NO_RUNNERS, WorkerQueue
+from bot.ports.queue import NO_RUNNERS, Clock, Events, Jobs, WorkerQueue, Workers
+from bot.ports.records import Audit, Boards, People, References, Requests, Results, Submissions
 
 __all__ = [
     "NO_RUNNERS",

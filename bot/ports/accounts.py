@@ -1,10 +1,11 @@
 """Tokens, with which programs act for a person or judge as a worker."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.domain.accounts import Token, TokenScope
+from bot.domain.accounts import Rights, Token, TokenScope
 from bot.domain.ids import PersonId, TokenId
+from bot.domain.records import RightsGrant
 
 
 class Tokens(Protocol):
@@ -42,3 +43,19 @@ class Tokens(Protocol):
 
     async def revoke_worker(self, label: str) -> bool:
         """End the token of the worker of this label; False when there is none."""
+
+
+class PeoplesRights(Protocol):
+    """Rights as each source, such as `discord-guild:123`, saw them last."""
+
+    async def note(self, person: PersonId, source: str, rights: Rights) -> None:
+        """Replace what this source vouches for; when, is kept to the minute."""
+
+    async def forget(self, person: PersonId, source: str) -> bool:
+        """It vouches for nothing any more; False when it did not."""
+
+    async def of(self, person: PersonId) -> Rights:
+        """What all sources vouch for together."""
+
+    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
+        """What sources `kind:...` have not said for so long, the longest ago first."""

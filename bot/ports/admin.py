@@ -1,11 +1,15 @@
 """What admins decide: who may submit, how often, and what is not ranked."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, RateLimit
+from bot.domain.records import DayCount, Schema, Usage
+from bot.domain.tally import Tally
 from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
 
 
 class Moderation(Protocol):
@@ -83,3 +87,41 @@ class Moderation(Protocol):
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
     ) -> tuple[RateLimit, datetime] | None:
         """A limit that the person has reached, with the oldest submission that counts."""
+
+
+class Statistics(Protocol):
+    """Counts, made by the store so that nothing has to be read for them."""
+
+    async def people(self) -> int:
+        """How many accounts there are."""
+
+    async def participants(self) -> Mapping[BoardId, int]:
+        """How many people have submitted to each board; boards without any are absent."""
+
+    async def days(self, since: datetime) -> tuple[DayCount, ...]:
+        """The days since then on which something was submitted, oldest first."""
+
+    async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
+        """How often each verdict was given since then; those never given are absent."""
+
+    async def usage(self, since: datetime) -> tuple[Usage, ...]:
+        """What evaluations that ended since then needed of the GPUs, by board, person and type."""
+
+
+class Operations(Protocol):
+    """Counts that only grow, and answers that cost next to nothing."""
+
+    async def schema(self) -> Schema:
+        """How new the database is; StoreError while it does not answer."""
+
+    async def tallies(self) -> tuple[Tally, ...]:
+        """What became of every evaluation so far, by GPU type, mode and verdict.
+
+        The counts of what was deleted since stay: they are for rates, which must not be negative.
+        """
+
+    async def lost_leases(self) -> Mapping[str, int]:
+        """How many leases have run out so far, by GPU type."""
+
+    async def waiting_since(self) -> Mapping[str, datetime]:
+        """When the longest waiting of the queued jobs that are due was stored, by GPU type."""

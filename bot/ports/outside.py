@@ -1,5 +1,7 @@
 """Who vouches for who somebody is, when they sign in at a page."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.records import KnownPerson
@@ -20,3 +22,28 @@ class Identities(Protocol):
 
         UserError for a code that is not good, StoreError while the place is away.
         """
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(slots=True)
+class Line:
+    """Written by the door whose line it is; it knows nothing of who reads."""
+
+    name: str
+    measure: Callable[[], float | None] = _nothing
+
+    @property
+    def latency_s(self) -> float | None:
+        """How long the service takes to answer, in seconds; None while there is no line.
+
+        Infinite until it has answered for the first time.
+        """
+        return self.measure()
+
+    @property
+    def stands(self) -> bool:
+        """Whether there is a line now."""
+        return self.latency_s is not None

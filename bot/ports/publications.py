@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.release import NewRelease, Release, ReleaseNote
+from bot.domain.publication import NewRelease, Release, ReleaseNote
 
 
 class Releases(Protocol):

@@ -1,26 +1,27 @@
 """What is kept for good: accounts, boards, submissions, results and decisions."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.domain.access import Access
-from bot.domain.board import Board, NewBoard, TaskVersion
+from bot.domain.accounts import Person
+from bot.domain.board import Access, Board, NewBoard, TaskVersion
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.once import Once
-from bot.domain.person import Person
+from bot.domain.job import JobState
 from bot.domain.pins import Pins
-from bot.domain.ranking import Entrant
 from bot.domain.records import (
     AuditEntry,
     FailedRun,
     JobResult,
+    RequestCount,
+    RequestRun,
     ScoreHistory,
     StoredEvaluation,
     StoredFile,
 )
-from bot.domain.score import Score
-from bot.domain.submission import NewSubmission, Submission
+from bot.domain.reference_times import Reference, Untimed
+from bot.domain.scoring import Entrant, Score
+from bot.domain.submission import NewSubmission, Once, Submission
 from runners.contract.task import TaskDefinition
 
 
@@ -105,7 +106,7 @@ class Submissions(Protocol):
         """
 
     async def first(self, person: PersonId, once: Once) -> Submission | None:
-        """What the person submitted with this key less than `bot.domain.once.KEPT` ago.
+        """What the person submitted with this key less than `bot.domain.submission.KEPT` ago.
 
         UserError `key-reused` when its digest is another one.
         """
@@ -157,7 +158,7 @@ class Results(Protocol):
     async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         """Every record, and about so many of all the scores, whichever; all where there are fewer.
 
-        What a record is `bot.domain.ranking.records` says. Reading it takes as long on a big board.
+        What a record is `bot.domain.scoring.records` says. Reading it takes as long on a big board.
         """
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
@@ -166,7 +167,7 @@ class Results(Protocol):
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         """Of each person with such scores the best one and their number, the fastest first.
 
-        The same as `bot.domain.ranking.entrants` of all the scores, without reading them.
+        The same as `bot.domain.scoring.entrants` of all the scores, without reading them.
         """
 
     async def moves(self, version: TaskVersionId, gpu: str) -> int:
@@ -193,3 +194,62 @@ class Audit(Protocol):
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None
     ) -> tuple[AuditEntry, ...]:
         """The newest rows first, of those with numbers below `before`, without the skipped ones."""
+
+
+class References(Protocol):
+    """One row per task version and GPU type, whose submission is the house's own.
+
+    Such a submission has a number below zero (`is_the_houses`), no score, and no place in any
+    history, export, statistic or list of refusals; its job counts in the `backlog`, for it takes a
+    slot. `Jobs.accept` stores its time here, in the statement that ends its job.
+    """
+
+    async def lacking(self) -> tuple[Untimed, ...]:
+        """The boards' present task versions and GPU types that have no row."""
+
+    async def order(self, submission: NewSubmission) -> bool:
+        """Store the row with the submission and its job; False when there is a row already.
+
+        The submission is for one GPU type.
+        """
+
+    async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
+        """Store that the task has no reference to be timed; False when there is a row already."""
+
+    async def forget_given_up(self, age: timedelta) -> int:
+        """Remove the rows whose job ended so long ago without a verdict, so that they are lacking.
+
+        Gives how many. That was our fault; a verdict is the reference's own, and stays.
+        """
+
+    async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
+        """What is known; None when there is no row."""
+
+    async def note_failures(self) -> tuple[tuple[str, str], ...]:
+        """Put into the audit, once each, what could not be timed; gives subjects and reasons."""
+
+
+class Requests(Protocol):
+    """Submissions to one board of the house's own, each judged by a task made for it."""
+
+    async def add(self, submission: NewSubmission, task: TaskDefinition, digest: str) -> Submission:
+        """Store the submission with its job and the version that judges it, in one transaction.
+
+        The board has each digest once, and its own version stays what it is; the version that the
+        submission names is of no account. UserError as of `Submissions.add`.
+        """
+
+    async def tallies(self, board: BoardId) -> Mapping[JobState, RequestCount]:
+        """How many requests are in each state; states without any are absent."""
+
+    async def newest(self, board: BoardId, limit: int) -> tuple[RequestRun, ...]:
+        """The newest requests, newest first."""
+
+    async def overdue(self, board: BoardId, age: timedelta) -> tuple[SubmissionId, ...]:
+        """What was asked so long ago and has not ended, oldest first."""
+
+    async def forget(self, board: BoardId, age: timedelta, person: PersonId | None = None) -> int:
+        """Remove what ended so long ago, of one person or of everybody; gives how many.
+
+        With it goes what nothing refers to any more: their versions and sources.
+        """

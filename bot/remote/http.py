@@ -1,20 +1,90 @@
 """Requests to a Podium elsewhere: each within a deadline, each failure in one of our families."""
 
 import asyncio
+import ipaddress
 import json
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic import ValidationError
 
 from bot.domain.api.workers import HARNESS_HEADER, PATH
 from bot.domain.errors import StoreError, UserError
-from bot.remote.address import Server
 from runners.contract.wire import Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A Podium elsewhere, and the token with which it is asked."""
+
+    url: str
+    """Without a slash at its end."""
+    token: str = field(repr=False)
+
+
+def server(url: str, token: str, *, insecure: bool = False) -> Server:
+    """The server for which a worker judges; UserError when nothing should be sent there."""
+    there = address(url, insecure=insecure)
+    if not token.strip():
+        raise UserError(
+            "no-token",
+            "a worker needs a token: --token T or PODIUM_WORKER_TOKEN; an admin makes one: "
+            "podium token create --worker NAME",
+        )
+    return Server(there, checked(token))
+
+
+def address(url: str, *, insecure: bool = False) -> str:
+    """An address that a person gave, as it is used; UserError when no token should be sent there.
+
+    `insecure` allows plain HTTP to another machine, where everybody on the way can read the token.
+    """
+    parts = urlsplit(url.strip())
+    try:
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise _bad(url) from error
+    if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment:
+        raise _bad(url)
+    if parts.username or parts.password:
+        raise UserError("bad-server", "write no user and password into the server's address")
+    if parts.scheme == "http" and not insecure and not _is_here(host):
+        raise UserError(
+            "plain-http",
+            f"the token would travel to {host} for everybody to read; use https://, or "
+            "--plain-http where the network is yours alone",
+        )
+    return url.strip().rstrip("/")
+
+
+def _bad(url: str) -> UserError:
+    return UserError(
+        "bad-server",
+        f"{url!r} is no server's address; write one such as https://podium.example.org",
+    )
+
+
+def _is_here(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def checked(token: str) -> str:
+    """A token as it is sent; UserError for what is none."""
+    words = token.strip()
+    if not words.isascii() or not words.isprintable() or " " in words:
+        raise UserError("bad-token", "this is no token: it has characters that none has")
+    return words
+
 
 CONNECT_S = 10.0
 ANSWER_S = 10.0

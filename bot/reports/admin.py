@@ -1,12 +1,26 @@
 """The report of what goes on in an installation."""
 
+import csv
+import io
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 
-from bot.domain.durations import show_span
+from bot.domain.accounts import Token
+from bot.domain.job import Worker
+from bot.domain.moderation import span
 from bot.domain.prices import Prices, cost, show_cost
-from bot.domain.records import InstallationStats, Usage
+from bot.domain.records import (
+    InstallationStats,
+    NamedAuditEntry,
+    NamedLimit,
+    SubmissionRules,
+    Usage,
+)
+from bot.domain.scoring import pool_of
+from bot.domain.times import show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
+from bot.reports.escaping import as_file, inert
 from bot.reports.submission import VERDICT_WORDS
 
 _QUEUE = (Column("GPU"), Column("queued", numeric=True), Column("running", numeric=True))
@@ -78,3 +92,159 @@ def _used(kind: str, usage: Sequence[tuple[str, Usage]], prices: Prices) -> Tabl
 
 def _part(count: int, total: int) -> str:
     return f"{count} ({count / total:.0%})"
+
+
+_COLUMNS = (
+    Column("worker"),
+    Column("pool"),
+    Column("GPU slots"),
+    Column("running", numeric=True),
+    Column("sandbox"),
+    Column("harness"),
+    Column("seen"),
+)
+
+
+_OUT = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
+
+
+def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
+    """One line for each worker; those that missed heartbeats are listed as silent.
+
+    The name of a remote worker has a colon, after that of its token.
+    """
+    if not workers:
+        words = "no worker lives: nothing is judged; start `podium up` or `podium worker`"
+        return Report("Workers", (Text(words, Tone.QUIET),))
+    out = tuple(row for each in workers for row in _outages(each))
+    groups = {
+        "living": [each for each in workers if not each.is_silent(now)],
+        "silent: probably lost": [each for each in workers if each.is_silent(now)],
+    }
+    tables = [
+        Table(title, _COLUMNS, tuple(_row(each, now) for each in group))
+        for title, group in groups.items()
+        if group
+    ]
+    return Report("Workers", (*tables, Table("out of service", _OUT, out)) if out else (*tables,))
+
+
+def _outages(worker: Worker) -> Iterator[tuple[str, ...]]:
+    for offer in worker.offers.values():
+        for each in offer.out_of_service:
+            yield worker.name, each.gpu, each.card, each.why
+
+
+def _row(worker: Worker, now: datetime) -> tuple[str, ...]:
+    offers = worker.offers.values()
+    return (
+        worker.name,
+        _joined(pool_of(worker.name, runner) for runner in worker.offers),
+        _slots(worker),
+        str(worker.running),
+        _joined(_sandbox(offer.isolation.outer, offer.isolation.missing) for offer in offers),
+        _joined(offer.harness_version for offer in offers),
+        "-" if worker.seen_at is None else _ago(worker.seen_at, now),
+    )
+
+
+def _slots(worker: Worker) -> str:
+    if worker.gpus is None:
+        return "asking"
+    slots: Counter[str] = Counter()
+    for offer in worker.offers.values():
+        slots.update(offer.gpus)
+    named = [f"{slots[gpu]} x {gpu}" if gpu in slots else gpu for gpu in sorted(worker.gpus)]
+    return ", ".join(named) or "none"
+
+
+def _sandbox(outer: str, missing: Collection[str]) -> str:
+    return f"{outer}, without {', '.join(sorted(missing))}" if missing else outer
+
+
+def _joined(words: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(words)) or "-"
+
+
+def _ago(then: datetime, now: datetime) -> str:
+    return f"{max(0.0, (now - then).total_seconds()):.0f} s ago"
+
+
+_LIMITS = (Column("board"), Column("mode"), Column("most", numeric=True), Column("in"))
+_PAUSES = (Column("paused"), Column("why"))
+_BANS = (Column("who"), Column("account"), Column("why"))
+
+
+def house_rules_report(rules: SubmissionRules) -> Report:
+    """A table each for limits, pauses and bans, where there are any."""
+    blocks: list[Block] = []
+    if rules.limits:
+        blocks.append(
+            Table("limits of each person", _LIMITS, tuple(map(_house_rules_row, rules.limits)))
+        )
+    pauses = _pauses(rules)
+    if pauses:
+        blocks.append(Table("pauses", _PAUSES, pauses))
+    if rules.bans:
+        rows = tuple((person.name, person.identity, why) for person, why in rules.bans)
+        blocks.append(Table("bans", _BANS, rows))
+    nothing = Text("There is no limit, no pause and no ban.", Tone.QUIET)
+    return Report("What keeps submissions out", tuple(blocks) or (nothing,))
+
+
+def _house_rules_row(each: NamedLimit) -> tuple[str, ...]:
+    limit = each.limit
+    mode = limit.mode or "every mode"
+    return each.board or "every board", mode, str(limit.most), span(limit.window)
+
+
+def _pauses(rules: SubmissionRules) -> tuple[tuple[str, str], ...]:
+    whole = () if rules.pause is None else (("all submissions", rules.pause),)
+    boards = ((f"board {name}", why) for name, why in sorted(rules.boards.items()))
+    gpus = ((f"GPU type {name}", why) for name, why in sorted(rules.gpus.items()))
+    return *whole, *boards, *gpus
+
+
+def audit_report(decisions: Sequence[NamedAuditEntry]) -> Report:
+    """A line for each decision; times in UTC."""
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    table.writerow(("at", "who", "action", "subject", "reason"))
+    for each in decisions:
+        row = each.row
+        words = (each.actor_name or "Podium", row.action, row.subject, row.reason)
+        table.writerow((f"{row.at:%Y-%m-%dT%H:%M:%SZ}", *map(inert, words)))
+    file = as_file("audit.csv", written.getvalue())
+    return Report("Audit", (Text(f"{len(decisions)} decisions, newest first"), file))
+
+
+_TOKENS_COLUMNS = (Column("worker"), Column("made"), Column("ends"))
+
+
+def worker_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
+    """A line for each, those that have expired marked so."""
+    if not tokens:
+        words = "no machine has one; make one: podium token create --worker NAME"
+        return Report("Tokens of workers", (Text(words, Tone.QUIET),))
+    rows = tuple((each.label, f"{each.created_at:%Y-%m-%d}", _ends(each, now)) for each in tokens)
+    return Report("Tokens of workers", (Table("not revoked", _TOKENS_COLUMNS, rows),))
+
+
+def personal_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
+    """A line for each token of one person, those that have expired marked so."""
+    if not tokens:
+        words = "this person has none; make one: podium token create --person NAME"
+        return Report("Tokens", (Text(words, Tone.QUIET),))
+    columns = (Column("id", numeric=True), Column("for"), Column("may"), *_TOKENS_COLUMNS[1:])
+    rows = tuple(
+        (str(each.id), each.label, each.may, f"{each.created_at:%Y-%m-%d}", _ends(each, now))
+        for each in tokens
+    )
+    return Report("Tokens", (Table("not revoked", columns, rows),))
+
+
+def _ends(token: Token, now: datetime) -> str:
+    if token.expires_at is None:
+        return "never"
+    past = ", expired" if token.expires_at <= now else ""
+    return f"{token.expires_at:%Y-%m-%d}{past}"

@@ -110,7 +110,7 @@ class Chart:
     """Series over a common axis; `y` names the values with their unit, such as `time (us)`.
 
     `names` are the places along the axis, in order, where points are not at times. A door that
-    cannot draw shows `bot.reports.chart.as_table`.
+    cannot draw shows `bot.reports.charts.as_table`.
     """
 
     title: str

@@ -1,11 +1,23 @@
 """The report of how kernels scale over the GPU types of a board."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
-from bot.domain.durations import common_unit, show_time
-from bot.domain.leaderboard import GpuScaling, PersonScaling
-from bot.domain.score import ScoreValue
-from bot.reports.blocks import Block, Chart, Column, Point, Report, Series, Table, Text, Tone
+from bot.domain.leaderboard import GpuScaling, PersonScaling, Season
+from bot.domain.scoring import Score, ScoreValue
+from bot.domain.times import common_unit, show_time
+from bot.reports.blocks import (
+    Block,
+    Chart,
+    Column,
+    Point,
+    Report,
+    Series,
+    Stroke,
+    Table,
+    Text,
+    Tone,
+)
 
 _DRAWN = 8
 """More lines than this cannot be told apart."""
@@ -54,4 +66,88 @@ def _points(person: PersonScaling, gpus: Sequence[str], scale: float) -> tuple[P
         Point(gpu, value.time_ns / scale, value.half_width_ns / scale)
         for gpu in gpus
         if (value := person.values.get(gpu)) is not None
+    )
+
+
+_MOST = 10
+
+
+def as_table(chart: Chart, most: int = _MOST) -> Table:
+    """At most so many points of each series: the first, the last, and some between them."""
+    columns = (Column("series"), Column(chart.x), Column(chart.y, numeric=True))
+    rows = tuple(
+        (series.name, show_place(point.at), show_value(point))
+        for series in chart.series
+        for point in _thinned(series.points, most)
+    )
+    return Table(chart.title, columns, rows)
+
+
+def in_words(chart: Chart) -> str:
+    """What a picture of the chart shows, in one paragraph."""
+    return f"{chart.title}, {chart.y} by {chart.x}: " + "; ".join(_summaries(chart))
+
+
+def _summaries(chart: Chart) -> Iterator[str]:
+    for series in chart.series:
+        if not series.points:
+            continue
+        first, last = series.points[0], series.points[-1]
+        count = len(series.points)
+        if count == 1:
+            yield f"{series.name} {show_value(first)} ({show_place(first.at)})"
+        else:
+            yield (
+                f"{series.name} from {show_value(first)} ({show_place(first.at)}) "
+                f"to {show_value(last)} ({show_place(last.at)}), {count} points"
+            )
+
+
+def show_place(at: datetime | str) -> str:
+    """Where a point is: a day with its time, or a name."""
+    return at if isinstance(at, str) else f"{at:%Y-%m-%d %H:%M}"
+
+
+def show_value(point: Point) -> str:
+    """A value with four digits, and its half-width where there is one."""
+    half = f" ± {point.half_width:.2g}" if point.half_width is not None else ""
+    return f"{point.value:.4g}{half}"
+
+
+def _thinned(points: Sequence[Point], most: int) -> Sequence[Point]:
+    if len(points) <= most:
+        return points
+    step = (len(points) - 1) / (most - 1)
+    return [points[round(number * step)] for number in range(most)]
+
+
+DAY = "day (UTC)"
+
+
+def season_chart(season: Season) -> Chart | None:
+    """None as long as nobody is ranked."""
+    if not season.scores:
+        return None
+    scale, unit = common_unit([each.value.time_ns for each in season.scores])
+    best = [Point(each.submitted_at, each.value.time_ns / scale) for each in season.records]
+    best.append(Point(season.until, best[-1].value))
+    leaderboard = season.leaderboard
+    title = f"{leaderboard.board.name} on {leaderboard.gpu}: the season's best time"
+    series = (
+        Series("best so far", tuple(best), Stroke.STEPS),
+        Series(_runs(season), points(season.scores, scale), Stroke.DOTS),
+    )
+    return Chart(title, DAY, f"time ({unit})", series)
+
+
+def _runs(season: Season) -> str:
+    shown, total = len(season.scores), season.total
+    return "each ranked run" if shown == total else f"ranked runs ({shown:,} of {total:,})"
+
+
+def points(scores: Sequence[Score], scale: float) -> tuple[Point, ...]:
+    """Scores in the unit of `scale` nanoseconds, where they were submitted."""
+    return tuple(
+        Point(each.submitted_at, each.value.time_ns / scale, each.value.half_width_ns / scale)
+        for each in scores
     )

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from bot.domain.durations import show_time
-from bot.domain.ranking import indistinguishable
 from bot.domain.records import ComparedSubmission, SubmissionComparison
+from bot.domain.scoring import indistinguishable
+from bot.domain.times import show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS

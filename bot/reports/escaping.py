@@ -1,11 +1,12 @@
 """Makes anybody's words fit to be shown in lines, whatever the door: no escapes, equal columns."""
 
+import gzip
 import re
 from collections.abc import Iterator
 
 from rich.cells import cell_len
 
-from bot.reports.blocks import Table
+from bot.reports.blocks import Attachment, Table
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\n]*?(?:\x07|\x1b\\|(?=\n)|$)|[ -/]*[0-~])"
@@ -41,3 +42,21 @@ def _padded(cell: str, width: int, *, numeric: bool) -> str:
     """The cell as wide as its column; some writing takes the room of two letters for each."""
     space = " " * (width - cell_len(cell))
     return space + cell if numeric else cell + space
+
+
+_LARGE = 8 << 20
+"""Larger files are compressed: doors refuse very large ones."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def inert(value: object) -> object:
+    """The value, kept from being read as a formula: names and files come from anybody."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def as_file(name: str, text: str) -> Attachment:
+    """The text under this name, compressed where it is large."""
+    data = text.encode()
+    if len(data) <= _LARGE:
+        return Attachment(name, data)
+    return Attachment(f"{name}.gz", gzip.compress(data, mtime=0))

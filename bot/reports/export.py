@@ -3,11 +3,16 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
 
-from bot.domain.records import BoardExport, ExportedSubmission
+from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
+from bot.domain.records import BoardExport, ExportedSubmission, StoredEvaluation
 from bot.reports.blocks import Report, Text
-from bot.reports.spreadsheet import as_file, inert
+from bot.reports.escaping import as_file, inert
+from runners.contract.evaluation import Measurement
 
 Row = dict[str, str | int | float | bool | None]
 """A line of a table by its columns."""
@@ -85,3 +90,183 @@ def _csv(columns: Sequence[str], rows: Iterable[Row]) -> str:
     writer.writeheader()
     writer.writerows({name: inert(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
+
+
+class Kind(StrEnum):
+    """What a column holds; any but the numbers of submissions may be empty."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    REAL = "real"
+    BOOLEAN = "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column."""
+
+    name: str
+    kind: Kind
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """One table, whose lines come in pieces."""
+
+    name: str
+    about: str
+    fields: tuple[Field, ...]
+
+
+def _fields(*described: tuple[str, Kind, str]) -> tuple[Field, ...]:
+    return tuple(Field(*each) for each in described)
+
+
+SUBMISSIONS = DataTable(
+    "submissions",
+    "What people submitted, oldest first.",
+    _fields(
+        ("submission", Kind.INTEGER, "its number"),
+        ("identity", Kind.TEXT, "the account, as its door names it: `discord:17`, `local:ada`"),
+        ("person", Kind.TEXT, "the name by which others know the account"),
+        ("task_version", Kind.INTEGER, "which version of the task it was judged by, from 1"),
+        ("file", Kind.TEXT, "the name of the submitted file"),
+        ("sha256", Kind.TEXT, "of the submitted bytes; the source has it for its name"),
+        ("mode", Kind.TEXT, "`test`, `benchmark`, `profile` or `ranked`; only ranked ones score"),
+        ("gpus", Kind.TEXT, "the GPU types that it was made for, separated by spaces"),
+        ("state", Kind.TEXT, "`queued`, `running`, `finished`, `failed` or `cancelled`"),
+        ("created_at", Kind.TEXT, "when it was made, ISO 8601 in UTC"),
+    ),
+)
+RESULTS = DataTable(
+    "results",
+    "How each submission ended on each GPU type.",
+    _fields(
+        ("submission", Kind.INTEGER, "its number"),
+        ("identity", Kind.TEXT, "as in `submissions`"),
+        ("person", Kind.TEXT, "as in `submissions`"),
+        ("task_version", Kind.INTEGER, "as in `submissions`"),
+        ("gpu", Kind.TEXT, "the GPU type"),
+        ("verdict", Kind.TEXT, "`passed`, or why not"),
+        ("time_ns", Kind.REAL, "its score: nanoseconds, lower is better; of ranked ones alone"),
+        ("half_width_ns", Kind.REAL, "half of the score's 95 % interval, nanoseconds"),
+        ("reference_ns", Kind.REAL, "the time of the task's own reference there, nanoseconds"),
+        ("ranked", Kind.BOOLEAN, "whether it counts: neither withdrawn nor disqualified"),
+    ),
+)
+CASES = DataTable(
+    "cases",
+    "Each test and benchmark of each evaluation, with everything that was measured.",
+    _fields(
+        ("submission", Kind.INTEGER, "its number"),
+        ("gpu", Kind.TEXT, "the GPU type"),
+        ("judged_at", Kind.TEXT, "when the evaluation was stored, ISO 8601 in UTC"),
+        ("case", Kind.INTEGER, "its place in the evaluation, from 1"),
+        ("kind", Kind.TEXT, "`test`, `benchmark` or `profile`"),
+        ("spec", Kind.TEXT, "the arguments of the input"),
+        ("status", Kind.TEXT, "`passed`, `failed` or `skipped`"),
+        ("message", Kind.TEXT, "what was wrong; of ranked ones too, whose inputs are secret"),
+        ("time_ns", Kind.REAL, "the confirmed time, nanoseconds"),
+        ("half_width_ns", Kind.REAL, "half of its 95 % interval, nanoseconds"),
+        ("bound_ns", Kind.REAL, "what the judge's own clock allows at the least, nanoseconds"),
+        ("resolution_ns", Kind.REAL, "by how much a claim could be too low unnoticed, nanoseconds"),
+        ("rounds", Kind.INTEGER, "in how many fresh processes it was timed"),
+        ("stop_reason", Kind.TEXT, "why no more rounds followed"),
+        ("samples_ns", Kind.TEXT, "every raw sample in nanoseconds, as a JSON list per round"),
+        ("card", Kind.TEXT, "the card's own name"),
+        ("driver", Kind.TEXT, "the version of its driver"),
+        ("cuda", Kind.TEXT, "the version of CUDA"),
+        ("torch", Kind.TEXT, "the version of PyTorch"),
+        ("harness", Kind.TEXT, "the version of the judge; times of two are not comparable"),
+        ("wall_s", Kind.REAL, "how long the whole evaluation took, seconds"),
+    ),
+)
+_MEASURED = (
+    "time_ns", "half_width_ns", "bound_ns", "resolution_ns", "rounds", "stop_reason", "samples_ns",
+)  # fmt: skip
+TABLES = (SUBMISSIONS, RESULTS, CASES)
+_AT_ONCE = 500
+"""Lines of a table in one piece."""
+
+
+def submission_rows(found: BoardExport) -> Iterator[Row]:
+    """The lines of `submissions`."""
+    return map(submission_row, found.submissions)
+
+
+def all_result_rows(found: BoardExport) -> Iterator[Row]:
+    """The lines of `results`."""
+    return (row for each in found.submissions for row in result_rows(each))
+
+
+def case_rows(each: ExportedSubmission, stored: Sequence[StoredEvaluation]) -> Iterator[Row]:
+    """The lines of `cases` for one submission."""
+    for one in stored:
+        evaluation, machine = one.evaluation, one.evaluation.environment
+        for number, case in enumerate(evaluation.cases, start=1):
+            yield {
+                "submission": each.submission.id,
+                "gpu": one.gpu,
+                "judged_at": one.at.isoformat(),
+                "case": number,
+                "kind": case.kind.value,
+                "spec": case.spec,
+                "status": case.status.value,
+                "message": case.message,
+                **_measured(case.measurement),
+                "card": machine.gpu,
+                "driver": machine.driver,
+                "cuda": machine.cuda,
+                "torch": machine.torch,
+                "harness": machine.harness_version,
+                "wall_s": evaluation.wall_s,
+            }
+
+
+def _measured(timed: Measurement | None) -> Row:
+    """The columns of a timed case, empty for any other."""
+    if timed is None:
+        return dict.fromkeys(_MEASURED)
+    return {
+        "time_ns": timed.time_ns,
+        "half_width_ns": timed.half_width_ns,
+        "bound_ns": timed.bound_ns,
+        "resolution_ns": timed.resolution_ns,
+        "rounds": timed.rounds,
+        "stop_reason": timed.stop_reason.value,
+        "samples_ns": json.dumps(timed.samples),
+    }
+
+
+async def pieces(
+    found: BoardExport,
+    evaluations: AsyncIterator[tuple[ExportedSubmission, Sequence[StoredEvaluation]]],
+    sources: AsyncIterator[tuple[str, str]],
+) -> AsyncGenerator[ExportPiece, None]:
+    """All of an export in pieces of a moderate size, from its head to its end."""
+    yield ExportHead(board=found.board.name, submissions=len(found.submissions))
+    for table, rows in ((SUBMISSIONS, submission_rows(found)), (RESULTS, all_result_rows(found))):
+        while some := tuple(islice(rows, _AT_ONCE)):
+            yield ExportRows(table=table.name, rows=some)
+    async for each, stored in evaluations:
+        if stored:
+            yield ExportRows(table=CASES.name, rows=tuple(case_rows(each, stored)))
+    async for digest, text in sources:
+        yield ExportSource(sha256=digest, text=text)
+    yield ExportEnd()
+
+
+def codebook(board: str, submissions: int, sources: str) -> str:
+    """What stands in the folder beside the tables; `sources` says where the sources are."""
+    words = [
+        f"# {board}",
+        "",
+        f"An export of a Podium leaderboard: {submissions} submissions. {sources}",
+        "It holds what is hidden from others on the board: look through it before you publish it.",
+    ]
+    for table in TABLES:
+        words += ["", f"## {table.name}", "", table.about, "", "| column | type | meaning |"]
+        words += ["|---|---|---|"]
+        words += [f"| `{each.name}` | {each.kind} | {each.meaning} |" for each in table.fields]
+    return "\n".join(words) + "\n"

@@ -1,16 +1,18 @@
 """The report of one leaderboard: ranks, times with intervals, and who is absent and why."""
 
+import csv
+import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from bot.domain.durations import show_factor, show_time
-from bot.domain.leaderboard import BoardStandings
+from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_up
-from bot.domain.score import ScoreValue, Standing
-from bot.domain.times import show_deadline
+from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.times import show_deadline, show_factor, show_time
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
+from bot.reports.escaping import inert, one_line
 from bot.reports.submission import IN_PROCESS, VERDICT_WORDS
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -180,3 +182,70 @@ def _absent(refusal: FailedRun) -> tuple[str, ...]:
 def _first_line(text: str, most: int = 100) -> str:
     line = text.strip().split("\n", maxsplit=1)[0]
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+_MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def placement_line(place: Placement) -> Text:
+    """One GPU type in a few words, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
+    time = show_time(place.value.time_ns, place.value.half_width_ns)
+    if place.reference is not None:
+        time += f" ({show_factor(speed_up(place.reference, place.value))} vs reference)"
+    if not place.is_best:
+        return Text(f"{time} on {place.gpu}; the person's best there is faster", Tone.QUIET)
+    rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"
+    medal = f"{_MEDALS[place.rank]} " if place.rank in _MEDALS else ""
+    best = ", a personal best" if place.improved else ""
+    return Text(f"{medal}{rank} on {place.gpu}: {time}{best}", Tone.PLAIN)
+
+
+def standing_line(standing: Standing) -> str:
+    """A place on a board in a line, such as `1st: Ada, 29.14 us ± 0.06 (#17)`."""
+    score = standing.score
+    time = show_time(score.value.time_ns, score.value.half_width_ns)
+    return f"{ordinal(standing.rank)}: {one_line(score.person_name)}, {time} (#{score.submission})"
+
+
+def ordinal(number: int) -> str:
+    """The number as a rank is spoken: 1st, 2nd, 11th."""
+    if number % 100 in {11, 12, 13}:
+        return f"{number}th"
+    return f"{number}{_ENDINGS.get(number % 10, 'th')}"
+
+
+COLUMNS = (
+    "board", "gpu", "task_version", "rank", "person", "time_ns", "half_width_ns", "vs_reference",
+    "attempts", "submission", "submitted_at", "pool",
+)  # fmt: skip
+
+
+def standings_csv(leaderboards: Iterable[BoardStandings]) -> str:
+    """A line for each entry of each leaderboard, times in nanoseconds; no name is a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for leaderboard in leaderboards:
+        writer.writerows([inert(cell) for cell in row] for row in _rows(leaderboard))
+    return text.getvalue()
+
+
+def _rows(leaderboard: BoardStandings) -> Iterator[tuple[object, ...]]:
+    reference = leaderboard.reference
+    for entry in leaderboard.entries:
+        score = entry.score
+        yield (
+            leaderboard.board.name,
+            leaderboard.gpu,
+            leaderboard.version,
+            entry.rank,
+            score.person_name,
+            score.value.time_ns,
+            score.value.half_width_ns,
+            None if reference is None else speed_up(reference, score.value),
+            entry.attempts,
+            score.submission,
+            score.submitted_at.isoformat(),
+            score.pool,
+        )

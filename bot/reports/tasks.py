@@ -4,10 +4,16 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from bot.domain.board import Board
+from bot.domain.tasks.bundle import TaskBundle, solutions
+from bot.domain.tasks.lint import lint
+from bot.domain.tasks.report import CheckStep, Finding, Level, TaskReport
+from bot.domain.tasks.task_file import ParsedTask
+from bot.domain.tasks.template import shown_files, template_of
 from bot.domain.text_diff import BoundedMatcher, Steps, lines_of, unified
 from bot.domain.times import show_deadline
-from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
+from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Verdict
 
 _STEPS = 500_000
 """What each comparison of two files may take."""
@@ -130,3 +136,85 @@ def _diff(name: str, before: str, after: str) -> str:
         return ""
     matcher = BoundedMatcher(lines_of(before), lines_of(after), Steps(_STEPS))
     return _lines(list(unified(matcher, f"now/{name}", f"then/{name}")))
+
+
+def task_report(board: Board, task: TaskDefinition) -> Report:
+    """The description, how much there is to pass, and every file."""
+    cases = f"{len(task.tests)} tests, {len(task.benchmarks)} benchmarks"
+    shown = shown_files(task, board.name)
+    files = (Attachment(name, text.encode()) for name, text in shown.items())
+    pins = (
+        Text(f"ranked runs on {gpu} are timed only by pool {pool}", Tone.QUIET)
+        for gpu, pool in board.pins
+    )
+    return Report(
+        f"Task of {board.name}", (Text(task.description), Text(cases, Tone.QUIET), *pins, *files)
+    )
+
+
+def template_report(board: Board, task: TaskDefinition, lang: str | None = None) -> Report:
+    """The template of a language, else the first, whose heading names the board.
+
+    UserError when the task has none, or none of this language.
+    """
+    template = template_of(task, board.name, lang)
+    language = lang or next(iter(task.templates))
+    file = Attachment(template.name, template.content)
+    return Report(f"Template of {board.name} ({language})", (file,))
+
+
+_TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.PLAIN, Level.INFO: Tone.QUIET}
+
+
+def task_check_report(report: TaskReport) -> Report:
+    """One line per finding, under the verdict on the whole."""
+    lines = tuple(_line(finding) for finding in report.findings)
+    if not report.dry_run:
+        lines += (Text(f"its solutions were not run: {report.obstacle}", Tone.BAD),)
+    return Report(f"{report.task} on {report.gpu}: {_verdict(report)}", lines)
+
+
+def _verdict(report: TaskReport) -> str:
+    if report.errors:
+        return "to be mended"
+    return "sound" if report.dry_run else "well-formed, but not run"
+
+
+def _line(finding: Finding) -> Text:
+    words = f"{finding.level:<8} {finding.file}: {finding.message}"
+    return Text(words, _TONES[finding.level])
+
+
+def step_line(step: CheckStep, *, with_gpu: bool) -> str:
+    """One run of a check in a few words, such as `solutions/correct/fast.py: test 3/5`."""
+    state = _state(step)
+    words = state if state.startswith(step.name) else f"{step.name}: {state}"
+    return f"{step.gpu}: {words}" if with_gpu else words
+
+
+def _state(step: CheckStep) -> str:
+    if step.finding is not None:
+        return step.finding.message
+    if step.stage is None:
+        return "waiting"
+    return f"{step.stage} {step.done}/{step.total}" if step.total else step.stage
+
+
+def found_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
+    """How much there is of everything, and what could be better about it."""
+    task, shipped = parsed.task, solutions(bundle)
+    right = sum(each.expect is Verdict.PASSED for each in shipped)
+    counts = (
+        _task_found_counted(len(task.tests), "test"),
+        _task_found_counted(len(task.benchmarks), "benchmark"),
+        _task_found_counted(len(task.files), "file"),
+        f"{right} right and {_task_found_counted(len(shipped) - right, 'wrong solution')}",
+    )
+    blocks: list[Block] = [Text(f"{', '.join(counts)}; ranked by {task.ranking_by}")]
+    remarks = (each.message for each in lint(task, shipped))
+    blocks += [Text(f"warning: {words}") for words in (*parsed.warnings, *remarks)]
+    return Report(f"Task {task.name}", tuple(blocks))
+
+
+def _task_found_counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

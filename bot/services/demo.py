@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bot.domain.accounts import DEMO, Person
 from bot.domain.board import Board
 from bot.domain.ids import PersonId
-from bot.domain.person import DEMO, Person
 from bot.ports import Store
 from bot.services.audit import audited
 

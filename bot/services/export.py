@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncGenerator
 
-from bot.domain.access import Viewer
+from bot.domain.accounts import Person
+from bot.domain.board import Viewer
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
-from bot.domain.person import Person
 from bot.domain.records import BoardExport, ExportedSubmission, JobResult, StoredEvaluation
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.services.lookup import find_board

@@ -1,12 +1,19 @@
 """Lists what a person has submitted, newest first, with how it ended on each GPU type."""
 
-from bot.domain.access import Viewer
-from bot.domain.board import Board, TaskVersion
-from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.domain.accounts import Person
+from bot.domain.board import Board, TaskVersion, Viewer
+from bot.domain.errors import UserError
+from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.submission import Submission
 from bot.ports import Store
-from bot.services.lookup import find_board
+from bot.services.lookup import find_board, visible_boards
+from bot.services.standings import leaderboard
+from runners.contract.task import Mode
 
 
 async def history(
@@ -70,3 +77,86 @@ class _Lookup:
                 raise LookupError(f"task version {version} of a submission is not there")
             self._versions[version] = found
         return self._versions[version]
+
+
+_PERSONAL_NEWEST = 200
+
+
+async def personal(store: Store, viewer: Viewer, board_name: str) -> PersonalBoard:
+    """The viewer's own standings and newest submissions on a board."""
+    board = await find_board(store, viewer, board_name)
+    found = [await own_standing(store, viewer.person, board, gpu) for gpu in board.gpus]
+    past = await history(store, viewer, board_name, limit=_PERSONAL_NEWEST)
+    return PersonalBoard(board, tuple(each for each in found if each is not None), past)
+
+
+async def own_standing(
+    store: Store, person: PersonId, board: Board, gpu: str
+) -> OwnStanding | None:
+    """Where a person stands on one GPU type; None without a score there."""
+    entries = (await leaderboard(store, board.task_version, gpu)).entries
+    standing = next((each for each in entries if each.score.person == person), None)
+    if standing is None:
+        return None
+    own = await store.results.scores_of(person, board.task_version, gpu)
+    reference = await store.references.of(board.task_version, gpu)
+    known = None if reference is None else reference.value
+    return OwnStanding(gpu, standing, len(entries), own, known)
+
+
+_NEWEST = 100
+_LOOKED_THROUGH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a person holds on one GPU type of a board."""
+
+    board: Board
+    own: OwnStanding
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """A person with places and submissions, newest first, on the boards that a viewer sees.
+
+    Others see the ranked submissions alone.
+    """
+
+    person: Person
+    places: tuple[Place, ...]
+    past: tuple[HistoryEntry, ...]
+    own: bool
+
+
+async def portrait(store: Store, viewer: Viewer, person_id: PersonId) -> Portrait:
+    """UserError `unknown-person` where the viewer has no way to know that there is such a one."""
+    person = await store.people.get(person_id)
+    own = person_id == viewer.person
+    boards = {each.id: each for each in await visible_boards(store, viewer)}
+    found = [] if person is None else await _ranked(store, person_id, own=own)
+    past = [each for each in found if own or _is_shown(each.submission, boards, viewer)]
+    if person is None or not (own or past):
+        raise UserError("unknown-person", f"there is no person {person_id} on these leaderboards")
+    played = [boards[each] for each in dict.fromkeys(entry.submission.board for entry in past)
+              if each in boards]  # fmt: skip
+    places = [
+        Place(board, standing)
+        for board in played
+        for gpu in board.gpus
+        if (standing := await own_standing(store, person_id, board, gpu)) is not None
+    ]
+    return Portrait(person, tuple(places), tuple(past[:_NEWEST]), own)
+
+
+def _is_shown(given: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
+    """As `lookup.seen_submission` has it: what the house has judged is for the board's creator."""
+    board = boards.get(given.board)
+    if board is None:
+        return False
+    return board.belongs_to(viewer) or not is_the_houses(given.id)
+
+
+async def _ranked(store: Store, person: PersonId, *, own: bool) -> list[HistoryEntry]:
+    found = await history_of(store, person, limit=_NEWEST if own else _LOOKED_THROUGH)
+    return [each for each in found if own or each.submission.mode is Mode.RANKED]

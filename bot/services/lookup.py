@@ -1,7 +1,6 @@
 """Finds what a person has named, or refuses with what there is for that person."""
 
-from bot.domain.access import Viewer
-from bot.domain.board import Board, TaskVersion
+from bot.domain.board import Board, TaskVersion, Viewer
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, SubmissionId, is_storable, is_the_houses
 from bot.domain.submission import Submission

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from bot.domain.access import Viewer
-from bot.domain.board import Board
+from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, span
+from bot.domain.records import NamedLimit, SubmissionRules
 from bot.ports import Store
 from bot.services.audit import audited
 from bot.services.lookup import find_submission, own_submission
@@ -152,3 +152,21 @@ async def _person(store: Store, identity: str) -> PersonId:
     if found is None:
         raise UserError("unknown-person", "this person has never used Podium")
     return found.id
+
+
+async def house_rules(store: Store) -> SubmissionRules:
+    """Limits, pauses and bans as they are now."""
+    names = {board.id: board.name for board in await store.boards.all()}
+    limits = await store.moderation.limits()
+    paused = await store.moderation.board_pauses()
+    bans = await store.moderation.bans()
+    people = [(await store.people.get(who), why) for who, why in bans.items()]
+    return SubmissionRules(
+        limits=tuple(
+            NamedLimit(each, names.get(each.board) if each.board else None) for each in limits
+        ),
+        pause=await store.moderation.pause_notice(),
+        boards={names[board]: notice for board, notice in paused.items() if board in names},
+        gpus=await store.moderation.pool_pauses(),
+        bans=tuple((person, why) for person, why in people if person is not None),
+    )

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import structlog
 
-from bot.domain.access import NOBODY, Viewer
-from bot.domain.board import Board
+from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import StoreError
 from bot.domain.notifications import (
     Change,

@@ -1,17 +1,20 @@
 """Tells of each part of a running Podium whether it does what it is there for."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 import structlog
 
 from bot.domain.errors import StoreError
-from bot.domain.job import Worker
-from bot.domain.records import Schema
-from bot.ports import Store
-from bot.ports.lines import Line
+from bot.domain.job import JobState, Worker
+from bot.domain.prices import NO_PRICES, Prices
+from bot.domain.records import InstallationStats, Schema
+from bot.domain.tally import Tally
+from bot.ports import Clock, Store
+from bot.ports.outside import Line
 
 _log = structlog.get_logger(__name__)
 
@@ -111,3 +114,120 @@ def _line(line: Line) -> Part:
     if not line.stands:
         return Part(line.name, State.FAILED, "not connected; Podium tries again by itself")
     return Part(line.name, State.READY)
+
+
+MOST_GPUS = 64
+"""GPU types told apart; creators of boards name them, and a label must not grow without end."""
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuMetrics:
+    """One GPU type; `waits_s` is how long the longest waiting due job has been queued."""
+
+    gpu: str
+    queued: int = 0
+    running: int = 0
+    waits_s: float = 0.0
+    slots: int = 0
+    out_of_service: int = 0
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Pools by GPU type, tallies since the first evaluation, and the workers that live."""
+
+    pools: tuple[GpuMetrics, ...]
+    tallies: tuple[Tally, ...]
+    lost_leases: Mapping[str, int]
+    workers: int
+    paused: bool
+
+
+async def measures(store: Store, clock: Clock) -> Measures:
+    """Read from the store; StoreError while it is away."""
+    operations, workers = store.operations, await store.workers.alive()
+    return Measures(
+        pools=await _pools(store, clock, workers),
+        tallies=await operations.tallies(),
+        lost_leases=await operations.lost_leases(),
+        workers=len(workers),
+        paused=await store.moderation.pause_notice() is not None,
+    )
+
+
+async def _pools(store: Store, clock: Clock, workers: Iterable[Worker]) -> tuple[GpuMetrics, ...]:
+    backlog = await store.jobs.backlog()
+    since = await store.operations.waiting_since()
+    pauses = await store.moderation.pool_pauses()
+    slots, lost = _cards(workers)
+    now = clock.now()
+    return tuple(
+        GpuMetrics(
+            gpu=gpu,
+            queued=backlog.get(gpu, {}).get(JobState.QUEUED, 0),
+            running=backlog.get(gpu, {}).get(JobState.RUNNING, 0),
+            waits_s=max(0.0, (now - since.get(gpu, now)).total_seconds()),
+            slots=slots[gpu],
+            out_of_service=lost[gpu],
+            paused=gpu in pauses,
+        )
+        for gpu in sorted({*backlog, *since, *pauses, *slots, *lost})
+    )
+
+
+def _cards(workers: Iterable[Worker]) -> tuple[Counter[str], Counter[str]]:
+    """By GPU type the slots that runners offer, and the cards that are out of service."""
+    slots, lost = Counter[str](), Counter[str]()
+    for offer in (offer for worker in workers for offer in worker.offers.values()):
+        slots.update(offer.gpus)
+        lost.update(each.gpu for each in offer.out_of_service)
+    return slots, lost
+
+
+DAYS = 14
+
+
+async def stats(store: Store, clock: Clock, prices: Prices = NO_PRICES) -> InstallationStats:
+    """The counts of an installation."""
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    since = today - timedelta(days=DAYS - 1)
+    return InstallationStats(
+        people=await store.statistics.people(),
+        boards=len(await store.boards.all()),
+        days=await store.statistics.days(since),
+        verdicts=await store.statistics.verdicts(since),
+        backlog=await store.jobs.backlog(),
+        usage=await store.statistics.usage(since),
+        prices=prices,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GpuQueue:
+    """One GPU type: jobs that have not ended, workers that offer it, and why it rests."""
+
+    gpu: str
+    queued: int
+    running: int
+    workers: int
+    paused: str | None
+
+
+async def pools(store: Store) -> tuple[GpuQueue, ...]:
+    """Every GPU type that has jobs or workers, or is paused, by name."""
+    backlog = await store.jobs.backlog()
+    alive = await store.workers.alive()
+    pauses = await store.moderation.pool_pauses()
+    offered = {gpu for worker in alive for gpu in worker.gpus or ()}
+    return tuple(
+        GpuQueue(
+            gpu=gpu,
+            queued=backlog.get(gpu, {}).get(JobState.QUEUED, 0),
+            running=backlog.get(gpu, {}).get(JobState.RUNNING, 0),
+            workers=sum(gpu in (worker.gpus or ()) for worker in alive),
+            paused=pauses.get(gpu),
+        )
+        for gpu in sorted({*backlog, *offered, *pauses})
+    )

@@ -10,9 +10,9 @@ from datetime import timedelta
 
 import structlog
 
+from bot.domain.accounts import HOUSE
 from bot.domain.errors import StoreError
 from bot.domain.job import HOUSE_PRIORITY
-from bot.domain.person import HOUSE
 from bot.domain.reference_times import Untimed, reference_source
 from bot.domain.submission import NewSubmission
 from bot.domain.tasks.task_file import REFERENCE

@@ -1,11 +1,10 @@
 """Judges a submission once more by the present version of its board's task."""
 
-from bot.domain.access import Viewer
-from bot.domain.board import Board
+from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import PRIORITIES
-from bot.domain.ranking import rank_entrants
+from bot.domain.scoring import rank_entrants
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
 from bot.ports import Store
 from bot.services.lookup import find_submission, own_board

@@ -4,16 +4,22 @@ import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.accounts import PREFIX, Token, TokenScope, digest_of
+from bot.domain.accounts import (
+    MACHINE,
+    PREFIX,
+    Caller,
+    Person,
+    Rights,
+    Token,
+    TokenScope,
+    digest_of,
+)
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
-from bot.domain.person import Person
 from bot.domain.records import KnownPerson
-from bot.domain.rights import MACHINE, Caller, Rights
 from bot.ports import Clock, Store
 from bot.services.audit import audited
-from bot.services.grant import LOCAL
-from bot.services.tokens import NewToken, caller_for
+from bot.services.tokens import LOCAL, NewToken, caller_for
 
 LIFETIME = timedelta(days=14)
 MOST_SESSIONS = 20

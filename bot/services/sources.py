@@ -1,14 +1,19 @@
 """Gives the source of a submission to those who may see it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bot.domain.access import SourceVisibility, Viewer
-from bot.domain.board import Board
+from bot.domain.board import Board, SourceVisibility, Viewer
+from bot.domain.disclosure import without_quotes
 from bot.domain.errors import UserError
-from bot.domain.ids import SubmissionId
+from bot.domain.ids import SubmissionId, is_the_houses
+from bot.domain.records import StoredFile
+from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.submission import Submission
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
 from bot.services.lookup import seen_submission
+from bot.services.status import status
+from runners.contract.task import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +53,51 @@ def _hidden(submission: SubmissionId, board: Board) -> UserError:
     when = f"after {show_deadline(board.deadline)}"
     words = f"{theirs}; its source can be seen {when}"
     return UserError("hidden-source", words, {when: board.deadline})
+
+
+async def profile_files(store: Store, submission: Submission) -> tuple[StoredFile, ...]:
+    """The profiler's reports, by GPU type; none of any other mode."""
+    if submission.mode is not Mode.PROFILE:
+        return ()
+    return await store.results.files(submission.id)
+
+
+async def read_submission(
+    store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
+) -> SubmissionStatus:
+    """Where it stands; UserError `unknown-submission` where it does not exist for the viewer.
+
+    Others get no log, no warning and no exception's words as long as its source is hidden from
+    them: compilers and programs quote it.
+    """
+    await seen_submission(store, viewer, number)
+    found = await status(store, number)
+    if _is_whole(found, clock, viewer):
+        return found
+    submission = replace(found.submission, warning="")
+    jobs = tuple(_without_log(each) for each in found.jobs)
+    return replace(found, submission=submission, jobs=jobs)
+
+
+async def read_files(
+    store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
+) -> tuple[StoredFile, ...]:
+    """The files that its profile left; none for those who get no log."""
+    submission = await seen_submission(store, viewer, number)
+    found = await status(store, number)
+    return await profile_files(store, submission) if _is_whole(found, clock, viewer) else ()
+
+
+def _is_whole(found: SubmissionStatus, clock: Clock, viewer: Viewer) -> bool:
+    """Whether the viewer may see everything that its source could be told from."""
+    submission, board = found.submission, found.board
+    own = viewer.sees_all or submission.person == viewer.person
+    if is_the_houses(submission.id):
+        return own or board.belongs_to(viewer)
+    return own or board.access.shows_sources(is_open=board.is_open(clock.now()))
+
+
+def _without_log(job: JobStatus) -> JobStatus:
+    if job.evaluation is None:
+        return job
+    return replace(job, evaluation=without_quotes(job.evaluation))

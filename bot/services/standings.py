@@ -1,18 +1,132 @@
-"""Gives a board's standings per GPU type, and who is absent from them and why."""
+"""Gives a board's standings per GPU type, and who is absent from them and why.
 
-from dataclasses import replace
+One number is read each time, and all the rest only when it has grown. Who asks while another reads
+it anew gets what there was a moment before, and so does who asks for a large one soon after that;
+who asks for the newest gets what there is.
+"""
 
-from bot.domain.access import Viewer
-from bot.domain.board import Board, TaskVersion
-from bot.domain.disclosure import QUOTING
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from weakref import WeakKeyDictionary
+
+from bot.domain.board import Board, TaskVersion, Viewer
+from bot.domain.disclosure import QUOTING, disclosed
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.leaderboard import BoardStandings
-from bot.domain.speed_of_light import speed_of_light
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
+from bot.domain.leaderboard import BoardStandings, Leaderboard, Placement
+from bot.domain.records import FailedRun
+from bot.domain.reference_times import speed_of_light
+from bot.domain.scoring import ScoreValue, rank_entrants
+from bot.domain.submission import Submission
 from bot.ports import Store
-from bot.services.leaderboards import leaderboard, task_version
-from bot.services.lookup import find_board
+from bot.services.cache import Latest, always
+from bot.services.lookup import find_board, find_submission
 from runners.contract.gpus import spelled
 from runners.contract.task import Grader
+from runners.contract.verdict import Stage
+
+MOST = 256
+"""Leaderboards, and task versions, that are remembered; those asked for last."""
+
+LAG_S = 2.0
+"""How long a leaderboard that has moved may be given while it is read anew."""
+LARGE = 500
+"""People, from whom on a leaderboard takes long to read."""
+REST_S = 1.0
+"""How long a large one is given as it is, whatever moves: else a rush of results is all that the
+process has time for."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What one process remembers of one store."""
+
+    places: Latest[Leaderboard] = field(default_factory=lambda: Latest(MOST))
+    versions: Latest[TaskVersion] = field(default_factory=lambda: Latest(MOST))
+
+
+_MEMORIES: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()
+
+
+async def leaderboard(
+    store: Store, version: TaskVersionId, gpu: str, *, newest: bool = False
+) -> Leaderboard:
+    """The leaderboard as it is now, or where `newest` is not asked for as it was a moment ago."""
+    places, place = _memory(store).places, (version, gpu)
+    # Before all else: what is read after it can only be newer, and is then read once more.
+    moves = await store.results.moves(*place)
+
+    async def read() -> Leaderboard:
+        return await _read(store, *place, (moves, places.last(place)))
+
+    def current(seen: Leaderboard, age_s: float) -> bool:
+        return seen.moves >= moves or (not newest and _is_large(seen) and age_s < REST_S)
+
+    return await places.get(place, read, current=current, lag_s=0.0 if newest else LAG_S)
+
+
+def _is_large(board: Leaderboard) -> bool:
+    return len(board.entries) + len(board.refused) >= LARGE
+
+
+async def task_version(store: Store, version: TaskVersionId) -> TaskVersion:
+    """A version of a task, which never changes; LookupError when there is none."""
+
+    async def read() -> TaskVersion:
+        if known := await store.boards.version(version):
+            return known
+        raise LookupError(f"there is no task version {version}")
+
+    return await _memory(store).versions.get(version, read, current=always, lag_s=0.0)
+
+
+def _memory(store: Store) -> _Memory:
+    return _MEMORIES.setdefault(store, _Memory())
+
+
+async def _read(
+    store: Store, version: TaskVersionId, gpu: str, before: tuple[int, Leaderboard | None]
+) -> Leaderboard:
+    moves, old = before
+    entered = await store.results.entrants(version, gpu)
+    await asyncio.sleep(0)  # thousands of rows have just been read: others first, then the rest
+    entries = rank_entrants(entered)
+    ranked = {entry.score.person for entry in entries}
+    known = {each.submission: each for each in (old.refused if old else ())}
+    refused = await _refused(store, (version, gpu), ranked, known)
+    return Leaderboard(moves, entries, refused, await store.references.of(version, gpu))
+
+
+async def _refused(
+    store: Store,
+    place: tuple[TaskVersionId, str],
+    ranked: set[PersonId],
+    known: Mapping[SubmissionId, FailedRun],
+) -> tuple[FailedRun, ...]:
+    """Those who are not ranked; what was told of a submission before is not worked out again."""
+    found = []
+    for refusal in await store.results.refusals(*place):
+        if refusal.person in ranked:
+            continue
+        told = known.get(refusal.submission)
+        if told is None:
+            message = await _public_message(store, refusal)
+            told = replace(refusal, message=message)
+        elif told.person_name != refusal.person_name:
+            told = replace(told, person_name=refusal.person_name)
+        found.append(told)
+    return tuple(found)
+
+
+async def _public_message(store: Store, refusal: FailedRun) -> str:
+    """The message without what the ranked run's inputs could be told from."""
+    if refusal.stage is Stage.TEST:
+        return refusal.message
+    for stored in await store.results.evaluations(refusal.submission):
+        if stored.gpu == refusal.gpu:
+            return disclosed(stored.evaluation).message
+    return ""
 
 
 async def standings(
@@ -83,4 +197,38 @@ async def _standings(
         reference_failure="" if now is None else now.failure,
         in_process=task.grader is Grader.POPCORN,
         moves=found.moves,
+    )
+
+
+async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placement, ...]:
+    """By GPU type, for those on which the submission has a score that counts."""
+    submission = await find_submission(store, submission_id)
+    if await store.moderation.exclusion_of(submission_id) is not None:
+        return ()
+    found = []
+    for outcome in await store.results.outcomes((submission_id,)):
+        if outcome.score is not None:
+            board = await leaderboard(store, submission.task_version, outcome.gpu, newest=True)
+            found.append(_placement(submission, outcome.gpu, outcome.score, board))
+    return tuple(each for each in found if each is not None)
+
+
+def _placement(
+    submission: Submission, gpu: str, value: ScoreValue, board: Leaderboard
+) -> Placement | None:
+    """None where the score was taken off the board at this very moment."""
+    of_person = (each for each in board.entries if each.score.person == submission.person)
+    standing = next(of_person, None)
+    if standing is None:
+        return None
+    is_best = standing.score.submission == submission.id
+    return Placement(
+        gpu=gpu,
+        value=value,
+        rank=standing.rank,
+        shared=sum(each.rank == standing.rank for each in board.entries) > 1,
+        entries=len(board.entries),
+        is_best=is_best,
+        improved=is_best and standing.attempts > 1,
+        reference=None if board.reference is None else board.reference.value,
     )

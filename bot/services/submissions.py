@@ -1,18 +1,45 @@
 """Takes a submission in: checks it by the rules of acceptance and stores it with its jobs."""
 
+from dataclasses import dataclass
+
 import structlog
 
 from bot.domain import acceptance
+from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
+from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.job import PRIORITIES
-from bot.domain.submission import NewSubmission, Submission, SubmissionRequest
+from bot.domain.moderation import banned
+from bot.domain.submission import NewDisplay, NewSubmission, Submission, SubmissionRequest
 from bot.ports import Clock, Store
-from bot.services.admit import admit
-from bot.services.lookup import task_of
+from bot.services.lookup import own_submission, task_of
 from bot.services.syntax import check_syntax
 from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 from runners.languages import spec_of
+
+
+async def admit(store: Store, clock: Clock, person: PersonId, *, board: Board, mode: Mode) -> None:
+    """UserError when submissions are paused, the person is banned, or a limit is reached.
+
+    The store asks for bans and limits once more, in the moment in which it takes a submission in;
+    here they are told early.
+    """
+    notice = await store.moderation.pause_notice()
+    if notice is not None:
+        raise UserError("paused", f"no submissions are taken at the moment: {notice}")
+    notice = (await store.moderation.board_pauses()).get(board.id)
+    if notice is not None:
+        raise UserError("paused", f"leaderboard {board.name!r} takes none at the moment: {notice}")
+    reason = await store.moderation.ban_of(person)
+    if reason is not None:
+        raise banned(reason)
+    now = clock.now()
+    reached = await store.moderation.limited_by(person, board.id, mode, now)
+    if reached is not None:
+        limit, counted = reached
+        raise limit.refusal(counted, now)
+
 
 _log = structlog.get_logger(__name__)
 
@@ -85,3 +112,54 @@ async def _take_in(store: Store, clock: Clock, request: SubmissionRequest) -> Su
         gpus=submission.gpus,
     )
     return submission
+
+
+@dataclass(frozen=True, slots=True)
+class RerunRequest:
+    """Which submission to run again; no mode means its own."""
+
+    viewer: Viewer
+    submission: SubmissionId
+    mode: Mode | None = None
+    display: NewDisplay | None = None
+    key: str | None = None
+
+
+async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission:
+    """A new submission of the same source; UserError when it is somebody else's or too late."""
+    earlier = await own_submission(store, request.viewer, request.submission)
+    board = await store.boards.get(earlier.board)
+    if board is None:
+        raise LookupError(f"board {earlier.board} of submission {earlier.id} is not there")
+    if board.is_hidden:
+        words = "this was a request to the evaluation server; send it there once more"
+        raise UserError("on-no-board", words)
+    source = await store.submissions.source(earlier.id)
+    return await submit(
+        store,
+        clock,
+        SubmissionRequest(
+            viewer=request.viewer,
+            file_name=earlier.file_name,
+            content=source.encode(),
+            mode=request.mode or earlier.mode,
+            board=board.name,
+            gpus=earlier.gpus,
+            display=request.display,
+            key=request.key,
+            profile=earlier.profile,
+        ),
+    )
+
+
+async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> int:
+    """Ask for the end of every unfinished job; gives how many there were, and notes who asked.
+
+    UserError for somebody else's submission and for one that does not exist.
+    """
+    await own_submission(store, viewer, submission_id)
+    async with store.transaction() as tx:
+        stopped = await tx.jobs.request_cancel(submission_id)
+        if stopped:
+            await tx.audit.record(viewer.person, "cancel", f"submission {submission_id}", "")
+    return stopped

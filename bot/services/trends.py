@@ -2,13 +2,13 @@
 
 from math import fsum, log
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.ids import PersonId
-from bot.domain.leaderboard import GpuScaling, PersonScaling
-from bot.domain.score import Standing
-from bot.ports import Store
-from bot.services.leaderboards import leaderboard
+from bot.domain.leaderboard import GpuScaling, PersonScaling, Season
+from bot.domain.scoring import Standing
+from bot.ports import Clock, Store
 from bot.services.lookup import find_board
+from bot.services.standings import leaderboard, standings
 
 
 async def scaling(store: Store, viewer: Viewer, board_name: str) -> GpuScaling:
@@ -35,3 +35,20 @@ def _slowness(person: PersonScaling, firsts: dict[str, float]) -> float:
     """The mean of how many times slower than the first the person is, on a logarithmic scale."""
     ratios = [log(value.time_ns / firsts[gpu]) for gpu, value in person.values.items()]
     return fsum(ratios) / len(ratios)
+
+
+MOST = 1_500
+"""About so many scores are shown beside the records: more dots would be no more than ink."""
+
+
+async def season(
+    store: Store, clock: Clock, viewer: Viewer, board_name: str, *, gpu: str | None = None
+) -> Season:
+    """The season of the board's present task version, on its first GPU type unless told which."""
+    board = await find_board(store, viewer, board_name)
+    (leaderboard,) = await standings(store, viewer, board_name, gpu or board.gpus[0])
+    course = await store.results.course(board.task_version, leaderboard.gpu, MOST)
+    now = clock.now()
+    end = now if board.deadline is None else min(now, board.deadline)
+    last = course.scores[-1].submitted_at if course.scores else end
+    return Season(leaderboard, course.scores, max(end, last), course.total)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.job import Worker
 from bot.ports import Store
 

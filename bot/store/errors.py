@@ -1,14 +1,15 @@
 """Turns what driver and disk raise into the store's errors; never shows a database's password."""
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from bot.domain.errors import SetupError, StoreError
+from bot.domain.errors import SetupError, StoreError, UserError
+from bot.domain.ids import SubmissionId, is_the_houses
 
 DRIVER_FAILURES = (
     asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError,
@@ -90,3 +91,19 @@ def writing(path: Path) -> Iterator[None]:
             f"cannot write to {path}: {'the disk is full' if full else error.strerror}; "
             f"{'free some space, or ' if full else ''}choose another data folder with --data"
         ) from error
+
+
+def board_exists(name: str) -> UserError:
+    """The refusal of a board name that is taken."""
+    return UserError(
+        "board-exists",
+        f"there is already a board named {name!r}; choose another name, or update that board",
+    )
+
+
+def require_number(made: Iterable[SubmissionId], expected: int | None) -> None:
+    """UserError unless so many of a board's submissions are people's; None takes any number."""
+    if expected is not None and sum(not is_the_houses(each) for each in made) != expected:
+        raise UserError(
+            "moved", "somebody submitted meanwhile; nothing was deleted; give the command again"
+        )

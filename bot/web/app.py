@@ -1,17 +1,30 @@
 """The web application: every router of `compat` and `routes`, and one handler of errors."""
 
+import asyncio
+import errno
+import itertools
+import resource
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from ipaddress import ip_network
+from urllib.parse import urlsplit
+
+import structlog
+import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 from typing_extensions import override
 
 from bot.domain.accounts import Token
+from bot.domain.errors import SetupError
 from bot.web import routes
-from bot.web.context import Door
+from bot.web.connections import IDLE_S, Connection, Connections, Proxies
+from bot.web.context import Door, DoorSettings, is_loopback
 from bot.web.errors import handle_failures
-from bot.web.heads import Heads
 from bot.web.limits import Limiter, RateLimits
-from bot.web.middleware import OwnPlaces
-from bot.web.own_cookies import OwnCookies
+from bot.web.middleware import Heads, OwnCookies, OwnPlaces
 from bot.web.request_ids import RequestIds
 from bot.web.security_headers import Sealing
 from bot.web.slices import slices
@@ -45,3 +58,183 @@ def build(door: Door) -> FastAPI:
         app.add_middleware(RateLimits, limiter=Limiter(door.requests_per_minute), find=find)
     app.add_middleware(Heads)
     return app
+
+
+_log = structlog.get_logger(__name__)
+
+STARTS_S = 10.0
+CLOSES_S = 5
+"""What requests under way may still take once the door closes."""
+MOST_AT_ONCE = 4000
+"""Connections and requests; who comes then is asked to come again. A watcher of a page has one."""
+SPARE = 100
+"""So many places are kept free by having the longest idle go."""
+OTHER_FILES = 512
+"""What the rest of the process may have open beside them."""
+_AT_ONCE = 64
+"""Connections that are accepted before anything else has its turn."""
+_AGAIN_S = 1.0
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the process whose guest it is.
+
+    It accepts by itself: asyncio tells of a connection by TLS only once its handshake is done, and
+    whoever never begins one would be counted nowhere.
+    """
+
+    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+        super().__init__(config)
+        self._connections = connections
+        self._accepting: list[asyncio.Task[None]] = []
+
+    @contextmanager
+    @override
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self.servers = []
+        for listener in sockets or ():
+            listener.listen(self.config.backlog)
+            listener.settimeout(0)
+            self._accepting.append(asyncio.create_task(self._accept(listener), name="accept"))
+        self.started = True
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.wait(self._accepting)
+        self._connections.hang_up_unmade()
+        await super().shutdown(sockets)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        for number in itertools.count(1):
+            try:
+                accepted, peer = await loop.sock_accept(listener)
+                if self._connections.make_room(peer[0]):
+                    self._begin(accepted, peer[0])
+                else:
+                    accepted.close()
+            except OSError as error:  # that of a connection which has ended already, or ours
+                if error.errno in _EXHAUSTED:
+                    _log.warning("nobody can connect", action="no-room", error=str(error))
+                    await asyncio.sleep(_AGAIN_S)
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    def _begin(self, accepted: socket.socket, address: str) -> None:
+        """Make it a connection, which ends by itself where its handshake takes too long."""
+        connection = Connection(
+            self._connections,
+            address,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        limits = {} if self.config.ssl is None else {"ssl_shutdown_timeout": CLOSES_S}
+        making = asyncio.get_running_loop().connect_accepted_socket(
+            lambda: connection, accepted, ssl=self.config.ssl, **limits
+        )
+        connection.making = asyncio.create_task(making, name="connection")
+        connection.making.add_done_callback(partial(connection.made_or_not, accepted))
+
+
+@asynccontextmanager
+async def serving(door: Door, settings: DoorSettings) -> AsyncIterator[str]:
+    """The open door's address; SetupError when it cannot listen there."""
+    most = _room()
+    trusted = [ip_network(each) for each in settings.proxies]
+    with _listening(settings) as listener:
+        server = _Server(_config(door, settings, most), Connections(most - SPARE, trusted))
+        running = asyncio.create_task(server.serve(sockets=[listener]), name="web")
+        try:
+            await _started(server, running)
+            port = listener.getsockname()[1]
+            yield DoorSettings(settings.host, port, settings.certificate).url
+        finally:
+            door.closing.begun = server.should_exit = True
+            await asyncio.wait({running}, timeout=2 * CLOSES_S)
+            running.cancel()
+
+
+def _room() -> int:
+    """How many connections there may be: a file for each, where the machine allows as many.
+
+    The usual limit is for older programs, and is raised.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_AT_ONCE + OTHER_FILES
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return max(2 * SPARE, most - OTHER_FILES)
+
+
+def _config(door: Door, settings: DoorSettings, most: int) -> uvicorn.Config:
+    app = build(door)
+    app.state.loopback = is_local(door, settings)
+    config = uvicorn.Config(
+        Proxies(app, settings.proxies),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http=Connection,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=most,
+        timeout_keep_alive=IDLE_S,
+        timeout_graceful_shutdown=CLOSES_S,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
+    )
+    try:
+        config.load()
+    except OSError as error:  # ssl.SSLError is one
+        raise SetupError(
+            f"the certificate {settings.certificate} with the key {settings.key} cannot be used: "
+            f"{error.strerror or error}; see PODIUM_HTTP_CERTIFICATE and PODIUM_HTTP_KEY"
+        ) from error
+    return config
+
+
+def is_local(door: Door, settings: DoorSettings) -> bool:
+    """Whether whoever comes is on this machine."""
+    return settings.is_loopback and not _is_fronted(door, settings)
+
+
+def _is_fronted(door: Door, settings: DoorSettings) -> bool:
+    """Whether strangers come through a proxy beside the door, be its own address as it may."""
+    public = urlsplit(door.public_url or "").hostname
+    return bool(settings.proxies) or (public is not None and not is_loopback(public))
+
+
+@contextmanager
+def _listening(settings: DoorSettings) -> Iterator[socket.socket]:
+    """A bound socket: bound by uvicorn, a port in use would end the process."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # Told that it is TCP, asyncio sends each answer at once; else they wait 40 ms for each other.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.host, settings.port))
+        except OSError as error:
+            raise SetupError(
+                f"the HTTP door cannot listen at {settings.host}:{settings.port}: "
+                f"{error.strerror}; choose another PODIUM_HTTP_HOST or PODIUM_HTTP_PORT"
+            ) from error
+        yield listener
+
+
+async def _started(server: uvicorn.Server, running: "asyncio.Task[None]") -> None:
+    async with asyncio.timeout(STARTS_S):
+        while not server.started and not running.done():  # noqa: ASYNC110 - uvicorn has no event
+            await asyncio.sleep(0.01)
+    if running.done():
+        await running
+        raise SetupError("the web server ended before it began; its log says why")

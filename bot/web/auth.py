@@ -2,16 +2,15 @@
 
 A route names the least that it needs: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate` or
 `MayAdminister`. Where a token comes another way than in `Authorization`, `caller_by` gives its
-caller, and the rules of `bot.domain.rights` say what that one may.
+caller, and the rules of `bot.domain.accounts` say what that one may.
 """
 
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
-from bot.domain.errors import UserError
-from bot.domain.rights import (
+from bot.domain.accounts import (
     ANYBODY,
     Caller,
     require_acting,
@@ -19,10 +18,48 @@ from bot.domain.rights import (
     require_creator,
     require_person,
 )
+from bot.domain.api.workers import HARNESS_HEADER, SESSION
+from bot.domain.errors import UserError
+from bot.services.remote_workers import Agent, admitted
 from bot.services.tokens import viewer_of_secret
-from bot.web.access import bearer
-from bot.web.context import door_of
+from bot.web.context import Door, door_of
 from bot.web.sessions import browser_of
+
+_LONGEST_TOKEN = 200
+
+
+async def agent_of(
+    request: Request, session: Annotated[str, Path(pattern=SESSION.pattern)]
+) -> Agent:
+    """The agent that asks; UserError without a worker's token, or with another harness."""
+    door = door_of(request)
+    name = await admitted(door.store, door.clock, bearer(request))
+    _check_harness(request.headers.get(HARNESS_HEADER, ""), door)
+    return Agent(door.store, f"{name}:{session}", door.lease)
+
+
+FromAgent = Annotated[Agent, Depends(agent_of)]
+
+
+def bearer(request: Request) -> str:
+    """The token of a request; UserError when it has none."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not 1 <= len(token.strip()) <= _LONGEST_TOKEN:
+        raise UserError("bad-token", "this needs a token: send Authorization: Bearer TOKEN")
+    return token.strip()
+
+
+def _check_harness(version: str, door: Door) -> None:
+    if version == door.harness:
+        return
+    wanted = f"kernel-podium=={door.package}" if door.package else "kernel-podium"
+    raise UserError(
+        "harness-version",
+        f"this server judges with harness {door.harness}, the agent has {version[:40] or 'none'}, "
+        f"and their times cannot be compared; on the agent's machine run "
+        f"`pip install --upgrade '{wanted}'`, then start it again",
+    )
+
 
 __all__ = [
     "AnyViewer", "FromPerson", "MayAdminister", "MayCreate", "MaySubmit",

@@ -12,10 +12,9 @@ from fastapi import Request
 
 from bot.domain.prices import Prices
 from bot.ports import Clock, Identities, Store
-from bot.ports.lines import Line
-from bot.services.cache import Latest
+from bot.ports.outside import Line
+from bot.services.cache import Kept, Latest
 from bot.services.sign_in_links import SignInLinks
-from bot.web.kept import Kept
 from runners.contract.runner import Runner
 
 DOOR = "web"

@@ -72,7 +72,7 @@ class Difference:
 
 
 Beside = tuple[str, str, str]
-"""A line of the first, how it differs, and one of the second, as `bot.services.comparison` has it."""
+"""A line of the first, how it differs, and one of the second: see `bot.services.comparison`."""
 _Numbered = tuple[int, int, Beside]
 """The same with the numbers that both lines have, or would have."""
 

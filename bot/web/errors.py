@@ -13,8 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
+from bot.domain.accounts import Person
 from bot.domain.errors import StoreError, UserError
-from bot.domain.person import Person
 from bot.web.context import door_of
 from bot.web.rendering import for_people, wants_page
 from bot.web.sessions import browser_of

@@ -9,8 +9,8 @@ from fastapi import Depends, Request
 from fastapi.datastructures import UploadFile as FastUploadFile
 from starlette.datastructures import FormData, UploadFile
 
+from bot.domain.accounts import Caller
 from bot.domain.errors import UserError
-from bot.domain.rights import Caller
 from bot.web.bodies import form_of
 from bot.web.sessions import STAMP, Browser, browser_of, require_same_origin, require_stamp
 

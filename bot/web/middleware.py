@@ -1,5 +1,6 @@
 """Redirects within this door by path alone: a proxy may know it by another name and protocol."""
 
+import re
 from urllib.parse import quote
 
 from starlette.datastructures import URL, MutableHeaders
@@ -49,3 +50,57 @@ def _path_of(address: str, ours: str) -> str:
         return address  # a longer name that begins like ours
     # A path that began with two slashes would be the name of another host.
     return f"/{path.lstrip('/')}"
+
+
+class Heads:
+    """The application as it is, for whom each HEAD is a GET that goes away after the headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def send_head(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        async def receive_no_more() -> Message:
+            # What never ends, such as events, ends with this.
+            return {"type": "http.disconnect"} if begun else await receive()
+
+        await self._app({**scope, "method": "GET"}, receive_no_more, send_head)
+
+
+_OURS = re.compile(rb'(?:__Host-podium|podium|podium-sign-in)="?[A-Za-z0-9_=.-]{1,2000}"?')
+
+
+class OwnCookies:
+    """The application without the cookies of strangers.
+
+    FastAPI reads the header for every route. For one of backslashes Python before 3.11.10 needs a
+    time that grows with the square of its length; ours have nothing to unescape.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        headers = [each for each in scope.get("headers", ()) if each[0] != b"cookie"]
+        if len(headers) < len(scope.get("headers", ())):
+            ours = _ours(b";".join(v for name, v in scope["headers"] if name == b"cookie"))
+            scope = {**scope, "headers": [*headers, (b"cookie", ours)] if ours else headers}
+        await self._app(scope, receive, send)
+
+
+def _ours(header: bytes) -> bytes:
+    found = (each.strip() for each in header.split(b";"))
+    return b"; ".join(each for each in found if _OURS.fullmatch(each))

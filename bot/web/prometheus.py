@@ -17,8 +17,8 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from bot.domain.tally import BUCKETS_S, Tally
-from bot.ports.lines import Line
-from bot.services.measures import MOST_GPUS, OTHER, Measures, Pool
+from bot.ports.outside import Line
+from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _EDGES = (*(str(edge) for edge in BUCKETS_S), "+Inf")
@@ -65,7 +65,7 @@ def _of_lines(lines: Sequence[Line]) -> Iterator[Metric]:
             yield GaugeMetricFamily(f"{name}_latency_seconds", words, value=latency_s)
 
 
-def _of_pools(pools: Iterable[Pool]) -> Iterator[Metric]:
+def _of_pools(pools: Iterable[GpuMetrics]) -> Iterator[Metric]:
     jobs = GaugeMetricFamily("podium_jobs", "Jobs that have not ended", labels=("gpu", "state"))
     waits = _by_gpu("podium_queue_wait_seconds", "For how long the oldest due job has been queued")
     slots = _by_gpu("podium_slots", "Evaluations that may run at once")
@@ -85,9 +85,9 @@ def _by_gpu(name: str, words: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(name, words, labels=("gpu",))
 
 
-def _bounded(pools: Iterable[Pool]) -> Iterator[tuple[str, list[Pool]]]:
+def _bounded(pools: Iterable[GpuMetrics]) -> Iterator[tuple[str, list[GpuMetrics]]]:
     """Pools by label: from a number on they are one, however many there are."""
-    found: dict[str, list[Pool]] = defaultdict(list)
+    found: dict[str, list[GpuMetrics]] = defaultdict(list)
     for pool in sorted(pools, key=lambda each: (-each.slots, each.gpu)):
         known = pool.gpu in found or len(found) < MOST_GPUS
         found[pool.gpu if known else OTHER].append(pool)

@@ -8,14 +8,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.publication import PublishRequest
-from bot.domain.release import NewRelease, ReleaseNote
-from bot.domain.task_report import CheckStep, Level
+from bot.domain.publication import NewRelease, PublishRequest, ReleaseNote
+from bot.domain.tasks.report import CheckStep, Level
 from bot.reports.blocks import Tone
-from bot.reports.task_check import step_line
+from bot.reports.tasks import step_line
 from bot.services.publishing.engine import PublicationEngine
 from bot.services.publishing.request import REQUEST
 from bot.services.publishing.state import PublicationOutcome, PublicationState

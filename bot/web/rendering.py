@@ -6,20 +6,133 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from http import HTTPStatus
-from typing import Any, Self
+from importlib.resources import files
+from typing import Any, Final, Self
+from urllib.parse import urlencode
 
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
 
-from bot.domain.access import NOBODY, Viewer
-from bot.domain.person import Person
+from bot.domain.accounts import Person
+from bot.domain.board import NOBODY, Viewer
+from bot.domain.times import show_time
+from bot.reports.blocks import Block
 from bot.reports.escaping import clean
-from bot.web.assets import asset_url
+from bot.services.apart import Apart, BusyError, TooHardError
+from bot.services.cache import Latest, always
 from bot.web.context import door_of
-from bot.web.words import FILTERS
+from bot.web.marks import marked
+from runners.languages import spec_by_suffix
+
+_DAY_S = 86_400
+_HOUR_S = 3_600
+
+
+def left(span: timedelta) -> str:
+    """A time that runs, such as `3 days 4 h`; `static/podium.js` counts on in the same words."""
+    seconds = max(0, int(span.total_seconds()))
+    if seconds >= 2 * _DAY_S:
+        return f"{seconds // _DAY_S} days {seconds // _HOUR_S % 24} h"
+    if seconds >= _HOUR_S:
+        return f"{seconds // _HOUR_S} h {seconds // 60 % 60} min"
+    return f"{seconds // 60} min {seconds % 60} s"
+
+
+def moment(at: datetime) -> str:
+    """A time of an aware day in UTC, to the minute."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def day(at: datetime) -> str:
+    """A day in UTC."""
+    return f"{at.astimezone(UTC):%Y-%m-%d}"
+
+
+def many(count: int, one: str, more: str) -> str:
+    """A number with its noun, such as `1 person` or `2,000 people`."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def capitalise(text: str) -> str:
+    """The text with a capital first letter, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def kind(block: Block) -> str:
+    """Which of a report's blocks it is."""
+    return type(block).__name__
+
+
+def query(values: Mapping[str, object]) -> str:
+    """The part of an address behind `?`, without what is None or empty."""
+    return urlencode({name: value for name, value in values.items() if value not in {None, ""}})
+
+
+FILTERS = {
+    "capitalise": capitalise,
+    "kind": kind,
+    "query": query,
+    "time": show_time,
+    "left": left,
+    "moment": moment,
+    "day": day,
+    "many": many,
+    "marked": marked,
+}
+"""By the names that templates call them."""
+
+
+PREFIX = "/static"
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+}
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file with its address, which another content would change: it may be kept for ever."""
+
+    name: str
+    media_type: str
+    data: bytes
+    zipped: bytes
+    digest: str
+
+    @property
+    def url(self) -> str:
+        """Where the door has it."""
+        return f"{PREFIX}/{self.digest}/{self.name}"
+
+
+@cache
+def assets() -> Mapping[str, Asset]:
+    """Every file of `static/`, by name."""
+    folder = files("bot.web").joinpath("static")
+    found = (_asset(each.name, each.read_bytes()) for each in folder.iterdir() if each.is_file())
+    return {each.name: each for each in found}
+
+
+def asset_url(name: str) -> str:
+    """The address of a file of `static/`; KeyError when there is none of this name."""
+    return assets()[name].url
+
+
+def _asset(name: str, data: bytes) -> Asset:
+    digest = hashlib.sha256(data).hexdigest()[:_DIGITS]
+    kind = _TYPES[name.rpartition(".")[2]]
+    return Asset(name, kind, data, gzip.compress(data, mtime=0), digest)
+
 
 PLACES = (("/", "Leaderboards"), ("/submit", "Submit"), ("/queue", "Queue"), ("/docs", "Docs"))
 """Where the header leads: address and name."""
@@ -154,3 +267,50 @@ def for_people(request: Request, problem: Response, me: Person | None = None) ->
         if name in problem.headers:
             shown.headers[name] = problem.headers[name]
     return shown
+
+
+MOST = 50_000
+"""Characters that are coloured; longer ones are shown plain, for each takes ten on the page."""
+_OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
+"""The lexers of files that no submission is, by their ending."""
+COLOURS: Final = Apart(2.0, patience_s=4.0)
+"""Where sources are coloured: a lexer needs minutes for some, such as 49,000 empty lines of C++."""
+_COLOURED: Final = Latest[Markup](64)
+
+
+async def highlighted(text: str, file_name: str) -> Markup:
+    """The text by lines, each numbered by the style sheet; coloured by what its name says it is."""
+    cleaned, lexer = clean(text), _lexer(file_name.rpartition(".")[2].lower())
+    if lexer is None or len(cleaned) > MOST:
+        return plain(cleaned)
+
+    async def make() -> Markup:
+        try:
+            return Markup(await COLOURS.do(coloured, cleaned, lexer))  # noqa: S704 - Pygments escapes
+        except TooHardError:
+            return plain(cleaned)
+
+    try:
+        return await _COLOURED.get((cleaned, lexer), make, current=always, lag_s=0.0)
+    except BusyError:
+        return plain(cleaned)
+
+
+def plain(text: str) -> Markup:
+    """The text by lines, without colours."""
+    lines = "".join(
+        f'<span id="line-{number}">{escape(line)}\n</span>'
+        for number, line in enumerate(text.split("\n"), start=1)
+    )
+    return Markup(f'<pre class="lines">{lines}</pre>')  # noqa: S704 - escaped above
+
+
+def coloured(text: str, lexer: str) -> str:
+    """The text as the lexer of that name has Pygments draw it; only ever called apart."""
+    formatter = HtmlFormatter(cssclass="lines", linespans="line", linenos=False)
+    return str(highlight(text, get_lexer_by_name(lexer, stripnl=False), formatter))
+
+
+def _lexer(suffix: str) -> str | None:
+    language = spec_by_suffix(f".{suffix}")
+    return _OTHERS.get(suffix) if language is None else language.lexer

@@ -9,7 +9,7 @@ import pytest
 
 from tests.architecture.tree import ROOT, functions, modules, nodes, syntax, text, tracked_files
 
-MODULE_LINES = 300
+MODULE_LINES = 350
 FUNCTION_LINES = 40
 JUNK_DRAWERS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "stuff"}
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK|for now|placeholder(?!=))\b")
@@ -33,7 +33,7 @@ def _trees_are_forgotten() -> Iterator[None]:
     syntax.cache_clear()
 
 
-def test_a_module_stays_within_300_lines() -> None:
+def test_a_module_stays_within_350_lines() -> None:
     lines = {module: len(text(module).splitlines()) for module in CODE}
     long = {module: count for module, count in lines.items() if count > MODULE_LINES}
     assert not long, "split them by noun"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.architecture.tree import ROOT, tracked_files
 
-SLICES = ROOT / "bot" / "frontends" / "web" / "compat"
+SLICES = ROOT / "bot" / "web" / "compat"
 ROUTES = {"evaluation_server": {"/eval/health", "/evaluate"}, "kernelbot": {"/popcorn/health"}}
 OTHERS = {"/", "/healthz", "/api/v1/leaderboards"}
 PROGRAM = """

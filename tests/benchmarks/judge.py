@@ -19,7 +19,7 @@ import structlog
 from bot.domain.board import NewBoard
 from bot.domain.ids import JobId
 from bot.domain.job import Claim, Job
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.ports import Jobs, Store
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.store.clock import SystemClock

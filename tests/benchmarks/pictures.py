@@ -14,12 +14,12 @@ from pathlib import Path
 
 from bot.app.installation import Installation
 from bot.discord.plots import png
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.reports.blocks import Chart
-from bot.reports.personal import personal_report
-from bot.reports.season import season_chart
-from bot.services.personal import personal
-from bot.services.season import season
+from bot.reports.charts import season_chart
+from bot.reports.history import personal_report
+from bot.services.history import personal
+from bot.services.trends import season
 from bot.settings import Settings
 from tests.architecture.tree import ROOT
 from tests.e2e.command import Podium, fresh, served

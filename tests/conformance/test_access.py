@@ -2,8 +2,7 @@
 
 import pytest
 
-from bot.domain.access import Access, SourceVisibility, Visibility
-from bot.domain.board import NewBoard
+from bot.domain.board import Access, NewBoard, SourceVisibility, Visibility
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId, SubmissionId
 from bot.services.lookup import find_submission

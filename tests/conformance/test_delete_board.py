@@ -6,13 +6,12 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.board import NewBoard
-from bot.domain.display import NewDisplay
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.publication import PublishRequest
-from bot.domain.score import ScoreValue
-from bot.domain.submission import NewSubmission
+from bot.domain.scoring import ScoreValue
+from bot.domain.submission import NewDisplay, NewSubmission
 from bot.services.demo import demo_owner, remove_demo
 from bot.services.publishing.publish import publish
 from runners.contract.files import EvaluationFile

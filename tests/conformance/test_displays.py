@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.display import NewDisplay
-from bot.domain.submission import NewSubmission, Submission
+from bot.domain.submission import NewDisplay, NewSubmission, Submission
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene

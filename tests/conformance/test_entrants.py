@@ -5,11 +5,10 @@ import random
 import asyncpg
 import pytest
 
+from bot.domain.accounts import Person
 from bot.domain.ids import SubmissionId
 from bot.domain.moderation import Exclusion, ExclusionKind
-from bot.domain.person import Person
-from bot.domain.ranking import rank_entrants, records
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue, rank_entrants, records
 from bot.store.postgres import PostgresStore
 from bot.store.queries import query
 from runners.contract.task import Mode

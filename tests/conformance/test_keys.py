@@ -7,7 +7,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.moderation import RateLimit
-from bot.domain.once import KEPT, Once
+from bot.domain.submission import KEPT, Once
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 

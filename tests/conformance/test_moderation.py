@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene, make_evaluation

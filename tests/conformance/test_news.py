@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from bot.domain.ids import BoardId, JobId, NewsId
 from bot.domain.notifications import News, NewsKind
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import LEASE, Scene, make_evaluation

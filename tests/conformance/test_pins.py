@@ -1,11 +1,11 @@
 """What every store must do with boards whose ranked jobs one pool of machines alone times."""
 
+from bot.domain.accounts import HOUSE
 from bot.domain.board import NewBoard
 from bot.domain.ids import is_the_houses
 from bot.domain.job import HOUSE_PRIORITY, Claim, Job, JobState
-from bot.domain.person import HOUSE
 from bot.domain.pins import Pins
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

@@ -3,12 +3,12 @@
 import asyncio
 from datetime import timedelta
 
+from bot.domain.accounts import HOUSE
 from bot.domain.ids import TaskVersionId, is_the_houses
 from bot.domain.job import HOUSE_PRIORITY, Job
-from bot.domain.person import HOUSE
 from bot.domain.records import DayCount
 from bot.domain.reference_times import FAILED, Reference, Untimed
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.release import NewRelease, Release, ReleaseNote
+from bot.domain.publication import NewRelease, Release, ReleaseNote
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
 from tests.doubles.stored import Scene

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.accounts import Person
 from bot.domain.board import Board
 from bot.domain.errors import StoreError, UserError
 from bot.domain.job import JobState
 from bot.domain.moderation import RateLimit
-from bot.domain.person import Person
 from bot.domain.submission import NewSubmission, Submission
 from bot.domain.tasks.task_file import digest
 from bot.ports import Store

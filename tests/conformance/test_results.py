@@ -1,11 +1,10 @@
 """What every store must do to tell the best of many leaderboards, and how one came about."""
 
+from bot.domain.accounts import Person
 from bot.domain.ids import TaskVersionId
 from bot.domain.moderation import Exclusion, ExclusionKind
-from bot.domain.person import Person
-from bot.domain.ranking import in_time, records
 from bot.domain.records import ScoreHistory
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue, in_time, records
 from bot.domain.submission import Submission
 from tests.doubles.stored import Scene, make_evaluation
 

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
+from bot.domain.accounts import Rights
 from bot.domain.records import RightsGrant
-from bot.domain.rights import Rights
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 

@@ -11,7 +11,7 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import MOST_ATTEMPTS, Claim, Heartbeat, JobState, Notice, Topic, Worker
 from bot.domain.records import JobResult, StoredFile
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import NewSubmission, SubmissionState
 from bot.ports import Store
 from runners.contract.files import EvaluationFile

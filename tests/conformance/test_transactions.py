@@ -10,24 +10,22 @@ from typing import Any
 import asyncpg
 import pytest
 
-from bot.domain.access import Access, Viewer
 from bot.domain.accounts import TokenScope
-from bot.domain.board import NewBoard
+from bot.domain.board import Access, NewBoard, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Notice, Topic
 from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.publication import PublishRequest
 from bot.ports import Clock, Store
-from bot.services import grant, sessions, worker_tokens
 from bot.services import moderation as moderate
-from bot.services.cancel import cancel
-from bot.services.delete_board import Deletion, delete_board, keepsake
+from bot.services import remote_workers, sessions, tokens
+from bot.services.boards import Deletion, Invitation, delete_board, invite, keepsake, uninvite
 from bot.services.demo import demo_owner, remove_demo
-from bot.services.invite import Invitation, invite, uninvite
 from bot.services.moderation import Deed
 from bot.services.publishing.publish import publish
 from bot.services.rejudge import rejudge
+from bot.services.submissions import cancel
 from bot.services.tokens import MOST_TOKENS, link
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.stored import Scene, make_task
@@ -239,7 +237,7 @@ async def _delete_board(at: Recorded) -> None:
 
 
 async def _grant(at: Recorded, scope: TokenScope) -> object:
-    return await grant.grant(at.store, at.clock, at.scene.ada.id, "bob", scope=scope, lifetime=DAY)
+    return await tokens.grant(at.store, at.clock, at.scene.ada.id, "bob", scope=scope, lifetime=DAY)
 
 
 USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
@@ -271,13 +269,13 @@ USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
     "uninvite": lambda at: uninvite(at.store, at.viewer, _invitation("discord:1")),
     "delete board": _delete_board,
     "delete demo": lambda at: remove_demo(at.store),
-    "worker token": lambda at: worker_tokens.issue(
+    "worker token": lambda at: remote_workers.issue(
         at.store, at.clock, at.scene.ada.id, "new-box", lifetime=DAY
     ),
-    "revoke worker token": lambda at: worker_tokens.revoke(at.store, at.scene.ada.id, "box"),
+    "revoke worker token": lambda at: remote_workers.revoke(at.store, at.scene.ada.id, "box"),
     "token": lambda at: _grant(at, TokenScope.PERSON),
     "admin token": lambda at: _grant(at, TokenScope.ADMIN),
-    "revoke tokens": lambda at: grant.withdraw_grant(at.store, at.scene.ada.id, "ada"),
+    "revoke tokens": lambda at: tokens.withdraw_grant(at.store, at.scene.ada.id, "ada"),
     "sign-in link": lambda at: sessions.sign_in_here(at.store, at.clock, "bob", "here"),
 }
 

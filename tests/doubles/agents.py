@@ -7,10 +7,9 @@ from datetime import timedelta
 import httpx
 
 from bot.ports import Clock, Store
-from bot.remote.address import Server
-from bot.remote.http import Connection, connected
+from bot.remote.http import Connection, Server, connected
 from bot.remote.worker import RemoteQueue
-from bot.services.worker_tokens import issue
+from bot.services.remote_workers import issue
 from bot.web.app import build
 from bot.web.context import Door
 

@@ -10,7 +10,7 @@ import httpx
 
 from bot.domain.accounts import TokenScope
 from bot.domain.api.base import PATH
-from bot.services.grant import grant
+from bot.services.tokens import grant
 from bot.web.context import Door
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock

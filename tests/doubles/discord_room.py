@@ -11,14 +11,13 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from yarl import URL
 
+from bot.discord.channels import Place as Shown
 from bot.discord.client import PodiumClient
 from bot.discord.context import DOOR, Door
-from bot.discord.places import Place as Shown
 from bot.discord.rate_limit import govern
 from bot.discord.submission_thread.steps import Show, Steps
-from bot.domain.display import NewDisplay
 from bot.domain.publication import PublishRequest
-from bot.domain.submission import Submission
+from bot.domain.submission import NewDisplay, Submission
 from bot.services.publishing.publish import publish
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

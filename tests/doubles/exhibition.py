@@ -5,8 +5,7 @@ import random
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bot.domain.access import Access, SourceVisibility, Visibility
-from bot.domain.board import Board
+from bot.domain.board import Access, Board, SourceVisibility, Visibility
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.job import PRIORITIES, Claim
 from bot.domain.publication import PublishRequest

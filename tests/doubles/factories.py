@@ -5,11 +5,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from bot.domain.access import Viewer
-from bot.domain.board import Board
+from bot.domain.board import Board, Viewer
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.ranking import entrants, rank_entrants
-from bot.domain.score import Score, ScoreValue, Standing
+from bot.domain.scoring import Score, ScoreValue, Standing, entrants, rank_entrants
 from bot.domain.submission import SubmissionRequest
 from runners.contract.evaluation import (
     CPU,

@@ -53,7 +53,7 @@ CONTAINER = "modal._container_entrypoint"
 _JUDGE = ("runners.harness.__main__", "runners.harness.server")
 _DOORS = (
     "bot.__main__", "bot.app.installation", "bot.cli.client", "bot.cli.errors", "bot.cli.follow",
-    "bot.discord.serving", "bot.web.serving",
+    "bot.discord.client", "bot.web.app",
     "matplotlib.backends.backend_agg", "matplotlib.figure",
 )  # fmt: skip
 IMPORTED = {

@@ -20,8 +20,7 @@ from bot.discord.context import Door
 from bot.discord.publication_thread import poster
 from bot.discord.publication_thread.state import PublicationThread
 from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.publication import PublishRequest
-from bot.domain.release import NewRelease
+from bot.domain.publication import NewRelease, PublishRequest
 from bot.ports import Store
 from bot.services.publishing import engine, pipeline
 from bot.services.publishing.request import NO_BOARD, REQUEST

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bot.domain.accounts import Person
 from bot.domain.board import Board, NewBoard
 from bot.domain.ids import SubmissionId
 from bot.domain.job import PRIORITIES, Claim, Job
-from bot.domain.once import Once
-from bot.domain.person import Person
-from bot.domain.submission import NewSubmission, Submission
+from bot.domain.submission import NewSubmission, Once, Submission
 from bot.ports import Store
 from runners.contract.evaluation import (
     CaseKind,

@@ -13,8 +13,8 @@ from bot.app.servers import Say
 from bot.cli.app import run
 from bot.cli.client import Client
 from bot.domain.tasks.bundle import TaskBundle
-from bot.remote.address import Server
 from bot.remote.client.client import entering
+from bot.remote.http import Server
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.store.clock import SystemClock
 from bot.store.task_folders import read_folder, task_folders

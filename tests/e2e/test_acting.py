@@ -17,12 +17,12 @@ from typing_extensions import override
 from bot.domain.accounts import TokenScope
 from bot.domain.publication import PublishRequest
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.grant import grant
 from bot.services.publishing.publish import publish
+from bot.services.tokens import grant
 from bot.store.clock import SystemClock
+from bot.web.app import serving
 from bot.web.context import Door, DoorSettings
 from bot.web.publications import checking
-from bot.web.serving import serving
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId

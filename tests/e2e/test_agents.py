@@ -14,13 +14,13 @@ import asyncpg
 import psutil
 import pytest
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import SubmissionRequest
 from bot.ports import Store
 from bot.services.publishing.publish import publish
+from bot.services.remote_workers import issue
 from bot.services.submissions import submit
-from bot.services.worker_tokens import issue
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from runners.contract.evaluation import CPU

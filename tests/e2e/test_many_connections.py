@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager, suppress
 import httpx
 import pytest
 
+from bot.web.app import MOST_AT_ONCE, OTHER_FILES
 from bot.web.connections import PER_ADDRESS
-from bot.web.serving import MOST_AT_ONCE, OTHER_FILES
 from tests.e2e.command import fresh, served_at
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]

@@ -11,9 +11,8 @@ import pytest_asyncio
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.domain.ids import SubmissionId
-from bot.web.app import build
+from bot.web.app import build, serving
 from bot.web.context import Door, DoorSettings
-from bot.web.serving import serving
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
@@ -188,7 +187,7 @@ class InPieces:
 async def test_a_page_that_comes_in_pieces_does_not_move(
     scene: Scene, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.web.serving.build", InPieces)
+    monkeypatch.setattr("bot.web.app.build", InPieces)
     door = make_door(scene.shown.store, scene.shown.clock)
     async with serving(door, DoorSettings("127.0.0.1", 0)) as url:
         await page.goto(f"{url}/boards/vectoradd")

@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from bot.domain.durations import show_factor
+from bot.domain.times import show_factor
 from tests.architecture.tree import ROOT
 from tests.doubles.databases import fresh_database
 from tests.e2e.command import Podium, fresh, running, served, timed_briefly

@@ -14,11 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bot.domain.solutions import solutions  # noqa: E402 - found by the line above
+from bot.domain.tasks.bundle import solutions  # noqa: E402 - found by the line above
 from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.task_folders import read_folder  # noqa: E402 - found by the line above
 from runners.contract.evaluation import Evaluation, EvaluationRequest  # noqa: E402 - found by the line above
-from runners.contract.task import Device, Mode, TaskDefinition, TaskFormat, Workload
+from runners.contract.task import Device, Mode, TaskDefinition, TaskFormat, Workload  # noqa: E402 - found by the line above
 from runners.contract.verdict import Verdict  # noqa: E402 - found by the line above
 from runners.harness import ncu  # noqa: E402 - found by the line above
 from tests.doubles.kernels import LINEAR, RIGHT  # noqa: E402 - found by the line above

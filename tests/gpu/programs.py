@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bot.domain.solutions import solutions  # noqa: E402 - found by the line above
+from bot.domain.tasks.bundle import solutions  # noqa: E402 - found by the line above
 from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.task_folders import read_folder, task_folders  # noqa: E402 - found by the line above
 from runners.contract.evaluation import Evaluation, EvaluationRequest  # noqa: E402 - likewise

@@ -13,10 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bot.domain.solutions import Solution, solutions  # noqa: E402 - found by the line above
+from bot.domain.tasks.bundle import Solution, solutions  # noqa: E402 - found by the line above
 from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.task_folders import read_folder, task_folders  # noqa: E402 - found by the line above
-from runners.contract.evaluation import Evaluation, EvaluationRequest, RoundPolicy
+from runners.contract.evaluation import Evaluation, EvaluationRequest, RoundPolicy  # noqa: E402 - found by the line above
 from runners.contract.task import Mode, TaskDefinition  # noqa: E402 - found by the line above
 from runners.contract.verdict import Verdict  # noqa: E402 - found by the line above
 from tests.gpu.asking import HarnessError, Server, serving  # noqa: E402 - found by the line above

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402 - found by the line above
 
-from bot.domain.solutions import Solution, solutions  # noqa: E402 - found by the line above
+from bot.domain.tasks.bundle import Solution, solutions  # noqa: E402 - found by the line above
 from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.task_folders import read_folder, task_folders  # noqa: E402 - found by the line above
 from runners.backends import local_process  # noqa: E402 - found by the line above

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.domain.solutions import solutions
 from bot.domain.submission import SubmissionRequest
-from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.bundle import TaskBundle, solutions
 from bot.domain.tasks.task_file import parse_task
 from bot.domain.tasks.template import template_of
 from bot.services.publishing.publish import publish
 from bot.services.submissions import submit
-from bot.web.highlighting import highlighted
+from bot.web.rendering import highlighted
 from runners import languages
 from runners.contract.evaluation import CPU, EvaluationRequest, Isolation
 from runners.contract.task import Mode

@@ -7,11 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.moderation import RateLimit
-from bot.domain.once import LONGEST_KEY
-from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
+from bot.domain.submission import LONGEST_KEY, Submission, SubmissionRequest, SubmissionState
 from bot.services import moderation
 from bot.services.moderation import Deed
 from bot.services.rejudge import rejudge

@@ -17,11 +17,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from bot.domain.access import Viewer
+from bot.domain.accounts import Person
+from bot.domain.board import Viewer
 from bot.domain.errors import SetupError, UserError
 from bot.domain.interaction import Asked
-from bot.domain.person import Person
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.ports import Store
 from bot.services.standings import standings
 from bot.store.backup import archive, dump, load, seekable

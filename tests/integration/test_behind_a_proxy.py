@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from bot.services.tokens import link
+from bot.web.app import serving
 from bot.web.context import Door, DoorSettings
-from bot.web.serving import serving
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore

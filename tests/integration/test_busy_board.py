@@ -8,10 +8,9 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.board import NewBoard
-from bot.domain.display import NewDisplay
 from bot.domain.moderation import Exclusion, ExclusionKind
-from bot.domain.score import ScoreValue
-from bot.domain.submission import NewSubmission
+from bot.domain.scoring import ScoreValue
+from bot.domain.submission import NewDisplay, NewSubmission
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from runners.contract.task import Mode

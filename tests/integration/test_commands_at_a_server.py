@@ -16,9 +16,8 @@ from bot.app.installation import Installation
 from bot.app.logs import log_to
 from bot.cli.app import run
 from bot.cli.errors import ExitCode
-from bot.domain.person import Person
+from bot.domain.accounts import MACHINE, Person, Rights
 from bot.domain.publication import PublishRequest
-from bot.domain.rights import MACHINE, Rights
 from bot.domain.tasks.scaffold import scaffold
 from bot.remote.client import client as remote_client
 from bot.remote.client import publish as publishing

@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import asyncpg
 import pytest
 
+from bot.domain.accounts import Person
 from bot.domain.errors import SetupError, StoreError
 from bot.domain.job import Notice, Topic
-from bot.domain.person import Person
 from bot.store.embedded import binaries, folder, open_database, processes
-from bot.store.embedded.account import server_account
+from bot.store.embedded.binaries import server_account
 from bot.store.embedded.server import Cluster, socket_folder, stop
 from bot.store.errors import DRIVER_FAILURES
 from bot.store.migrate import migrate

@@ -11,7 +11,7 @@ import pytest
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId
 from bot.domain.job import Claim, Job, JobState
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.store.postgres import PostgresStore, open_store
 from bot.store.postgres.queue import PostgresJobs
 from bot.store.queries import query

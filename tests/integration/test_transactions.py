@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, suppress
 import asyncpg
 import pytest
 
+from bot.domain.accounts import HOUSE
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import PersonId
 from bot.domain.job import HOUSE_PRIORITY
-from bot.domain.person import HOUSE
 from bot.domain.submission import NewSubmission
 from bot.ports import Store
 from bot.services import moderation

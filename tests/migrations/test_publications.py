@@ -11,9 +11,8 @@ import pytest
 
 from bot.discord.publication_thread.state import PublicationThread, outcome_report
 from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.publication import PublishChange, PublishRequest
-from bot.domain.release import ReleaseNote
-from bot.domain.task_report import CheckStep, Finding, Level
+from bot.domain.publication import PublishChange, PublishRequest, ReleaseNote
+from bot.domain.tasks.report import CheckStep, Finding, Level
 from bot.reports.blocks import Text
 from bot.services.publishing.request import NO_BOARD, REQUEST
 from bot.services.publishing.state import PublicationState

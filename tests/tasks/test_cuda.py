@@ -8,9 +8,9 @@ import pytest
 
 from bot.domain.tasks.competition import parse_competition
 from bot.domain.heading import parse_heading
-from bot.domain.solutions import Solution, solutions
+from bot.domain.tasks.bundle import Solution, solutions
 from bot.domain.tasks.task_file import parse_task
-from bot.domain.task_lint import lint
+from bot.domain.tasks.lint import lint
 from bot.store.task_folders import read_folder, task_folders
 from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict

@@ -26,14 +26,14 @@ from bot.cli.draw import draw
 from bot.cli.errors import ExitCode
 from bot.cli.follow import ProgressLines, follow_all
 from bot.cli.json_output import dumps, standings_json
+from bot.domain.accounts import DEMO, Person
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.person import DEMO, Person
 from bot.domain.publication import PublishRequest
 from bot.domain.requirements import missing_for
-from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import SubmissionRequest
+from bot.domain.tasks.bundle import Solution, solutions
 from bot.domain.tasks.task_file import parse_task
 from bot.reports.standings import standings_report
 from bot.services.demo import Removed, demo_owner, remove_demo

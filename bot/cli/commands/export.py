@@ -19,8 +19,8 @@ from bot.cli.context import (
 )
 from bot.cli.datasets import DataFormat, made_whole, require, written
 from bot.cli.json_output import dumps
-from bot.domain.api.exports import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
-from bot.reports import dataset
+from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
+from bot.reports import export as dataset
 
 _SOURCES = "The sources are in `sources/`, each once, named by the SHA-256 of its bytes."
 

@@ -16,7 +16,7 @@ from bot.cli.context import (
 from bot.cli.draw import draw
 from bot.cli.json_output import dumps
 from bot.domain.job import Worker
-from bot.reports.workers import workers_report
+from bot.reports.admin import workers_report
 
 
 def runners(

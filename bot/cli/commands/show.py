@@ -27,7 +27,7 @@ from bot.domain.records import StoredFile
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.standings import standings_report
-from bot.reports.status import status_report
+from bot.reports.submission import status_report
 from runners.contract.files import EvaluationFile
 
 if TYPE_CHECKING:

@@ -24,17 +24,17 @@ from bot.cli.draw import draw
 from bot.cli.errors import ExitCode
 from bot.cli.files import Listed, Root, read_places, read_problems
 from bot.cli.json_output import dumps, released_json, task_report_json
-from bot.domain.access import NOBODY
+from bot.domain.board import NOBODY
 from bot.domain.errors import UserError
 from bot.domain.pins import Pins, parse_pins, show_pins
 from bot.domain.publication import Draft, PublishRequest, Released
-from bot.domain.task_report import TaskReport
 from bot.domain.tasks.archive import read_zip, write_zip
 from bot.domain.tasks.kernelbench import PRECISIONS, problem_tasks
+from bot.domain.tasks.report import TaskReport
 from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import parse_task
 from bot.domain.times import parse_deadline, show_deadline
-from bot.reports.task_check import task_report
+from bot.reports.tasks import task_check_report
 from bot.services.publishing.check import check_on
 from runners.contract.evaluation import CPU
 
@@ -64,7 +64,7 @@ def check(
         line.out.out(dumps([task_report_json(each) for each in reports]), highlight=False)
     else:
         for report in reports:
-            draw(task_report(report), line.out)
+            draw(task_check_report(report), line.out)
     return ExitCode.PASSED if all(report.ok for report in reports) else ExitCode.VERDICT
 
 

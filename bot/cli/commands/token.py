@@ -21,9 +21,9 @@ from bot.cli.json_output import dumps
 from bot.domain.accounts import Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
-from bot.reports.tokens import personal_tokens_report, worker_tokens_report
-from bot.services.grant import grant, granted, withdraw_grant
-from bot.services.worker_tokens import MOST_DAYS, issue, revoke, worker_tokens
+from bot.reports.admin import personal_tokens_report, worker_tokens_report
+from bot.services.remote_workers import MOST_DAYS, issue, revoke, worker_tokens
+from bot.services.tokens import grant, granted, withdraw_grant
 
 GROUP = "Tokens of people and of machines that judge from elsewhere."
 

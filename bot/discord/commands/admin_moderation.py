@@ -6,15 +6,18 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import door_of
+from bot.discord.context import DOOR, door_of
 from bot.discord.escaping import line
-from bot.discord.groups import Tree, group
+from bot.discord.options import Tree, group
 from bot.discord.responses import answering
-from bot.discord.roles import admin_deed
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import admin_deed, viewer_of
 from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
 from bot.services import moderation
 from bot.services.lookup import find_board
+from bot.services.moderation import ban as ban_person
+from bot.services.moderation import unban as unban_person
+from bot.services.rejudge import rejudge as judge_again
 
 _Reason = app_commands.Range[str, 1, 300]
 _WHAT = {
@@ -23,7 +26,7 @@ _WHAT = {
 }
 
 
-async def setup(tree: Tree) -> None:
+async def _admin_moderation(tree: Tree) -> None:
     """Add both commands."""
     parent = group(tree, "admin")
     parent.add_command(pause)
@@ -91,3 +94,98 @@ async def resume(
 def _require_one(board: str | None, gpu: str | None) -> None:
     if board is not None and gpu is not None:
         raise UserError("two-things", "name a board or a GPU type, not both")
+
+
+_Number = app_commands.Range[int, 1, 2**53]
+
+
+async def _admin_submissions(tree: Tree) -> None:
+    """Add the commands."""
+    parent = group(tree, "admin")
+    parent.add_command(disqualify)
+    parent.add_command(requalify)
+    parent.add_command(rejudge)
+
+
+@app_commands.command(description="Take a submission off its board; its result stays")
+@app_commands.describe(number="Its number", reason="Shown to its owner")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.any_submissions)
+async def disqualify(
+    interaction: discord.Interaction[Any], number: _Number, reason: _Reason
+) -> None:
+    """The owner's next best submission takes its place."""
+    async with answering(interaction) as answer:
+        deed = await admin_deed(interaction, reason)
+        door = door_of(interaction)
+        await moderation.disqualify(door.store, deed, SubmissionId(number))
+        await answer.say(f"Submission #{number} is not ranked any more.")
+
+
+@app_commands.command(description="Rank a submission again that was taken off its board")
+@app_commands.describe(number="Its number", reason="Kept in the audit")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.any_submissions)
+async def requalify(
+    interaction: discord.Interaction[Any], number: _Number, reason: _Reason
+) -> None:
+    """Ends a disqualification or a withdrawal."""
+    async with answering(interaction) as answer:
+        deed = await admin_deed(interaction, reason)
+        door = door_of(interaction)
+        await moderation.requalify(door.store, deed, SubmissionId(number))
+        await answer.say(f"Submission #{number} is ranked again.")
+
+
+@app_commands.command(description="Judge a submission once more, by its board's present task")
+@app_commands.describe(number="Its number", reason="Kept in the audit")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.any_submissions)
+async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason: _Reason) -> None:
+    """A new submission of the same source, for the same person."""
+    async with answering(interaction) as answer:
+        deed = await admin_deed(interaction, reason)
+        door = door_of(interaction)
+        again = await judge_again(door.store, deed, SubmissionId(number))
+        await answer.say(f"Submission #{number} is judged again as #{again.id}.")
+
+
+async def _admin_people(tree: Tree) -> None:
+    """Add both commands."""
+    parent = group(tree, "admin")
+    parent.add_command(ban)
+    parent.add_command(unban)
+
+
+@app_commands.command(description="Keep a person from submitting, and stop what is unfinished")
+@app_commands.describe(who="The person", reason="Shown to the person")
+async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
+    """What is unfinished is stopped; what has a result keeps it and its rank."""
+    async with answering(interaction) as answer:
+        deed = await admin_deed(interaction, reason)
+        door = door_of(interaction)
+        await door.person(who)  # may never have submitted, and is banned nevertheless
+        stopped = await ban_person(door.store, deed, f"{DOOR}:{who.id}")
+        words = f"{line(who.name)} may not submit any more."
+        if stopped:
+            noun = "submission was" if stopped == 1 else "submissions were"
+            words += f" {stopped} unfinished {noun} stopped."
+        await answer.say(words)
+
+
+@app_commands.command(description="Let a person submit again")
+@app_commands.describe(who="The person", reason="Kept in the audit")
+async def unban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
+    """Ends the ban."""
+    async with answering(interaction) as answer:
+        deed = await admin_deed(interaction, reason)
+        door = door_of(interaction)
+        await unban_person(door.store, deed, f"{DOOR}:{who.id}")
+        await answer.say(f"{line(who.name)} may submit again.")
+
+
+async def setup(tree: Tree) -> None:
+    """Add this module's commands."""
+    await _admin_moderation(tree)
+    await _admin_submissions(tree)
+    await _admin_people(tree)

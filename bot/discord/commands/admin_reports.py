@@ -6,19 +6,20 @@ from typing import Any
 import discord
 from discord import app_commands
 
+from bot.discord import options
 from bot.discord.context import door_of
-from bot.discord.groups import Tree, group
+from bot.discord.options import Tree, group
 from bot.discord.pagination import Book, leaf
 from bot.discord.responses import answering
-from bot.discord.roles import ADMIN, require
-from bot.reports.admin import stats_report
-from bot.reports.audit import audit_report
-from bot.reports.workers import workers_report
+from bot.discord.roles import ADMIN, require, viewer_of
+from bot.reports.admin import audit_report, stats_report, workers_report
+from bot.reports.export import export_report
 from bot.services.audit import whole_audit
-from bot.services.stats import stats as count
+from bot.services.export import export as export_board
+from bot.services.operations import stats as count
 
 
-async def setup(tree: Tree) -> None:
+async def _admin_reports(tree: Tree) -> None:
     """Add the commands."""
     parent = group(tree, "admin")
     parent.add_command(audit)
@@ -56,3 +57,26 @@ async def runners(interaction: discord.Interaction[Any]) -> None:
         door = door_of(interaction)
         found = await door.store.workers.alive()
         await answer.show(workers_report(found, door.clock.now()))
+
+
+async def _admin_export(tree: Tree) -> None:
+    """Add the command."""
+    group(tree, "admin").add_command(export)
+
+
+@app_commands.command(description="Every submission and result of a board, as CSV and JSON")
+@app_commands.describe(leaderboard_name="The board")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def export(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+    """Three files, for this admin alone."""
+    async with answering(interaction) as answer:
+        require(interaction, ADMIN)
+        viewer = await viewer_of(interaction)
+        found = await export_board(door_of(interaction).store, viewer, leaderboard_name)
+        await answer.show(await asyncio.to_thread(export_report, found))
+
+
+async def setup(tree: Tree) -> None:
+    """Add this module's commands."""
+    await _admin_reports(tree)
+    await _admin_export(tree)

@@ -1,29 +1,37 @@
 """`/admin limit|unlimit|limits`: how often submissions are taken."""
 
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any
 
 import discord
 from discord import app_commands
 
-from bot.discord import options
-from bot.discord.context import door_of
-from bot.discord.groups import Tree, group
+from bot.discord import options, roles
+from bot.discord.context import Door, door_of
+from bot.discord.guilds import house
+from bot.discord.notifications import kinds_in_words
+from bot.discord.options import Tree, group
 from bot.discord.responses import answering
-from bot.discord.roles import ADMIN, admin_deed, require
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import ADMIN, admin_deed, require, viewer_of
+from bot.domain.accounts import Person
+from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
 from bot.domain.moderation import RateLimit, span
-from bot.reports.house_rules import house_rules_report
+from bot.domain.notifications import NewsKind
+from bot.ports import Store
+from bot.reports.admin import house_rules_report
 from bot.services import moderation
-from bot.services.house_rules import house_rules
+from bot.services.audit import audited
 from bot.services.lookup import find_board
+from bot.services.moderation import house_rules
+from bot.services.notify import ask_for
 from runners.contract.task import Mode
 
 _Reason = app_commands.Range[str, 0, 300]
 
 
-async def setup(tree: Tree) -> None:
+async def _admin_settings(tree: Tree) -> None:
     """Add the commands."""
     parent = group(tree, "admin")
     parent.add_command(limit)
@@ -95,3 +103,84 @@ async def _board(interaction: discord.Interaction[Any], name: str | None) -> Boa
         return None
     viewer = await viewer_of(interaction)
     return (await find_board(door_of(interaction).store, viewer, name)).id
+
+
+async def _admin_channels(tree: Tree) -> None:
+    """Add both commands."""
+    parent = group(tree, "admin")
+    parent.add_command(allow)
+    parent.add_command(forbid)
+
+
+@app_commands.command(name="channel-allow", description="Take submissions in a channel")
+@app_commands.describe(channel="The channel; the first one named replaces #submissions")
+async def allow(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
+    """Beside those that are allowed already."""
+    async with answering(interaction) as answer:
+        require(interaction, ADMIN)
+        door = door_of(interaction)
+        actor = await door.person(interaction.user)
+        async with _audited(door, actor, "channel-allow", channel) as tx:
+            await tx.moderation.open_room(house(channel.guild.id), str(channel.id))
+        await answer.say(f"Submissions are taken in {channel.mention}.")
+
+
+@app_commands.command(name="channel-forbid", description="Take no more submissions in a channel")
+@app_commands.describe(channel="The channel")
+async def forbid(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
+    """Without any allowed channel it is #submissions again."""
+    async with answering(interaction) as answer:
+        require(interaction, ADMIN)
+        door = door_of(interaction)
+        actor = await door.person(interaction.user)
+        async with _audited(door, actor, "channel-forbid", channel) as tx:
+            if not await tx.moderation.close_room(house(channel.guild.id), str(channel.id)):
+                raise UserError("not-allowed", f"#{channel.name} was not allowed by name")
+        await answer.say(f"Submissions are not taken in {channel.mention} any more.")
+
+
+def _audited(
+    door: Door, actor: Person, action: str, channel: discord.TextChannel
+) -> AbstractAsyncContextManager[Store]:
+    subject = f"channel {channel.id} of guild {channel.guild.id}"
+    return audited(door.store, actor.id, action, subject, reason=channel.name)
+
+
+async def _admin_notices(tree: Tree) -> None:
+    """Add the command."""
+    group(tree, "admin").add_command(notices)
+
+
+@app_commands.command(description="What a channel is told of; nothing unless you ask")
+@app_commands.describe(
+    channel="The channel",
+    deadline="A board closes within 24 hours",
+    record="A board has a new best time",
+)
+async def notices(
+    interaction: discord.Interaction[Any],
+    *,
+    channel: discord.TextChannel,
+    deadline: bool | None = None,
+    record: bool | None = None,
+) -> None:
+    """Of boards that not every member may see the channel is told nothing."""
+    async with answering(interaction) as answer:
+        require(interaction, ADMIN)
+        if not channel.permissions_for(channel.guild.me).send_messages:
+            raise UserError("not-allowed", f"I may not write in #{channel.name}; let me first")
+        door = door_of(interaction)
+        wishes = {NewsKind.DEADLINE: deadline, NewsKind.RECORD: record}
+        actor = await door.person(interaction.user)
+        subject = f"channel {channel.id} of guild {channel.guild.id}"
+        async with door.store.transaction() as tx:
+            told = kinds_in_words(await ask_for(tx, roles.room(channel.id), wishes))
+            await tx.audit.record(actor.id, "notices", subject, told)
+        await answer.say(f"{channel.mention} is told of: {told}.")
+
+
+async def setup(tree: Tree) -> None:
+    """Add this module's commands."""
+    await _admin_settings(tree)
+    await _admin_channels(tree)
+    await _admin_notices(tree)

@@ -11,13 +11,13 @@ from bot.discord import options
 from bot.discord.context import door_of
 from bot.discord.draw import FILE_BYTES, Sheet
 from bot.discord.escaping import line
-from bot.discord.groups import Tree, group
 from bot.discord.menus import MENU_S
+from bot.discord.options import Tree, group
 from bot.discord.responses import Answer, answering, as_files, straight
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import viewer_of
 from bot.domain.errors import UserError
 from bot.reports.blocks import Attachment, Report, Text, Tone
-from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
+from bot.services.boards import Deletion, Keepsake, delete_board, keepsake
 from bot.services.lookup import own_board, visible_boards
 
 

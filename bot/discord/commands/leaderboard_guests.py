@@ -6,17 +6,16 @@ from typing import Any, TypeAlias
 import discord
 from discord import app_commands
 
-from bot.discord import options, viewers
+from bot.discord import options, roles
 from bot.discord.context import door_of
 from bot.discord.escaping import MOST, line
-from bot.discord.groups import Tree, group
+from bot.discord.options import Tree, group
 from bot.discord.responses import Answer, answering
-from bot.domain.access import Viewer, Visibility
-from bot.domain.board import Board
+from bot.domain.board import Board, Viewer, Visibility
 from bot.ports import Store
-from bot.services.invite import Invitation
-from bot.services.invite import invite as let_in
-from bot.services.invite import uninvite as turn_away
+from bot.services.boards import Invitation
+from bot.services.boards import invite as let_in
+from bot.services.boards import uninvite as turn_away
 
 Guest: TypeAlias = discord.Member | discord.User | discord.Role
 
@@ -77,14 +76,14 @@ async def _change(
     guests: Iterable[Guest | None],
 ) -> None:
     async with answering(interaction) as answer:
-        viewer = await viewers.viewer_of(interaction)
+        viewer = await roles.viewer_of(interaction)
         invitation = Invitation(board, _named(guests))
         await _show(answer, await change(door_of(interaction).store, viewer, invitation))
 
 
 def _named(guests: Iterable[Guest | None]) -> frozenset[str]:
     return frozenset(
-        viewers.role(each.id) if isinstance(each, discord.Role) else viewers.person(each.id)
+        roles.role(each.id) if isinstance(each, discord.Role) else roles.person(each.id)
         for each in guests
         if each is not None
     )
@@ -100,4 +99,4 @@ async def _show(answer: Answer, board: Board) -> None:
 
 def _mentions(guests: Iterable[str]) -> str:
     """The guests as they are clicked on; nobody is called by it."""
-    return ", ".join(viewers.mention(each) for each in sorted(guests))
+    return ", ".join(roles.mention(each) for each in sorted(guests))

@@ -8,7 +8,7 @@ from discord import app_commands
 
 from bot.discord.draw import Sheet
 from bot.discord.escaping import MOST
-from bot.discord.groups import Tree, group
+from bot.discord.options import Tree, group
 from bot.discord.responses import answering
 
 _HELP = """\

@@ -8,11 +8,10 @@ from discord import app_commands
 
 from bot.discord import options, publish_form
 from bot.discord.context import door_of
-from bot.discord.groups import Tree, group
+from bot.discord.options import Tree, group
 from bot.discord.responses import answering
-from bot.discord.roles import ADMIN, CREATOR, require
-from bot.discord.viewers import member, viewer_of
-from bot.domain.access import Access, SourceVisibility, Visibility
+from bot.discord.roles import ADMIN, CREATOR, member, require, viewer_of
+from bot.domain.board import Access, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest

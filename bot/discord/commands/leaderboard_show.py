@@ -7,15 +7,18 @@ from discord import app_commands
 
 from bot.discord import options
 from bot.discord.context import door_of
-from bot.discord.groups import Tree, group
-from bot.discord.pages import MOST_AT_ONCE, beside, first_page
+from bot.discord.options import Tree, group
+from bot.discord.pagination import MOST_AT_ONCE, Book, beside, first_page, leaf
 from bot.discord.responses import answering
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import viewer_of
 from bot.domain.errors import UserError
-from bot.services.season import season
+from bot.reports.charts import scaling_report
+from bot.reports.history import personal_report
+from bot.services.history import personal
+from bot.services.trends import scaling, season
 
 
-async def setup(tree: Tree) -> None:
+async def _leaderboard_show(tree: Tree) -> None:
     """Add the command."""
     group(tree, "leaderboard").add_command(show)
 
@@ -44,3 +47,59 @@ async def show(
             for each in names or [None]
         ]
         await answer.show(*(first_page(found[0]) if len(found) == 1 else beside(found)))
+
+
+async def _leaderboard_personal(tree: Tree) -> None:
+    """Add the command."""
+    group(tree, "leaderboard").add_command(show_personal)
+
+
+@app_commands.command(
+    name="show-personal", description="Your own submissions to a board, and your trend"
+)
+@app_commands.describe(leaderboard_name="The board")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def show_personal(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+    """Places, the plot of your ranked times, and what you have submitted."""
+    async with answering(interaction) as answer:
+        viewer = await viewer_of(interaction)
+        found = await personal(door_of(interaction).store, viewer, leaderboard_name)
+        await answer.show(personal_report(found))
+
+
+async def _leaderboard_gpus(tree: Tree) -> None:
+    """Add the command."""
+    group(tree, "leaderboard").add_command(compare_gpus)
+
+
+@app_commands.command(
+    name="compare-gpus", description="Everyone's best time on each GPU type of a board"
+)
+@app_commands.describe(leaderboard_name="The board")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def compare_gpus(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+    """A table, and a plot where there are several GPU types."""
+    async with answering(interaction) as answer:
+        viewer = await viewer_of(interaction)
+        found = await scaling(door_of(interaction).store, viewer, leaderboard_name)
+        await answer.show(scaling_report(found))
+
+
+async def _leaderboard_list(tree: Tree) -> None:
+    """Add the command."""
+    group(tree, "leaderboard").add_command(list_boards)
+
+
+@app_commands.command(name="list", description="Every board: open ones first, then ended ones")
+async def list_boards(interaction: discord.Interaction[Any]) -> None:
+    """One line for each board, in pages."""
+    async with answering(interaction) as answer:
+        await answer.say(*await leaf(interaction, Book.BOARDS))
+
+
+async def setup(tree: Tree) -> None:
+    """Add this module's commands."""
+    await _leaderboard_show(tree)
+    await _leaderboard_personal(tree)
+    await _leaderboard_gpus(tree)
+    await _leaderboard_list(tree)

@@ -7,11 +7,11 @@ from discord import app_commands
 
 from bot.discord import options
 from bot.discord.context import door_of
-from bot.discord.groups import Tree, group
+from bot.discord.options import Tree, group
 from bot.discord.responses import answering
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import viewer_of
 from bot.domain.errors import StoreError, UserError
-from bot.reports.task import task_report, template_report
+from bot.reports.tasks import task_report, template_report
 from bot.services.lookup import task_of
 
 

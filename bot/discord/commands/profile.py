@@ -8,17 +8,20 @@ from discord import app_commands
 from bot.discord import options
 from bot.discord.context import door_of
 from bot.discord.escaping import line
-from bot.discord.groups import Tree, group
+from bot.discord.notifications import kinds_in_words
+from bot.discord.options import Tree, group
 from bot.discord.responses import answering
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import viewer_of
 from bot.domain.accounts import scope_of
 from bot.domain.ids import TokenId
+from bot.domain.notifications import NewsKind
 from bot.reports.blocks import Column, Report, Table
+from bot.services.notify import ask_for
 from bot.services.tokens import link as make_token
 from bot.services.tokens import unlink
 
 
-async def setup(tree: Tree) -> None:
+async def _profile(tree: Tree) -> None:
     """Add the commands."""
     parent = group(tree, "profile")
     parent.add_command(link)
@@ -75,3 +78,40 @@ async def revoke(
         person = await door.person(interaction.user)
         await unlink(door.store, person.id, TokenId(number))
         await answer.say(f"Token {number} is revoked.")
+
+
+async def _profile_notices(tree: Tree) -> None:
+    """Add the command."""
+    group(tree, "profile").add_command(notices)
+
+
+@app_commands.command(description="What you are told of by direct message; nothing unless you ask")
+@app_commands.describe(
+    deadline="A board closes within 24 hours",
+    lost_rank="Somebody has taken your rank among the first ten",
+    record="A board has a new best time",
+)
+async def notices(
+    interaction: discord.Interaction[Any],
+    *,
+    deadline: bool | None = None,
+    lost_rank: bool | None = None,
+    record: bool | None = None,
+) -> None:
+    """Without a wish it only says what holds."""
+    async with answering(interaction) as answer:
+        door = door_of(interaction)
+        person = await door.person(interaction.user)
+        wishes = {
+            NewsKind.DEADLINE: deadline,
+            NewsKind.LOST_RANK: lost_rank,
+            NewsKind.RECORD: record,
+        }
+        kinds = await ask_for(door.store, person.identity, wishes)
+        await answer.say(f"You are told of: {kinds_in_words(kinds)}.")
+
+
+async def setup(tree: Tree) -> None:
+    """Add this module's commands."""
+    await _profile(tree)
+    await _profile_notices(tree)

@@ -6,23 +6,27 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from bot.discord import deeds, options
+from bot.discord import options, submitting
 from bot.discord.buttons import buttons_of
 from bot.discord.context import door_of
-from bot.discord.groups import Tree, group
+from bot.discord.options import Tree, group
 from bot.discord.responses import answering
-from bot.discord.viewers import viewer_of
+from bot.discord.roles import viewer_of
 from bot.domain.ids import SubmissionId
-from bot.reports.status import status_report
+from bot.reports.comparison import comparison_report
+from bot.reports.submission import status_report
+from bot.services.comparison import compare as compare_submissions
 from bot.services.lookup import own_submission
-from bot.services.profiles import profile_files
+from bot.services.moderation import withdraw as take_off
+from bot.services.sources import profile_files
 from bot.services.status import status
+from runners.contract.task import Mode
 
 _LARGEST = 2**53
 """What Discord can say as a number."""
 
 
-async def setup(tree: Tree) -> None:
+async def _submission(tree: Tree) -> None:
     """Add the commands."""
     parent = group(tree, "submission")
     parent.add_command(show)
@@ -56,7 +60,7 @@ async def show_source(
 ) -> None:
     """The file."""
     async with answering(interaction) as answer:
-        await deeds.show_source(answer, SubmissionId(number))
+        await submitting.show_source(answer, SubmissionId(number))
 
 
 @app_commands.command(name="cancel", description="Stop one of your submissions")
@@ -68,4 +72,66 @@ async def stop(
 ) -> None:
     """What is queued ends at once, what runs within seconds."""
     async with answering(interaction) as answer:
-        await deeds.stop(answer, SubmissionId(number))
+        await submitting.stop(answer, SubmissionId(number))
+
+
+_Number = app_commands.Range[int, 1, 2**53]
+
+
+async def _submission_again(tree: Tree) -> None:
+    """Add the commands."""
+    parent = group(tree, "submission")
+    parent.add_command(rerun)
+    parent.add_command(withdraw)
+    parent.add_command(compare)
+
+
+@app_commands.command(description="Submit the same file again, perhaps in another mode")
+@app_commands.describe(number="Its number", mode="The mode; its own without")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.own_submissions)
+async def rerun(
+    interaction: discord.Interaction[Any], number: _Number, mode: Mode | None = None
+) -> None:
+    """A new submission with a number of its own."""
+    async with answering(interaction) as answer:
+        await submitting.run_again(answer, SubmissionId(number), mode)
+
+
+@app_commands.command(description="Take one of your submissions off its board, for good")
+@app_commands.describe(number="Its number", reason="Kept in the audit")
+@app_commands.rename(number="id")
+@app_commands.autocomplete(number=options.own_submissions)
+async def withdraw(
+    interaction: discord.Interaction[Any],
+    number: _Number,
+    reason: app_commands.Range[str, 0, 300] = "",
+) -> None:
+    """The result stays; your next best submission is ranked instead."""
+    async with answering(interaction) as answer:
+        viewer = await viewer_of(interaction)
+        await take_off(door_of(interaction).store, viewer, reason, SubmissionId(number))
+        await answer.say(f"Submission #{number} is off its board.")
+
+
+@app_commands.command(description="Two submissions side by side: times and difference")
+@app_commands.describe(first="A submission", second="Another one to the same board")
+@app_commands.autocomplete(first=options.own_submissions, second=options.own_submissions)
+async def compare(interaction: discord.Interaction[Any], first: _Number, second: _Number) -> None:
+    """Both sources have to be visible to you."""
+    async with answering(interaction) as answer:
+        door = door_of(interaction)
+        found = await compare_submissions(
+            door.store,
+            door.clock,
+            await viewer_of(interaction),
+            first=SubmissionId(first),
+            second=SubmissionId(second),
+        )
+        await answer.show(await asyncio.to_thread(comparison_report, found))
+
+
+async def setup(tree: Tree) -> None:
+    """Add this module's commands."""
+    await _submission(tree)
+    await _submission_again(tree)

@@ -13,7 +13,6 @@ import aiohttp
 import discord
 import structlog
 
-from bot.discord.announcing import announcement, season
 from bot.discord.buttons import board_buttons
 from bot.discord.channels import (
     channel_of,
@@ -26,9 +25,10 @@ from bot.discord.channels import (
 from bot.discord.context import DOOR, Door
 from bot.discord.draw import sheets
 from bot.discord.errors import is_passing
+from bot.discord.notifications import announcement, season
 from bot.discord.publication_thread.state import PublicationThread, live_text, outcome_report
 from bot.discord.responses import as_files
-from bot.discord.viewers import of_room
+from bot.discord.roles import of_room
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId

@@ -6,9 +6,9 @@ import discord
 from pydantic import BaseModel, ConfigDict
 
 from bot.discord.escaping import MOST, line
-from bot.domain.task_report import CheckStep, Level
+from bot.domain.tasks.report import CheckStep, Level
 from bot.reports.blocks import Report, Text, Tone
-from bot.reports.task_check import step_line, task_report
+from bot.reports.tasks import step_line, task_check_report
 from bot.services.publishing.state import PublicationOutcome
 
 _ROOM = 40
@@ -43,7 +43,7 @@ class PublicationThread(BaseModel):
 def outcome_report(outcome: PublicationOutcome) -> Report:
     """Return what became of the board, or every finding of a check that failed."""
     if outcome.report is not None:
-        blocks = task_report(outcome.report).blocks
+        blocks = task_check_report(outcome.report).blocks
         words = "Nothing was published. Mend it, and give the command again."
         return Report(outcome.title, (*blocks, Text(words, Tone.BAD)))
     tone = Tone.BAD if outcome.board is None else Tone.GOOD

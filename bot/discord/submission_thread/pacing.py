@@ -1,7 +1,8 @@
 """When Discord is tried again: seldom while it fails everybody, at once when it is back."""
 
+import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LONGEST_S = 20.0
 """The longest wait between two tries, so that nobody waits a minute once Discord is back."""
@@ -44,3 +45,34 @@ class Patience:
 def pause_s(failures: int) -> float:
     """Seconds to wait after this many failures in a row: 2, 4, 8, 16, then the longest."""
     return min(LONGEST_S, 2.0 ** min(failures, 10))
+
+
+EDITS_PER_S = 15.0
+"""Of all live messages together; Discord allows a bot 50 requests a second in all."""
+EVERY_S = 1.5
+"""Between two edits of one message: a channel takes five messages or edits in five seconds."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """Gives each edit its time."""
+
+    next_edit: float = 0.0
+    last: dict[int, float] = field(default_factory=dict)
+
+    def wait_for(self, message: int) -> float:
+        """Seconds until this message may be edited again."""
+        return max(0.0, self.last.get(message, 0.0) + EVERY_S - time.monotonic())
+
+    async def turn(self, message: int) -> None:
+        """Wait for the turn of an edit among all of them."""
+        now = time.monotonic()
+        at = max(now, self.next_edit)
+        self.next_edit = at + 1 / EDITS_PER_S
+        self.last[message] = at
+        if at > now:
+            await asyncio.sleep(at - now)
+
+    def forget(self, message: int) -> None:
+        """The message will not be edited any more."""
+        self.last.pop(message, None)

@@ -17,13 +17,12 @@ from pydantic import ValidationError
 
 from bot.discord.context import DOOR, Door
 from bot.discord.errors import is_passing
-from bot.discord.showing.pace import Pace
-from bot.discord.submission_thread.pacing import LONGEST_S, Patience, pause_s
+from bot.discord.submission_thread.pacing import LONGEST_S, Pace, Patience, pause_s
 from bot.discord.submission_thread.steps import OthersError, Reached, Show, Steps
-from bot.domain.display import Display
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Topic
+from bot.domain.submission import Display
 
 _log = structlog.get_logger(__name__)
 

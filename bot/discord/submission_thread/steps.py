@@ -14,19 +14,19 @@ import structlog
 
 from bot.discord import channels
 from bot.discord.buttons import buttons_of
+from bot.discord.channels import Place
 from bot.discord.context import Door
 from bot.discord.draw import Sheet, sheets
-from bot.discord.places import Place
 from bot.discord.responses import as_files
-from bot.discord.showing.pace import Pace
+from bot.discord.roles import of_room
+from bot.discord.submission_thread.pacing import Pace
 from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
-from bot.discord.viewers import of_room
-from bot.domain.display import Display
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus
-from bot.reports.status import status_report
-from bot.services.placement import placements
-from bot.services.profiles import profile_files
+from bot.domain.submission import Display
+from bot.reports.submission import status_report
+from bot.services.sources import profile_files
+from bot.services.standings import placements
 from bot.services.status import status
 from runners.contract.task import Mode
 

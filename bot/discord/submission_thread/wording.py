@@ -7,8 +7,8 @@ from bot.domain.leaderboard import Placement
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Tone
 from bot.reports.escaping import one_line
-from bot.reports.placement import placement_line
-from bot.reports.status import job_line, warning_of
+from bot.reports.standings import placement_line
+from bot.reports.submission import job_line, warning_of
 
 _MARKS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 "}
 _THREAD_NAME = 100

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from bot.domain.access import SourceVisibility, Visibility
 from bot.domain.api.base import WHOLE, Answer, Asked, GpuName, Name
 from bot.domain.api.boards import BoardLine
+from bot.domain.board import SourceVisibility, Visibility
 
 MOST_GPUS = 64
 MOST_GUESTS = 200

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from bot.domain.tasks.yaml_document import Document, Path, unknown_key, validation_refusal
 from bot.domain.errors import UserError
-from bot.domain.task_launch import check_config, check_launch
+from bot.domain.tasks.device_rules import check_config, check_launch
 from bot.domain.tasks.device_rules import check_program
 from runners.contract.formula import FormulaError, parse_formula
 from runners.contract.task import (

@@ -1,7 +1,7 @@
 """A person's way to a Podium elsewhere: what commands ask, over HTTPS."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
@@ -10,13 +10,12 @@ import httpx
 
 from bot.domain import acceptance
 from bot.domain.api.accounts import Me
+from bot.domain.api.admin import RunnersAnswer
 from bot.domain.api.base import MOST_ON_A_PAGE
-from bot.domain.api.boards import BoardsAnswer, LeaderboardsAnswer
-from bot.domain.api.exports import ExportPiece
-from bot.domain.api.running import RunnersAnswer
+from bot.domain.api.boards import PIECE, BoardsAnswer, ExportEnd, ExportPiece, LeaderboardsAnswer
 from bot.domain.api.submissions import Cancelled, HistoryAnswer, ProfileFiles, SubmissionAnswer
 from bot.domain.board import Board
-from bot.domain.errors import StoreError, UserError
+from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
@@ -24,17 +23,30 @@ from bot.domain.pins import awaited_words
 from bot.domain.publication import Draft, Released
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
-from bot.remote.address import Server
 from bot.remote.client import decode
 from bot.remote.client.publish import published
-from bot.remote.client.requests import Requests, asking
+from bot.remote.client.requests import Requests, Say, asking, made_once
 from bot.remote.client.watch import watch
-from bot.remote.exporting import exported
-from bot.remote.http import ANSWER_S
-from bot.remote.outage import Say
-from bot.remote.repeating import made_once
+from bot.remote.http import ANSWER_S, Server
 from runners.contract.files import FILES_MAX
 from runners.contract.task import Mode
+
+PIECE_S = 60.0
+"""What the server may take for the next piece."""
+
+
+async def exported(requests: Requests, board: str) -> AsyncGenerator[ExportPiece, None]:
+    """The pieces of an export up to its end; SetupError when it breaks off before."""
+    path = f"leaderboards/{quote(board, safe='')}/export"
+    async with aclosing(requests.lines(path, within_s=PIECE_S)) as lines:
+        async for line in lines:
+            with requests.understood():
+                piece = PIECE.validate_json(line)
+            yield piece
+            if isinstance(piece, ExportEnd):
+                return
+    raise SetupError(f"{requests.url}: the export broke off; give the command again")
+
 
 SUBMIT_S = 60.0
 """What a submission may take on its way."""

@@ -3,10 +3,9 @@
 ValueError where an answer has a word that this Podium does not know.
 """
 
-from bot.domain.access import NOBODY, Access
+from bot.domain.api.admin import RunnerAnswer
 from bot.domain.api.base import Time
 from bot.domain.api.boards import Absent, BoardLine, Entry, LeaderboardsAnswer, StandingsAnswer
-from bot.domain.api.running import RunnerAnswer
 from bot.domain.api.submissions import (
     JobAnswer,
     PastSubmission,
@@ -14,13 +13,13 @@ from bot.domain.api.submissions import (
     ProfileFile,
     SubmissionAnswer,
 )
-from bot.domain.board import Board
+from bot.domain.board import NOBODY, Access, Board
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import PRIORITIES, Job, Worker
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.moderation import Exclusion
 from bot.domain.records import FailedRun, HistoryEntry, JobResult, StoredFile
-from bot.domain.score import Score, ScoreValue, Standing
+from bot.domain.scoring import Score, ScoreValue, Standing
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import Submission
 from runners.contract.evaluation import Timing

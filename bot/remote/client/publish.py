@@ -9,11 +9,10 @@ from bot.domain.api.boards import BoardAnswer
 from bot.domain.api.publishing import CheckAnswer, CheckProblem, CheckState, PublishedAnswer
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.publication import Draft, PublishChange, Published, PublishRequest, Released
-from bot.domain.task_report import TaskReport
 from bot.domain.tasks.archive import write_zip
+from bot.domain.tasks.report import TaskReport
 from bot.remote.client.decode import board_of
-from bot.remote.client.requests import Requests, UnsureError
-from bot.remote.outage import BUSY, PATIENCE_S, Outage, Say
+from bot.remote.client.requests import BUSY, PATIENCE_S, Outage, Requests, Say, UnsureError
 from runners.contract.runner import RunnerError
 
 LOOK_S = 0.5

@@ -1,17 +1,19 @@
 """A person's requests to a Podium elsewhere, and what each refusal is for a person."""
 
+import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import httpx
 
 from bot.domain.api.base import PATH, Answer
+from bot.domain.api.submissions import SubmissionAnswer
 from bot.domain.errors import SetupError, StoreError, UserError
-from bot.remote.address import Server
-from bot.remote.http import ANSWER_MAX, ANSWER_S, CONNECT_S, LONG_S, Connection, Refusal
+from bot.remote.http import ANSWER_MAX, ANSWER_S, CONNECT_S, LONG_S, Connection, Refusal, Server
 
 _UNKNOWN_PATHS = frozenset({"not-found", "method-not-allowed"})
 """Codes of a Podium that does not know a path at all."""
@@ -196,3 +198,92 @@ def _for_person(refusal: Refusal, *, signed: bool) -> UserError:
         )
         return UserError("old-server", words)
     return UserError(refusal.code, refusal.words) if refusal.code else refusal.no_podium()
+
+
+PATIENCE_S = 120.0
+"""How long a server may be away before who waits is told so."""
+BUSY = "too-many-requests"
+"""The code of a refusal that passes by itself."""
+_FIRST_WAIT_S = 0.25
+_LONGEST_WAIT_S = 5.0
+
+Say = Callable[[str], None]
+"""Tells a person a line, apart from the results."""
+
+
+class Outage:
+    """How long a server has been away, told once when it begins and once when it is over."""
+
+    def __init__(self, url: str, say: Say, patience_s: float) -> None:
+        self._url = url
+        self._say = say
+        self._patience_s = patience_s
+        self._since: float | None = None
+        self._wait_s = _FIRST_WAIT_S
+
+    def over(self) -> None:
+        """The server answers."""
+        if self._since is not None:
+            self._say(f"{self._url} answers again")
+        self._since, self._wait_s = None, _FIRST_WAIT_S
+
+    async def wait(self, error: StoreError) -> None:
+        """Wait a while before it is asked again; SetupError when that was long enough."""
+        now = asyncio.get_running_loop().time()
+        if self._since is None:
+            self._since = now
+            self._say(f"{error}; asking on for {self._patience_s:.0f} s")
+        if now - self._since >= self._patience_s:
+            words = f"{error}; it was asked for {self._patience_s:.0f} s"
+            raise SetupError(words) from error
+        await asyncio.sleep(self._wait_s)
+        self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
+
+
+KEY = "Idempotency-Key"
+_UNSURE = "whether it was taken in is not known: `podium history` tells, before you try again"
+
+
+async def made_once(
+    requests: Requests,
+    path: str,
+    body: object,
+    *,
+    say: Say,
+    within_s: float,
+    patience_s: float = PATIENCE_S,
+) -> SubmissionAnswer:
+    """The submission that a request makes; where no answer comes it is sent again with its key.
+
+    A server that cannot be reached at first is not asked on. SetupError when it has had the
+    request, and was away for `patience_s` since.
+    """
+    key = str(uuid4())
+    outage = Outage(requests.url, say, patience_s)
+    lost = False
+    while True:
+        try:
+            answer = await requests.post(
+                path, SubmissionAnswer, body, within_s=within_s, headers={KEY: key}
+            )
+        except UnsureError as error:
+            lost = True
+            await _wait(outage, StoreError(error.lost))
+        except SetupError as error:
+            if not lost:
+                raise
+            await _wait(outage, error)
+        except UserError as error:
+            if not lost or error.code != BUSY:
+                raise
+            await _wait(outage, StoreError(error.message))
+        else:
+            outage.over()
+            return answer
+
+
+async def _wait(outage: Outage, error: StoreError) -> None:
+    try:
+        await outage.wait(error)
+    except SetupError as ended:
+        raise SetupError(f"{ended}; {_UNSURE}") from error

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from bot.domain.requirements import least_missing, missing
-from bot.domain.score import pool_of
+from bot.domain.scoring import pool_of
 from runners.contract.runner import Capabilities, Runner, RunnerError
 from runners.contract.task import TaskDefinition
 

@@ -10,8 +10,7 @@ from bot.domain.ids import PersonId
 from bot.domain.job import Claim, Ending, Heartbeat, LeasedJob, Notice, Topic
 from bot.domain.reference_times import as_candidate
 from bot.domain.requirements import in_service
-from bot.domain.score import pool_of
-from bot.domain.scoring import score
+from bot.domain.scoring import pool_of, score
 from bot.domain.tasks.task_file import own_rounds
 from bot.ports import NO_RUNNERS, Store
 from bot.services.dispatch.config import DispatchConfig

@@ -10,11 +10,10 @@ from typing import TypeAlias
 from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
-from bot.domain.solutions import Solution, solutions
-from bot.domain.task_lint import lint
-from bot.domain.task_report import CheckStep, Finding, Level, TaskReport
-from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
+from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
 from bot.domain.tasks.constant_answers import degenerate_answers, degenerate_source
+from bot.domain.tasks.lint import lint
+from bot.domain.tasks.report import CheckStep, Finding, Level, TaskReport
 from bot.domain.tasks.template import UNWRITTEN, Template, templates
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.gpus import gpu_types

@@ -17,9 +17,8 @@ import structlog
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.publication import Draft, Released
-from bot.domain.release import Release
-from bot.domain.task_report import CheckStep
+from bot.domain.publication import Draft, Release, Released
+from bot.domain.tasks.report import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
 from bot.services.publishing.publish import find_interrupted_publish

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.domain.access import Access
-from bot.domain.board import Board, NewBoard
+from bot.domain.board import Access, Board, NewBoard
 from bot.domain.errors import UserError, board_moved
 from bot.domain.pins import ANY, Pins, pinned, show_pins
 from bot.domain.publication import PublishChange, Published, PublishRequest

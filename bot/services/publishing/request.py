@@ -11,10 +11,9 @@ from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishRequest
 from bot.domain.requirements import has_device
-from bot.domain.solutions import solutions
-from bot.domain.task_lint import lint
 from bot.domain.tasks.archive import read_zip
-from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.bundle import TaskBundle, solutions
+from bot.domain.tasks.lint import lint
 from bot.domain.tasks.task_file import ParsedTask, read_task
 from bot.ports import Store
 from bot.services.apart import Apart

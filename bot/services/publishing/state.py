@@ -9,9 +9,14 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
-from bot.domain.publication import PublishChange, PublishRequest, Released, UnsoundTaskError
-from bot.domain.release import Release
-from bot.domain.task_report import CheckStep, TaskReport
+from bot.domain.publication import (
+    PublishChange,
+    PublishRequest,
+    Release,
+    Released,
+    UnsoundTaskError,
+)
+from bot.domain.tasks.report import CheckStep, TaskReport
 from bot.ports import Store
 from runners.contract.runner import RunnerError
 

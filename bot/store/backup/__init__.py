@@ -1,7 +1,6 @@
 """A whole database as one file, and back: every row of one moment, whatever goes on meanwhile."""
 
 from bot.store.backup.archive import seekable
-from bot.store.backup.copy import load
-from bot.store.backup.dumping import dump
+from bot.store.backup.copy import dump, load
 
 __all__ = ["dump", "load", "seekable"]

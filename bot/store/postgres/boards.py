@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
-from bot.domain.access import Access
-from bot.domain.board import Board, NewBoard, TaskVersion
+from bot.domain.board import Access, Board, NewBoard, TaskVersion
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
 from bot.domain.pins import Pins
 from bot.ports import Clock
+from bot.store.errors import board_exists, require_number
 from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 from bot.store.queries import query
-from bot.store.refusals import board_exists, require_number
 from bot.store.text import storable
 from runners.contract.task import TaskDefinition
 

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.interaction import KEPT, TOKEN_LIVES, Asked, Unfinished
 from bot.domain.notifications import Letter, News, NewsKind
 from bot.domain.records import UnannouncedScore
+from bot.domain.submission import Display
 from bot.ports import Clock
+from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 from bot.store.queries import query
 from bot.store.text import storable
@@ -115,3 +118,84 @@ def _letter(row: Record) -> Letter:
         text=row["text"],
     )
     return Letter(NewsId(row["id"]), news, row["tries"])
+
+
+class PostgresDisplays:
+    """Displays by submission; each is held under a lease."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1000
+    ) -> tuple[Display, ...]:
+        now = self._clock.now()
+        found = await self._database.rows("displays.claim", door, owner, now, now + lease, limit)
+        return tuple(sorted(map(rows.display, found), key=lambda one: one.submission))
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
+        now = self._clock.now()
+        kept = await self._database.rows("displays.keep", owner, now, now + lease)
+        return tuple(sorted(SubmissionId(row["submission"]) for row in kept))
+
+    async def note(self, submission: SubmissionId, owner: str, place: str) -> bool:
+        return await self._database.row("displays.note", submission, owner, place) is not None
+
+    async def finish(self, submission: SubmissionId, owner: str, place: str) -> bool:
+        now = self._clock.now()
+        row = await self._database.row("displays.finish", submission, owner, place, now)
+        return row is not None
+
+    async def let_go(self, owner: str) -> int:
+        return len(await self._database.rows("displays.let_go", owner))
+
+    async def find(self, submission: SubmissionId) -> Display | None:
+        row = await self._database.row("displays.find", submission)
+        return None if row is None else rows.display(row)
+
+
+class PostgresInteractions:
+    """Commands, clicks and forms by id; each is held under a lease."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def claim(self, asked: Asked, owner: str, lease: timedelta) -> bool:
+        now = self._clock.now()
+        told = asked.id, asked.door, asked.request, asked.token, asked.at
+        row = await self._database.row("interactions.claim", *told, owner, now, now + lease)
+        return row is not None
+
+    async def unfinished(
+        self, door: str, owner: str, lease: timedelta, silent: timedelta
+    ) -> tuple[Unfinished, ...]:
+        now = self._clock.now()
+        since = now - TOKEN_LIVES
+        found = await self._database.rows(
+            "interactions.unfinished", door, owner, now - silent, now + lease, since
+        )
+        taken = [
+            Unfinished(row["id"], row["request"], row["token"], row["asked_at"], row["tries"])
+            for row in found
+        ]
+        return tuple(sorted(taken, key=lambda each: each.at))
+
+    async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
+        return await self._changed("interactions.keep", interaction, owner, lease)
+
+    async def leave(self, interaction: str, owner: str, pause: timedelta) -> bool:
+        return await self._changed("interactions.leave", interaction, owner, pause)
+
+    async def finish(self, interaction: str, owner: str) -> bool:
+        return await self._changed("interactions.finish", interaction, owner, timedelta())
+
+    async def _changed(self, name: str, interaction: str, owner: str, after: timedelta) -> bool:
+        now = self._clock.now()
+        return await self._database.row(name, interaction, owner, now + after) is not None
+
+    async def forget(self) -> int:
+        now = self._clock.now()
+        found = await self._database.rows("interactions.forget", now - TOKEN_LIVES, now - KEPT)
+        return len(found)

@@ -6,7 +6,7 @@ from asyncpg import Record
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.release import NewRelease, Release, ReleaseNote
+from bot.domain.publication import NewRelease, Release, ReleaseNote
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 

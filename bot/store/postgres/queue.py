@@ -1,11 +1,13 @@
 """The queue in Postgres: leases, fences, fair turns and events."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
+from asyncpg import Record
+from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
@@ -15,6 +17,7 @@ from bot.domain.job import (
     Job,
     JobEvent,
     JobState,
+    Worker,
     after_cancel,
     after_failure,
     after_loss,
@@ -22,16 +25,19 @@ from bot.domain.job import (
     after_return,
 )
 from bot.domain.reference_times import machine_of
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.ports import Clock
+from bot.ports.queue import EMPTY
 from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 from bot.store.queries import query
 from bot.store.text import storable
 from runners.contract.evaluation import Evaluation
+from runners.contract.runner import Capabilities
 
 if TYPE_CHECKING:
     from bot.store.postgres.database import Connection
+
 
 REAPED_AT_ONCE = 500
 FORGOTTEN_AT_ONCE = 10_000
@@ -244,3 +250,52 @@ async def _move(connection: "Connection", jobs: Sequence[Job], now: datetime) ->
         [job.finished_at for job in jobs],
         now,
     )
+
+
+_OFFERS = TypeAdapter(dict[str, Capabilities])
+
+
+class PostgresWorkers:
+    """One row per worker, which counts until its lease runs out."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def announce(
+        self,
+        worker: str,
+        gpus: Sequence[str] | None,
+        lease: timedelta,
+        offers: Mapping[str, Capabilities] = EMPTY,
+    ) -> None:
+        now = self._clock.now()
+        offered = None if gpus is None else list(gpus)
+        text = _OFFERS.dump_json(dict(offers)).decode()
+        await self._database.rows("workers.announce", worker, offered, now + lease, now, text)
+
+    async def leave(self, worker: str) -> None:
+        await self._database.rows("workers.leave", worker)
+
+    async def reporting(self) -> frozenset[str]:
+        now = self._clock.now()
+        return frozenset(each.name for each in await self.alive() if not each.is_silent(now))
+
+    async def alive(self) -> tuple[Worker, ...]:
+        return tuple(
+            Worker(
+                row["name"],
+                None if row["gpus"] is None else tuple(row["gpus"]),
+                _offers(row),
+                row["seen_at"],
+                row["running"],
+            )
+            for row in await self._database.rows("workers.alive", self._clock.now())
+        )
+
+
+def _offers(row: Record) -> Mapping[str, Capabilities]:
+    try:
+        return _OFFERS.validate_json(row["offers"] or "{}")
+    except ValidationError:  # a worker of another version wrote it
+        return EMPTY

@@ -1,18 +1,67 @@
 """Accepted evaluations and scores in Postgres."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Generic, Protocol, TypeVar
 
+import asyncpg
 from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.ranking import Entrant, in_order
+from bot.domain.job import JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
-from bot.domain.score import Score, ScoreValue, pool_of
+from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
+from bot.domain.scoring import Entrant, Score, ScoreValue, in_order, pool_of
+from bot.domain.submission import NewSubmission
+from bot.ports import Clock
 from bot.store.postgres.database import Database
-from bot.store.postgres.remembered import Remembered
+from bot.store.postgres.submissions import source_bytes, source_hash
+from bot.store.queries import query
+from bot.store.text import without_worker
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile
 from runners.contract.verdict import Verdict
+
+MOST = 100_000
+"""Jobs that are remembered, a few hundred bytes each; beyond them those wanted last."""
+
+
+class Named(Protocol):
+    """Something of a person."""
+
+    @property
+    def person_name(self) -> str: ...
+
+
+Kept = TypeVar("Kept", bound=Named)
+Read = Callable[[Sequence[JobId]], Awaitable[Mapping[JobId, Kept]]]
+"""Reads what there is of some jobs."""
+
+
+class Remembered(Generic[Kept]):
+    """Something of each job, read once."""
+
+    def __init__(self, read: "Read[Kept]", most: int = MOST) -> None:
+        self._read, self._most = read, most
+        self._known: dict[JobId, Kept] = {}
+
+    async def of(self, wanted: Mapping[JobId, str]) -> dict[JobId, Kept]:
+        """Of these jobs, each with the name that its person has now; deleted ones are left out."""
+        known = self._known
+        unknown = [
+            job
+            for job, name in wanted.items()
+            if (kept := known.get(job)) is None or kept.person_name != name
+        ]
+        if unknown:
+            found = await self._read(unknown)
+            for gone in unknown:
+                known.pop(gone, None)
+            if len(known) + len(found) > self._most:
+                self._known = known = {job: known[job] for job in wanted if job in known}
+            known.update(found)
+        return {job: known[job] for job in wanted if job in known}
+
 
 _LOWEST_HASH = -(2**31)
 _HASHES = 2**32 - 1
@@ -138,4 +187,80 @@ def _score(row: Record) -> Score:
         value=ScoreValue(row["time_ns"], row["half_width_ns"]),
         submitted_at=row["submitted_at"],
         pool=pool_of(row["worker"], row["call"]),
+    )
+
+
+class PostgresReferences:
+    """Rows by task version and GPU type."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def lacking(self) -> tuple[Untimed, ...]:
+        found = await self._database.rows("references.lacking")
+        return tuple(
+            Untimed(BoardId(row["board"]), TaskVersionId(row["task_version"]), row["gpu"])
+            for row in found
+        )
+
+    async def order(self, submission: NewSubmission) -> bool:
+        (gpu,) = submission.gpus
+        async with self._database.connection() as connection:
+            try:
+                async with connection.transaction():  # its failure fails no transaction around it
+                    added = await connection.fetchval(
+                        query("references.order"),
+                        submission.person,
+                        submission.task_version,
+                        gpu,
+                        submission.file_name,
+                        source_hash(submission.source),
+                        source_bytes(submission.source),
+                        submission.mode.value,
+                        submission.priority,
+                        submission.max_attempts,
+                        self._clock.now(),
+                    )
+            except asyncpg.UniqueViolationError:
+                return False
+        return added is not None
+
+    async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
+        return await self._database.row("references.go_without", version, gpu) is not None
+
+    async def forget_given_up(self, age: timedelta) -> int:
+        before = self._clock.now() - age
+        return len(await self._database.rows("references.forget_given_up", before))
+
+    async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
+        row = await self._database.row("references.of", version, gpu)
+        return None if row is None else _reference(row)
+
+    async def note_failures(self) -> tuple[tuple[str, str], ...]:
+        noted: list[tuple[str, str]] = []
+        async with self._database.transaction() as connection:
+            for row in await connection.fetch(query("references.lock_unnoted")):
+                if reason := _failure(row):
+                    subject = failure_subject(row["name"], row["number"], row["gpu"])
+                    audit = None, FAILED, subject, reason, self._clock.now()
+                    await connection.execute(query("audit.record"), *audit)
+                    await connection.execute(
+                        query("references.note"), row["task_version"], row["gpu"]
+                    )
+                    noted.append((subject, reason))
+        return tuple(noted)
+
+
+def _reference(row: asyncpg.Record) -> Reference:
+    submission = None if row["submission"] is None else SubmissionId(row["submission"])
+    if row["time_ns"] is None:
+        return Reference(submission, failure="" if row["state"] is None else _failure(row))
+    value = ScoreValue(row["time_ns"], row["half_width_ns"])
+    return Reference(submission, value, row["machine"], row["at"])
+
+
+def _failure(row: asyncpg.Record) -> str:
+    return failure(
+        JobState(row["state"]), without_worker(row["error"]), row["verdict"], row["message"]
     )

@@ -4,9 +4,8 @@ import json
 
 from asyncpg import Record
 
-from bot.domain.access import Access, SourceVisibility, Visibility
-from bot.domain.board import Board, TaskVersion
-from bot.domain.display import Display
+from bot.domain.accounts import Person
+from bot.domain.board import Access, Board, SourceVisibility, TaskVersion, Visibility
 from bot.domain.ids import (
     BoardId,
     EventId,
@@ -16,8 +15,7 @@ from bot.domain.ids import (
     TaskVersionId,
 )
 from bot.domain.job import Job, JobEvent, JobState, submission_state
-from bot.domain.person import Person
-from bot.domain.submission import Submission
+from bot.domain.submission import Display, Submission
 from bot.store.text import without_worker
 from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition

@@ -5,27 +5,22 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from bot.ports import Clock
-from bot.store.postgres.accounts import PostgresTokens
-from bot.store.postgres.audit import PostgresAudit
+from bot.store.postgres.accounts import PostgresPeople, PostgresRights, PostgresTokens
 from bot.store.postgres.boards import PostgresBoards
 from bot.store.postgres.database import Database, open_pool
-from bot.store.postgres.delivery import PostgresListeners, PostgresOutbox
-from bot.store.postgres.displays import PostgresDisplays
-from bot.store.postgres.events import listening
-from bot.store.postgres.interactions import PostgresInteractions
-from bot.store.postgres.moderation import PostgresModeration
-from bot.store.postgres.operations import PostgresOperations
-from bot.store.postgres.people import PostgresPeople
+from bot.store.postgres.delivery import (
+    PostgresDisplays,
+    PostgresInteractions,
+    PostgresListeners,
+    PostgresOutbox,
+)
+from bot.store.postgres.events import Subscriptions, listening
+from bot.store.postgres.moderation import PostgresAudit, PostgresModeration
 from bot.store.postgres.publications import PostgresReleases
-from bot.store.postgres.queue import PostgresJobs
-from bot.store.postgres.references import PostgresReferences
-from bot.store.postgres.requests import PostgresRequests
-from bot.store.postgres.results import PostgresResults
-from bot.store.postgres.rights import PostgresRights
-from bot.store.postgres.statistics import PostgresStatistics
-from bot.store.postgres.submissions import PostgresSubmissions
-from bot.store.postgres.workers import PostgresWorkers
-from bot.store.subscriptions import Subscriptions
+from bot.store.postgres.queue import PostgresJobs, PostgresWorkers
+from bot.store.postgres.results import PostgresReferences, PostgresResults
+from bot.store.postgres.statistics import PostgresOperations, PostgresStatistics
+from bot.store.postgres.submissions import PostgresRequests, PostgresSubmissions
 
 
 class PostgresStore:

@@ -4,27 +4,30 @@ from http import HTTPStatus
 from typing import Annotated
 
 import structlog
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from bot.services.operations import Part, State, readiness
+from bot.domain.errors import StoreError
+from bot.services.operations import Part, State, measures, readiness
 from bot.web.context import door_of
+from bot.web.prometheus import CONTENT_TYPE, exposition
+from bot.web.rendering import PREFIX, assets, takes_gzip
 
-router = APIRouter()
+_system = APIRouter()
 _log = structlog.get_logger(__name__)
 
-FOR_S = 1.0
+READINESS_FOR_S = 1.0
 """Anybody may ask: asked without end, it still costs little."""
 WITHIN_S = 5.0
 
 
-@router.get("/healthz")
+@_system.get("/healthz")
 async def healthz() -> dict[str, str]:
     """For whoever restarts what does not answer."""
     return {"status": "ok"}
 
 
-@router.get("/readyz")
+@_system.get("/readyz")
 async def readyz(
     request: Request, exclude: Annotated[list[str] | None, Query(max_length=16)] = None
 ) -> JSONResponse:
@@ -51,7 +54,54 @@ async def _parts(request: Request) -> tuple[Part, ...]:
         return await readiness(door.store, judges=door.judges, lines=door.lines)
 
     try:
-        return await door.kept.get_within("readiness", FOR_S, WITHIN_S, look)
+        return await door.kept.get_within("readiness", READINESS_FOR_S, WITHIN_S, look)
     except TimeoutError as error:
         _log.warning("not ready", action="not-ready", error=f"the database: {error}")
         return (Part("database", State.FAILED, "it did not answer in time; podium.log says why"),)
+
+
+_metrics = APIRouter()
+
+METRICS_FOR_S = 5.0
+"""Anybody may ask: asked without end, it still costs little."""
+
+
+@_metrics.get("/metrics", include_in_schema=False)
+async def metrics(request: Request) -> Response:
+    """Measured at most every few seconds, however many ask."""
+    door = door_of(request)
+    found = None
+    try:
+        found = await door.kept.get_within(
+            "measures", METRICS_FOR_S, WITHIN_S, lambda: measures(door.store, door.clock)
+        )
+    except (StoreError, TimeoutError) as error:
+        _log.warning("nothing measured", action="unmeasured", error=str(error))
+    headers = {"Cache-Control": "no-store"}
+    return Response(exposition(found, door.lines), media_type=CONTENT_TYPE, headers=headers)
+
+
+_static = APIRouter(include_in_schema=False)
+
+
+@_static.get(f"{PREFIX}/{{digest}}/{{name}}")
+async def static(request: Request, digest: str, name: str) -> Response:
+    """One file, as long as it is the one that the address means."""
+    found = assets().get(name)
+    if found is None or found.digest != digest:
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+    headers = {
+        "Cache-Control": "public, max-age=31536000, immutable",
+        "X-Content-Type-Options": "nosniff",
+        "Vary": "Accept-Encoding",
+    }
+    if not takes_gzip(request):
+        return Response(found.data, media_type=found.media_type, headers=headers)
+    headers["Content-Encoding"] = "gzip"
+    return Response(found.zipped, media_type=found.media_type, headers=headers)
+
+
+router = APIRouter()
+router.include_router(_system)
+router.include_router(_metrics)
+router.include_router(_static)

@@ -39,7 +39,7 @@ from bot.domain.api.workers import (
 from bot.domain.ids import JobId
 from bot.domain.job import Notice, Topic
 from bot.services.apart import Apart
-from bot.web.access import FromAgent
+from bot.web.auth import FromAgent
 from bot.web.bodies import parsed, read, whole, written
 from bot.web.context import Closing, Door, door_of
 from runners.contract.evaluation import Evaluation, Progress

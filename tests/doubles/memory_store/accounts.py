@@ -3,12 +3,10 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.accounts import Token, TokenScope
+from bot.domain.accounts import Person, Rights, Token, TokenScope
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
-from bot.domain.person import Person
 from bot.domain.records import RightsGrant
-from bot.domain.rights import Rights
 from bot.ports import Clock
 from bot.store.text import storable
 from tests.doubles.memory_store.tables import Tables

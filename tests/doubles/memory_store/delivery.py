@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 
-from bot.domain.display import Display
 from bot.domain.ids import JobId, NewsId, PersonId, ReleaseId, SubmissionId
 from bot.domain.notifications import Letter, News, NewsKind
+from bot.domain.publication import NewRelease, Release, ReleaseNote
 from bot.domain.records import UnannouncedScore
-from bot.domain.release import NewRelease, Release, ReleaseNote
+from bot.domain.submission import Display
 from bot.ports import Clock
 from bot.store.text import storable
 from tests.doubles.memory_store.tables import Posted, Shown, Tables

@@ -22,7 +22,7 @@ from bot.domain.job import (
 )
 from bot.domain.records import StoredEvaluation
 from bot.domain.reference_times import machine_of
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.ports.queue import EMPTY
 from bot.store.text import storable
 from runners.contract.evaluation import Evaluation

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import Job, JobState
-from bot.domain.ranking import Entrant, entrants, in_time, records
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
-from bot.domain.score import Score, pool_of
+from bot.domain.scoring import Entrant, Score, entrants, in_time, pool_of, records
 from bot.domain.submission import NewSubmission
 from bot.store.text import storable
 from runners.contract.task import Mode

@@ -5,9 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
+from bot.domain.accounts import HOUSE
 from bot.domain.ids import BoardId, PersonId, is_the_houses
 from bot.domain.job import JobState
-from bot.domain.person import HOUSE
 from bot.domain.records import DayCount, Schema, Usage
 from bot.domain.tally import BUCKETS_S, REFERENCE, Tally
 from runners.contract.verdict import Verdict

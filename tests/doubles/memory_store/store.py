@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from bot.domain.job import Notice
 from bot.ports import Clock
-from bot.store.subscriptions import Subscriptions
+from bot.store.postgres.events import Subscriptions
 from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, MemoryTokens
 from tests.doubles.memory_store.boards import MemoryBoards
 from tests.doubles.memory_store.delivery import (

@@ -9,10 +9,9 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import FINAL_STATES, Job, JobState, submission_state
 from bot.domain.moderation import banned
-from bot.domain.once import KEPT, Once, reused
 from bot.domain.records import RequestCount, RequestRun
-from bot.domain.submission import NewSubmission, Submission, SubmissionState
-from bot.store.sources import source_hash
+from bot.domain.submission import KEPT, NewSubmission, Once, Submission, SubmissionState, reused
+from bot.store.postgres.submissions import source_hash
 from bot.store.text import storable
 from runners.contract.task import TaskDefinition
 from tests.doubles.memory_store.tables import Keyed, Pool, Shown, Tables

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
+from bot.domain.accounts import Person
 from bot.domain.board import Board, TaskVersion
 from bot.domain.ids import (
     AuditId,
@@ -21,13 +22,11 @@ from bot.domain.ids import (
 from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
 from bot.domain.moderation import Exclusion, RateLimit
 from bot.domain.notifications import News
-from bot.domain.once import Once
-from bot.domain.person import Person
 from bot.domain.records import AuditEntry, StoredEvaluation
-from bot.domain.score import ScoreValue
-from bot.domain.submission import Submission
+from bot.domain.scoring import ScoreValue
+from bot.domain.submission import Once, Submission
 from bot.ports import Clock
-from bot.store.subscriptions import Subscriptions
+from bot.store.postgres.events import Subscriptions
 from bot.store.text import storable
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode

@@ -4,13 +4,13 @@ import asyncio
 import random
 from dataclasses import dataclass
 
-from bot.domain.access import Viewer
+from bot.domain.accounts import Person
+from bot.domain.board import Viewer
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
-from bot.domain.person import Person
 from bot.domain.publication import PublishRequest
-from bot.domain.solutions import Solution, solutions
 from bot.domain.submission import Submission, SubmissionRequest
+from bot.domain.tasks.bundle import Solution, solutions
 from bot.domain.tasks.lint import python_fault
 from bot.domain.tasks.task_file import parse_task
 from bot.ports import Store

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from bot.discord.permissions import wanted
+from bot.discord.setup_check import wanted
 from tests.doubles.discord.permissions import EVERYONE, Permission
 from tests.doubles.discord.server import LocalDiscord
 from tests.e2e.command import Podium, fresh, refusal

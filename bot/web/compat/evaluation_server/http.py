@@ -21,12 +21,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from bot.domain.access import Viewer
+from bot.domain.accounts import require_acting, require_person
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
-from bot.domain.rights import require_acting, require_person
 from bot.domain.tasks.task_file import MAX_TASK
-from bot.web.access import bearer
-from bot.web.auth import caller_by
+from bot.web.auth import bearer, caller_by
 from bot.web.bodies import require_simple, whole
 from bot.web.compat.evaluation_server.requests import (
     BadRequestError,

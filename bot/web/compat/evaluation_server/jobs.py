@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain import acceptance
-from bot.domain.access import Access, SourceVisibility, Viewer, Visibility
-from bot.domain.board import HIDDEN, Board, NewBoard
+from bot.domain.accounts import HOUSE
+from bot.domain.board import HIDDEN, Access, Board, NewBoard, SourceVisibility, Viewer, Visibility
 from bot.domain.errors import StoreError, UserError, unknown_name
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.job import FINAL_STATES, PRIORITIES, Job, JobState, Topic
-from bot.domain.person import HOUSE
 from bot.domain.requirements import in_service, least_missing, missing
 from bot.domain.submission import NewSubmission, Submission
 from bot.domain.tasks.task_file import MAX_TASK, digest
 from bot.ports import Clock, Store
-from bot.services.admit import admit
+from bot.services.submissions import admit
 from bot.web.compat.evaluation_server.requests import Request, kernels_of, require_limits
 from bot.web.compat.evaluation_server.translate import (
     RECORD,

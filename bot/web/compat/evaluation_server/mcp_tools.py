@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.web.compat.evaluation_server.http import BODY_MAX, body_of, refused, submitter_of
 from bot.web.compat.evaluation_server.requests import CompareRequest, EvaluateRequest
 from bot.web.compat.evaluation_server.responses import Fault, address_of, exchange, failure

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.domain.submission import Submission

@@ -9,17 +9,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from bot.domain.accounts import Caller
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.rights import Caller
-from bot.domain.score import Standing
+from bot.domain.scoring import Standing
 from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.reports.escaping import clean
 from bot.services.lookup import find_board, visible_boards
-from bot.services.pools import Pool, pools
+from bot.services.operations import GpuQueue, pools
 from bot.services.standings import standings
 from bot.web.compat.kernelbot.http import AnyReader, Json, Route, answered
 from bot.web.compat.kernelbot.translate import moment
@@ -37,7 +37,7 @@ async def runner_queue(store: Store, gpu: str) -> Json:
     if pool is None:
         if not any(gpu in board.gpus for board in await store.boards.all()):
             return _unknown(gpu)
-        pool = Pool(gpu, queued=0, running=0, workers=0, paused=None)
+        pool = GpuQueue(gpu, queued=0, running=0, workers=0, paused=None)
     serves = bool(pool.workers) and pool.paused is None
     return {
         "runner": RUNNER,

@@ -13,16 +13,16 @@ from pathlib import PurePosixPath
 import anyio
 import structlog
 
+from bot.domain.accounts import Caller
 from bot.domain.errors import StoreError, UserError
 from bot.domain.records import StoredFile
-from bot.domain.rights import Caller
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission
 from bot.ports import Store
-from bot.reports.status import status_report
-from bot.services.cancel import cancel
-from bot.services.profiles import profile_files
+from bot.reports.submission import status_report
+from bot.services.sources import profile_files
 from bot.services.status import watch
+from bot.services.submissions import cancel
 from bot.web.compat.kernelbot.http import Json
 from bot.web.compat.kernelbot.profiling import metadata_of
 from bot.web.compat.kernelbot.translate import (

@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 from typing_extensions import override
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
+from bot.domain.accounts import ANYBODY, Caller, require_acting
 from bot.domain.errors import StoreError, UserError
-from bot.domain.rights import ANYBODY, Caller, require_acting
 from bot.web.auth import caller_by
 from bot.web.bodies import whole
 from bot.web.context import door_of

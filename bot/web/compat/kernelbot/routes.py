@@ -19,8 +19,8 @@ from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.records import InstallationStats, Usage
 from bot.services.moderation import Deed, disqualify, pause, resume
-from bot.services.reading import read_submission
-from bot.services.stats import stats
+from bot.services.operations import stats
+from bot.services.sources import read_submission
 from bot.web.auth import MayAdminister
 from bot.web.compat.kernelbot import boards, submissions
 from bot.web.compat.kernelbot.http import (

@@ -5,21 +5,20 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
+from bot.domain.accounts import Caller
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import HistoryEntry, JobResult
-from bot.domain.rights import Caller
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.ports import Store
-from bot.services.cancel import cancel
 from bot.services.history import history
 from bot.services.lookup import own_submission, task_of
 from bot.services.moderation import withdraw
 from bot.services.sources import source
 from bot.services.status import status
-from bot.services.submissions import submit
+from bot.services.submissions import cancel, submit
 from bot.web.compat.kernelbot.boards import queue_where_known
 from bot.web.compat.kernelbot.events import told
 from bot.web.compat.kernelbot.http import (

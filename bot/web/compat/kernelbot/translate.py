@@ -17,7 +17,7 @@ from decimal import Decimal
 
 from bot.domain.errors import UserError
 from bot.domain.job import Job
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.status import JobStatus
 from bot.reports.escaping import clean
 from bot.reports.submission import verdict_line

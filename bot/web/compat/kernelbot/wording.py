@@ -10,10 +10,9 @@ from bot.domain.job import JobState
 from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text
-from bot.reports.chart import as_table
+from bot.reports.charts import as_table
 from bot.reports.escaping import clean, one_line, table_lines
-from bot.reports.status import job_line
-from bot.reports.submission import evaluation_report
+from bot.reports.submission import evaluation_report, job_line
 from runners.contract.verdict import Verdict
 
 LONGEST_LOG = 16_384

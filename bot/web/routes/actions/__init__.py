@@ -2,7 +2,6 @@
 
 from fastapi import APIRouter
 
-from bot.web.routes.acting import deeds
 from bot.web.routes.actions import (
     account,
     admin,
@@ -14,5 +13,5 @@ from bot.web.routes.actions import (
 )
 
 router = APIRouter(include_in_schema=False)
-for _each in (sign_in, submit, deeds, create_board, edit_board, delete_board, account, admin):
+for _each in (sign_in, submit, create_board, edit_board, delete_board, account, admin):
     router.include_router(_each.router)

@@ -5,17 +5,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
-from bot.domain.accounts import TokenScope
+from bot.domain.accounts import TokenScope, require_acting
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.domain.moderation import span
 from bot.domain.notifications import NewsKind
 from bot.domain.records import NamedLimit
-from bot.domain.rights import require_acting
 from bot.reports.history import history_table
 from bot.services.history import history
-from bot.services.house_rules import house_rules
 from bot.services.lookup import visible_boards
+from bot.services.moderation import house_rules
 from bot.services.notify import ask_for
 from bot.services.sessions import sessions_of, sign_out, sign_out_elsewhere
 from bot.services.tokens import link_from, unlink

@@ -6,23 +6,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bot.domain.access import NOBODY, Viewer
-from bot.domain.board import Board
+from bot.domain.accounts import require_admin
+from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.moderation import RateLimit
-from bot.domain.rights import require_admin
 from bot.ports import Store
-from bot.reports.admin import stats_report
-from bot.reports.house_rules import house_rules_report
-from bot.reports.workers import workers_report
+from bot.reports.admin import house_rules_report, stats_report, workers_report
 from bot.services import moderation
 from bot.services.audit import audit_page
-from bot.services.house_rules import house_rules
 from bot.services.lookup import find_board
-from bot.services.moderation import Deed
+from bot.services.moderation import Deed, house_rules
+from bot.services.operations import stats
 from bot.services.rejudge import rejudge
-from bot.services.stats import stats
 from bot.web.context import door_of
 from bot.web.forms import Act, Fields, number_in
 from bot.web.routes.actions.page import SignedIn, go, show

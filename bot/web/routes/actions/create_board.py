@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 
-from bot.domain.access import Access, SourceVisibility, Visibility
-from bot.domain.board import Board
+from bot.domain.accounts import require_creator
+from bot.domain.board import Access, Board, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, PublishRequest
-from bot.domain.rights import require_creator
 from bot.services.lookup import seen_board, visible_boards
 from bot.services.publishing.publish import validate_publish
 from bot.services.publishing.request import NO_BOARD, possible_gpus

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from bot.domain.accounts import require_creator
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.domain.rights import require_creator
-from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
+from bot.services.boards import Deletion, Keepsake, delete_board, keepsake
 from bot.services.lookup import own_board
 from bot.web.context import door_of
 from bot.web.forms import Act, Fields

@@ -9,7 +9,7 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from bot.domain.access import NOBODY, Viewer
+from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.web.errors import status_of
 from bot.web.rendering import SECURITY, draw, sheet

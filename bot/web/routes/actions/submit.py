@@ -2,27 +2,39 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from bot.domain import acceptance
-from bot.domain.access import Viewer
-from bot.domain.board import Board
+from bot.domain.accounts import require_acting
+from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.heading import Heading, parse_heading
-from bot.domain.rights import require_acting
+from bot.domain.ids import SubmissionId
+from bot.domain.leaderboard import Placement
+from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
-from bot.services.lookup import find_board, task_of, visible_boards
-from bot.services.submissions import submit
+from bot.reports.standings import placement_line
+from bot.reports.submission import job_line
+from bot.services.lookup import find_board, own_submission, task_of, visible_boards
+from bot.services.moderation import withdraw
+from bot.services.standings import placements
+from bot.services.status import awaited, status
+from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from bot.web.context import Door, door_of
-from bot.web.forms import ROOM, Fields, Posted, posted
+from bot.web.forms import ROOM, Act, Fields, Posted, posted
+from bot.web.rendering import draw
 from bot.web.routes.actions.page import SignedIn, go, part, show
+from bot.web.sessions import Browser, still_signed_in
+from bot.web.sse import Part, live
+from bot.web.submission_buttons import deeds_of
 from runners.contract.gpus import spelled
 from runners.contract.task import Mode
 from runners.languages import spec_of
 
-router = APIRouter()
+_submit = APIRouter()
 
 MODES = (
     (Mode.RANKED, "tests, then times that count, on inputs that nobody has seen"),
@@ -50,7 +62,7 @@ class _Draft:
     mode: Mode = Mode.RANKED
 
 
-@router.get("/submit")
+@_submit.get("/submit")
 async def form(
     request: Request,
     browser: SignedIn,
@@ -62,14 +74,14 @@ async def form(
     return await show(request, browser, "acting/submit.html", values)
 
 
-@router.post("/submit/look")
+@_submit.post("/submit/look")
 async def look(request: Request, act: _Upload) -> Response:
     """What the file's heading says, and what is left to choose."""
     draft = await _draft(act.fields)
     return part("acting/choice.html", await _values(door_of(request), act.caller, draft))
 
 
-@router.post("/submit")
+@_submit.post("/submit")
 async def take_in(request: Request, act: _Upload) -> Response:
     """Store the submission, and go on to its progress; or the form once more, with what to do."""
     require_acting(act.caller)
@@ -167,3 +179,96 @@ def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
         return frozenset(board.gpus)
     found = (spelled(each, board.gpus) for each in wanted)
     return frozenset(each for each in found if each is not None)
+
+
+_deeds = APIRouter(prefix="/submit/{number}")
+
+Number = Annotated[int, Path(ge=1, le=2**53)]
+_LONGEST_REASON = 300
+
+
+@_deeds.get("")
+async def progress(request: Request, browser: SignedIn, number: Number) -> Response:
+    """Its way to the verdict; goes on by itself."""
+    door = door_of(request)
+    await own_submission(door.store, browser.session.caller, SubmissionId(number))
+    found = await status(door.store, SubmissionId(number))
+    values = {
+        "title": f"Submission {number}",
+        "status": found,
+        "part": await _drawn(door, browser, found),
+    }
+    return await show(request, browser, "acting/progress.html", values)
+
+
+@_deeds.get("/events")
+async def events(request: Request, browser: SignedIn, number: Number) -> Response:
+    """The part of that page which moves, whenever it has."""
+    door = door_of(request)
+    await own_submission(door.store, browser.session.caller, SubmissionId(number))
+
+    async def part() -> Part:
+        found = await status(door.store, SubmissionId(number))
+        return await _drawn(door, browser, found), found.is_final
+
+    return live(door, part, lambda: still_signed_in(request, browser))
+
+
+async def _drawn(door: Door, browser: Browser, found: SubmissionStatus) -> str:
+    number = found.submission.id
+    places: tuple[Placement, ...] = ()
+    if found.is_final and found.submission.mode is Mode.RANKED and found.exclusion is None:
+        places = await placements(door.store, number)
+    values = {
+        "status": found,
+        "lines": [(each, job_line(each)) for each in found.jobs],
+        "places": [placement_line(each) for each in places],
+        "best": any(each.is_best for each in places),
+        "first": any(each.rank == 1 and each.is_best for each in places),
+        "unserved": () if found.is_final else await awaited(door.store, number),
+        "deeds": deeds_of(browser, found),
+    }
+    return draw("acting/live.html", values)
+
+
+@_deeds.post("/again")
+async def run_again(request: Request, act: Act, number: Number) -> Response:
+    """The same source as a new submission."""
+    return await _rerun(request, act, number, None)
+
+
+@_deeds.post("/ranked")
+async def rank_it(request: Request, act: Act, number: Number) -> Response:
+    """The same source as a ranked submission."""
+    return await _rerun(request, act, number, Mode.RANKED)
+
+
+async def _rerun(request: Request, act: Act, number: int, mode: Mode | None) -> Response:
+    require_acting(act.caller)
+    door = door_of(request)
+    wanted = RerunRequest(act.caller, SubmissionId(number), mode)
+    again = await rerun(door.store, door.clock, wanted)
+    return go(f"/submit/{again.id}")
+
+
+@_deeds.post("/cancel", status_code=HTTPStatus.SEE_OTHER)
+async def stop(request: Request, act: Act, number: Number) -> Response:
+    """What is queued ends at once, what runs within seconds."""
+    require_acting(act.caller)
+    if not await cancel(door_of(request).store, act.caller, SubmissionId(number)):
+        raise UserError("finished", f"submission {number} has ended already")
+    return go(f"/submit/{number}")
+
+
+@_deeds.post("/withdraw")
+async def take_back(request: Request, act: Act, number: Number) -> Response:
+    """Off its board for good; its result stays."""
+    require_acting(act.caller)
+    reason = act.fields.text("reason")[:_LONGEST_REASON]
+    await withdraw(door_of(request).store, act.caller, reason, SubmissionId(number))
+    return go(f"/submit/{number}")
+
+
+router = APIRouter()
+router.include_router(_submit)
+router.include_router(_deeds)

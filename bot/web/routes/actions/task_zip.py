@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePath
 
-from bot.domain.access import Access, SourceVisibility, Visibility
+from bot.domain.board import Access, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.pins import ALL, ANY, Pins, parse_pins
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.archive import MAX_PACKED
 from bot.domain.times import parse_deadline
 from bot.reports.blocks import Report
-from bot.reports.task_found import found_report
+from bot.reports.tasks import found_report
 from bot.services.publishing.request import TaskUpload, read_upload
 from bot.web.forms import ROOM, Fields
 from runners.contract.gpus import gpu_types

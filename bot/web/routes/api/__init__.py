@@ -7,21 +7,14 @@ from bot.web.routes.api import (
     account,
     admin,
     boards,
-    checks,
-    events,
     exports,
-    moderation,
     openapi,
     publishing,
     queue,
     standings,
     submissions,
-    tasks,
 )
 
 router = APIRouter(prefix=PATH)
-for _part in (
-    boards, tasks, standings, publishing, checks, exports, submissions, events, queue, account, admin,
-    moderation, openapi,
-):  # fmt: skip
+for _part in (boards, standings, publishing, exports, submissions, queue, account, admin, openapi):
     router.include_router(_part.router)

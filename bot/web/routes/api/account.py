@@ -21,7 +21,7 @@ from bot.services.tokens import link_from, unlink
 from bot.web.auth import FromPerson, MaySubmit
 from bot.web.bodies import read
 from bot.web.context import door_of
-from bot.web.routes.api.bodies import takes, unkept
+from bot.web.routes.api.openapi import takes, unkept
 
 router = APIRouter(prefix="/me", tags=["me"], dependencies=[Depends(unkept)])
 

@@ -1,34 +1,53 @@
 """`/admin`: what only admins are told."""
 
-from fastapi import APIRouter, Depends, Request
+from datetime import timedelta
 
+from fastapi import APIRouter, Depends, Request
+from fastapi import status as http
+
+from bot.domain.accounts import Caller
 from bot.domain.api.admin import (
     AuditAnswer,
     BanAnswer,
     DayAnswer,
     DecisionAnswer,
+    Deed,
     LimitAnswer,
+    LimitKey,
+    LimitOrder,
+    PauseDeed,
+    PersonDeed,
     RulesAnswer,
     StatsAnswer,
+    Stopped,
     UsageAnswer,
 )
-from bot.domain.ids import AuditId
+from bot.domain.api.base import BODY_MAX
+from bot.domain.api.submissions import Numbered
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.ids import AuditId, BoardId
+from bot.domain.moderation import RateLimit
 from bot.domain.prices import cost
 from bot.domain.records import NamedAuditEntry, NamedLimit
+from bot.ports import Store
+from bot.services import moderation
 from bot.services.audit import audit_rows
-from bot.services.house_rules import house_rules
-from bot.services.stats import stats as counts
-from bot.web.auth import administrator
+from bot.services.lookup import find_board
+from bot.services.moderation import house_rules
+from bot.services.operations import stats as counts
+from bot.services.rejudge import rejudge as judge_again
+from bot.web.auth import MayAdminister, administrator
+from bot.web.bodies import read, read_optional
 from bot.web.context import door_of
-from bot.web.routes.api.arguments import Cursor, PageLimit, number_of
-from bot.web.routes.api.bodies import unkept
+from bot.web.routes.api.openapi import Cursor, PageLimit, SubmissionNumber, number_of, takes, unkept
 
-router = APIRouter(
+_admin = APIRouter(
     prefix="/admin", tags=["admin"], dependencies=[Depends(unkept), Depends(administrator)]
 )
 
 
-@router.get("/stats")
+@_admin.get("/stats")
 async def stats(request: Request) -> StatsAnswer:
     """What goes on: people, submissions a day, verdicts, the queue, and use of the GPUs."""
     door = door_of(request)
@@ -58,7 +77,7 @@ async def stats(request: Request) -> StatsAnswer:
     )
 
 
-@router.get("/audit")
+@_admin.get("/audit")
 async def audit(request: Request, *, limit: PageLimit = 50, cursor: Cursor = None) -> AuditAnswer:
     """Who decided what, when and why, newest first."""
     before = number_of(cursor)
@@ -71,7 +90,7 @@ async def audit(request: Request, *, limit: PageLimit = 50, cursor: Cursor = Non
     )
 
 
-@router.get("/rules")
+@_admin.get("/rules")
 async def rules(request: Request) -> RulesAnswer:
     """Limits, pauses and bans as they are now."""
     found = await house_rules(door_of(request).store)
@@ -106,3 +125,123 @@ def _limit(named: NamedLimit) -> LimitAnswer:
         most=limit.most,
         window_s=limit.window.total_seconds(),
     )
+
+
+_moderation = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(unkept)])
+
+_DONE = http.HTTP_204_NO_CONTENT
+
+
+@_moderation.post("/bans", openapi_extra=takes(PersonDeed))
+async def ban(request: Request, viewer: MayAdminister) -> Stopped:
+    """Keep a person from submitting, and stop what is unfinished."""
+    body = await read(request, PersonDeed, BODY_MAX)
+    stopped = await moderation.ban(_store(request), _deed(viewer, body), body.identity)
+    return Stopped(stopped=stopped)
+
+
+@_moderation.post("/bans/end", status_code=_DONE, openapi_extra=takes(PersonDeed))
+async def unban(request: Request, viewer: MayAdminister) -> None:
+    """Let a person submit again."""
+    body = await read(request, PersonDeed, BODY_MAX)
+    await moderation.unban(_store(request), _deed(viewer, body), body.identity)
+
+
+@_moderation.post(
+    "/submissions/{number}/disqualify", status_code=_DONE, openapi_extra=takes(Deed, needed=False)
+)
+async def disqualify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
+    """Take anybody's submission off its board; its result stays."""
+    body = await read_optional(request, Deed, BODY_MAX)
+    await moderation.disqualify(_store(request), _deed(viewer, body), number)
+
+
+@_moderation.post(
+    "/submissions/{number}/requalify", status_code=_DONE, openapi_extra=takes(Deed, needed=False)
+)
+async def requalify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
+    """Rank a submission again that was taken off its board."""
+    body = await read_optional(request, Deed, BODY_MAX)
+    await moderation.requalify(_store(request), _deed(viewer, body), number)
+
+
+@_moderation.post(
+    "/submissions/{number}/rejudge",
+    status_code=http.HTTP_201_CREATED,
+    openapi_extra=takes(Deed, needed=False),
+)
+async def rejudge(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> Numbered:
+    """Judge a submission once more by its board's present task; gives the new one."""
+    body = await read_optional(request, Deed, BODY_MAX)
+    return Numbered(id=(await judge_again(_store(request), _deed(viewer, body), number)).id)
+
+
+@_moderation.post("/pauses", status_code=_DONE, openapi_extra=takes(PauseDeed))
+async def pause(request: Request, viewer: MayAdminister) -> None:
+    """Take no submissions, to one board or to any; or begin no jobs of a GPU type."""
+    body = await read(request, PauseDeed, BODY_MAX)
+    store, deed = _store(request), _deed(viewer, body)
+    match await _named(store, viewer, body):
+        case Board() as board:
+            await moderation.pause_board(store, deed, board)
+        case str() as gpu:
+            await moderation.pause_gpu(store, deed, gpu)
+        case None:
+            await moderation.pause(store, deed)
+
+
+@_moderation.post("/pauses/end", status_code=_DONE, openapi_extra=takes(PauseDeed))
+async def resume(request: Request, viewer: MayAdminister) -> None:
+    """End just this pause; others stay."""
+    body = await read(request, PauseDeed, BODY_MAX)
+    store, deed = _store(request), _deed(viewer, body)
+    match await _named(store, viewer, body):
+        case Board() as board:
+            await moderation.resume_board(store, deed, board)
+        case str() as gpu:
+            await moderation.resume_gpu(store, deed, gpu)
+        case None:
+            await moderation.resume(store, deed)
+
+
+@_moderation.put("/limits", status_code=_DONE, openapi_extra=takes(LimitOrder))
+async def limit(request: Request, viewer: MayAdminister) -> None:
+    """Limit everyone's submissions of one board and mode, or of all."""
+    body = await read(request, LimitOrder, BODY_MAX)
+    store = _store(request)
+    board = await _board(store, viewer, body.board)
+    window = timedelta(seconds=body.window_s)
+    found = RateLimit(body.most, window, board, body.mode)
+    await moderation.set_limit(store, _deed(viewer, body), found)
+
+
+@_moderation.post("/limits/end", status_code=_DONE, openapi_extra=takes(LimitKey))
+async def unlimit(request: Request, viewer: MayAdminister) -> None:
+    """End the limit of just this board and mode."""
+    body = await read(request, LimitKey, BODY_MAX)
+    store = _store(request)
+    board = await _board(store, viewer, body.board)
+    await moderation.drop_limit(store, _deed(viewer, body), board, body.mode)
+
+
+def _store(request: Request) -> Store:
+    return door_of(request).store
+
+
+def _deed(viewer: Caller, body: Deed) -> moderation.Deed:
+    return moderation.Deed(viewer.person, body.reason)
+
+
+async def _named(store: Store, viewer: Caller, body: PauseDeed) -> Board | str | None:
+    if body.board is not None and body.gpu is not None:
+        raise UserError("two-things", "name a board or a GPU type, not both")
+    return body.gpu if body.board is None else await find_board(store, viewer, body.board)
+
+
+async def _board(store: Store, viewer: Caller, name: str | None) -> BoardId | None:
+    return None if name is None else (await find_board(store, viewer, name)).id
+
+
+router = APIRouter()
+router.include_router(_admin)
+router.include_router(_moderation)

@@ -20,7 +20,7 @@ from bot.domain.board import Board, TaskVersion
 from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_up
-from bot.domain.score import ScoreValue, Standing
+from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.tasks.template import shown_files
 from bot.services.pacing import paced
 from runners.contract.evaluation import Timing

@@ -10,16 +10,15 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
-from bot.domain.api.exports import MEDIA_TYPE
+from bot.domain.accounts import Caller
+from bot.domain.api.boards import MEDIA_TYPE
 from bot.domain.errors import UserError
-from bot.domain.rights import Caller
-from bot.reports.dataset import pieces
+from bot.reports.export import pieces
 from bot.services import export as exporting
 from bot.services.lookup import own_board
 from bot.web.auth import MayCreate, still_looks
 from bot.web.context import door_of
-from bot.web.routes.api.arguments import BoardName
-from bot.web.routes.api.bodies import NO_STORE
+from bot.web.routes.api.openapi import NO_STORE, BoardName
 
 router = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
 

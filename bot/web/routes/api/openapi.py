@@ -1,14 +1,17 @@
 """`/openapi.json`: every route described for programs, with examples."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from bot.domain.api import accounts, admin, publishing, submissions
-from bot.domain.api.base import PATH, Problem
+from bot.domain.api.base import MOST_ON_A_PAGE, PATH, Asked, Problem
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.submission import KEPT, KEY_PATTERN, LONGEST_KEY, key_of
 from bot.web.auth import NEEDED, TOKEN
 from bot.web.routes.api.examples import EXAMPLES
 
@@ -122,3 +125,74 @@ def _describe_bodies(schemas: dict[str, Any]) -> None:
         schemas[kind.__name__] = schema
     for name, example in EXAMPLES.items():
         schemas[name]["examples"] = [example]
+
+
+_ROOM = 1 << 63
+_CURSOR = "Where the page before this one ended, as its `next` says"
+
+BoardName = Annotated[str, Path(max_length=64, description="A board's name", examples=["softmax"])]
+BoardQuery = Annotated[str | None, Query(max_length=64, description="Only this board")]
+GpuQuery = Annotated[str | None, Field(max_length=32, description="Only this GPU type")]
+VersionQuery = Annotated[
+    int | None, Field(ge=1, lt=1 << 31, description="This task version, not the present one")
+]
+SubmissionNumber = Annotated[
+    SubmissionId, Path(ge=-_ROOM, lt=_ROOM, description="A submission's number", examples=[17])
+]
+PageLimit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="At most so many")]
+Cursor = Annotated[
+    str | None,
+    Query(max_length=18, description=_CURSOR, json_schema_extra={"pattern": "^[0-9]{1,18}$"}),
+]
+NameCursor = Annotated[str | None, Query(max_length=64, description=_CURSOR)]
+
+_REPEAT = (
+    "A new UUID, say. The same request with the same key is answered with the first submission and "
+    f"makes no second one, for {KEPT.total_seconds() / 3600:.0f} h; another request with it is "
+    "refused"
+)
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=LONGEST_KEY + 2,
+        description=_REPEAT,
+        json_schema_extra={"pattern": KEY_PATTERN},
+    ),
+]
+
+
+def key_in(header: str | None) -> str | None:
+    """The key of a request that may be repeated; UserError `bad-key` for one that is none."""
+    return None if header is None else key_of(header)
+
+
+def number_of(cursor: str | None) -> int | None:
+    """What a cursor stands for; UserError `bad-cursor` for one that was not given here."""
+    if cursor is None:
+        return None
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
+        raise UserError("bad-cursor", "this is no cursor; send the `next` of the page before")
+    return int(cursor)
+
+
+NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def takes(kind: type[Asked], *, needed: bool = True) -> dict[str, Any]:
+    """For `openapi_extra` of a route that reads such a body as JSON."""
+    content = {"application/json": {"schema": schema_of(kind)}}
+    return {"requestBody": {"required": needed, "content": content}}
+
+
+def schema_of(kind: type[Asked]) -> dict[str, str]:
+    """The place of a type among the components."""
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+
+
+def unkept(response: Response) -> None:
+    """Nobody on the way may keep the answer: it is for one reader, at one time.
+
+    Nor may a browser guess what it is: some page of a neighbour could load it as a script.
+    """
+    response.headers.update(NO_STORE)

@@ -2,15 +2,16 @@
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi import status as http
 
-from bot.domain.access import Access
+from bot.domain.accounts import Caller
 from bot.domain.api.base import BODY_MAX, PATH
 from bot.domain.api.boards import BoardAnswer
 from bot.domain.api.publishing import (
     BoardWish,
     CheckAnswer,
+    ChecksAnswer,
     GuestsAnswer,
     GuestsOrder,
     NewBoardWish,
@@ -18,30 +19,36 @@ from bot.domain.api.publishing import (
     Rejudging,
     TaskWish,
 )
-from bot.domain.board import Board
+from bot.domain.board import Access, Board
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
-from bot.domain.rights import Caller
 from bot.services import boards as service
-from bot.services.delete_board import Deletion, Keepsake, delete_board, keepsake
-from bot.services.invite import Invitation, invite, uninvite
+from bot.services.boards import (
+    Deletion,
+    Invitation,
+    Keepsake,
+    delete_board,
+    invite,
+    keepsake,
+    uninvite,
+)
 from bot.services.lookup import find_board, own_board, task_of
 from bot.services.publishing.publish import publish
 from bot.services.publishing.request import NO_BOARD
 from bot.services.rejudge import rejudge_from
-from bot.web.auth import MayCreate
+from bot.web.auth import FromPerson, MayCreate
 from bot.web.bodies import read
-from bot.web.context import Door, door_of
-from bot.web.publications import own_check
-from bot.web.routes.api.arguments import BoardName
+from bot.web.context import DOOR, Door, door_of
+from bot.web.publications import Check, own_check
 from bot.web.routes.api.board_bodies import board_answer
-from bot.web.routes.api.bodies import NO_STORE, takes, unkept
-from bot.web.routes.api.check_shapes import check_answer
-from bot.web.routes.api.publishing_bodies import access_of, prove, zip_body, zip_of
+from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, unkept
+from bot.web.routes.api.publishing_bodies import access_of, check_answer, prove, zip_body, zip_of
 
-router = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)])
+_publishing = APIRouter(
+    prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)]
+)
 
 PART_BYTES = 64 << 20
 """The largest zip that is handed out in one piece."""
@@ -52,7 +59,7 @@ _ZIP: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.post("", status_code=_TAKEN, openapi_extra=zip_body(NewBoardWish))
+@_publishing.post("", status_code=_TAKEN, openapi_extra=zip_body(NewBoardWish))
 async def create(request: Request, response: Response, viewer: MayCreate) -> CheckAnswer:
     """Make a board of a task zip: its own solutions are run first; follow the check."""
     door = door_of(request)
@@ -71,7 +78,7 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> Che
     return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
-@router.post("/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(TaskWish))
+@_publishing.post("/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(TaskWish))
 async def update(
     request: Request, response: Response, name: BoardName, viewer: MayCreate
 ) -> CheckAnswer:
@@ -94,7 +101,7 @@ async def update(
     return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
-@router.patch("/{name}", openapi_extra=takes(BoardWish))
+@_publishing.patch("/{name}", openapi_extra=takes(BoardWish))
 async def configure(request: Request, name: BoardName, viewer: MayCreate) -> BoardAnswer:
     """Change a board's deadline, its GPU types, or who may see it and its sources."""
     door = door_of(request)
@@ -117,27 +124,27 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
     return board_answer(found, door.clock.now())
 
 
-@router.get("/{name}/guests")
+@_publishing.get("/{name}/guests")
 async def guests(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
     """Who may see your board while it is private."""
     return _guests(await own_board(door_of(request).store, viewer, name))
 
 
-@router.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
+@_publishing.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
 async def let_in(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
     """Let people and roles see your private board."""
     store, body = door_of(request).store, await read(request, GuestsOrder, BODY_MAX)
     return _guests(await invite(store, viewer, Invitation(name, frozenset(body.guests))))
 
 
-@router.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
+@_publishing.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
 async def let_out(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
     """For them the board is gone at once; their own submissions stay theirs."""
     store, body = door_of(request).store, await read(request, GuestsOrder, BODY_MAX)
     return _guests(await uninvite(store, viewer, Invitation(name, frozenset(body.guests))))
 
 
-@router.post("/{name}/rejudge", status_code=_TAKEN, openapi_extra=takes(RejudgeOrder))
+@_publishing.post("/{name}/rejudge", status_code=_TAKEN, openapi_extra=takes(RejudgeOrder))
 async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejudging:
     """Judge everyone's best submission to an earlier task version by the present one."""
     store, body = door_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
@@ -146,7 +153,7 @@ async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejud
     return Rejudging(submissions=count, version=version)
 
 
-@router.get("/{name}/keepsake", response_class=Response, responses=_ZIP)
+@_publishing.get("/{name}/keepsake", response_class=Response, responses=_ZIP)
 async def hand_out(
     request: Request,
     name: BoardName,
@@ -168,7 +175,7 @@ async def hand_out(
     return Response(kept.zips[part - 1], headers=headers, media_type="application/zip")
 
 
-@router.delete("/{name}", status_code=http.HTTP_204_NO_CONTENT)
+@_publishing.delete("/{name}", status_code=http.HTTP_204_NO_CONTENT)
 async def delete(
     request: Request,
     name: BoardName,
@@ -202,3 +209,30 @@ def _guests(board: Board) -> GuestsAnswer:
 async def _taken(door: Door, viewer: Caller, number: ReleaseId, response: Response) -> CheckAnswer:
     response.headers["Location"] = f"{PATH}/checks/{number}"
     return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())
+
+
+_checks = APIRouter(prefix="/checks", tags=["leaderboards"], dependencies=[Depends(unkept)])
+
+
+@_checks.get("")
+async def own(request: Request, viewer: FromPerson) -> ChecksAnswer:
+    """Your own checks of the last month, newest first."""
+    door = door_of(request)
+    told = await door.store.releases.told_to(DOOR, viewer.person)
+    now = door.clock.now()
+    found = [await check_answer(door.store, Check.of(each), now) for each in told]
+    return ChecksAnswer(checks=tuple(found))
+
+
+@_checks.get("/{number}")
+async def check(
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: FromPerson
+) -> CheckAnswer:
+    """How far a check of yours is: each run of its solutions, and what became of the board."""
+    door = door_of(request)
+    return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())
+
+
+router = APIRouter()
+router.include_router(_publishing)
+router.include_router(_checks)

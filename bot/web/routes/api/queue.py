@@ -2,12 +2,12 @@
 
 from fastapi import APIRouter, Depends, Request
 
-from bot.domain.api.running import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersAnswer
-from bot.services.pools import Pool, pools
+from bot.domain.api.admin import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersAnswer
+from bot.services.operations import GpuQueue, pools
 from bot.services.workers import workers_for
 from bot.web.auth import AnyViewer, viewer_of
 from bot.web.context import door_of
-from bot.web.routes.api.bodies import unkept
+from bot.web.routes.api.openapi import unkept
 
 router = APIRouter(tags=["running"], dependencies=[Depends(unkept), Depends(viewer_of)])
 
@@ -40,7 +40,7 @@ async def queue(request: Request) -> QueueAnswer:
     return QueueAnswer(paused=await store.moderation.pause_notice(), pools=found)
 
 
-def _pool(pool: Pool) -> PoolAnswer:
+def _pool(pool: GpuQueue) -> PoolAnswer:
     return PoolAnswer(
         gpu=pool.gpu,
         queued=pool.queued,

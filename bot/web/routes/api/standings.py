@@ -11,12 +11,12 @@ from pydantic import BaseModel, Field
 
 from bot.domain.api.boards import LeaderboardsAnswer
 from bot.domain.leaderboard import BoardStandings
-from bot.reports.standings_csv import standings_csv
+from bot.reports.standings import standings_csv
 from bot.services.standings import standings as service
 from bot.web.auth import AnyViewer
 from bot.web.context import Door, door_of
-from bot.web.routes.api.arguments import BoardName, GpuQuery, VersionQuery
 from bot.web.routes.api.board_bodies import leaderboards_answer
+from bot.web.routes.api.openapi import BoardName, GpuQuery, VersionQuery
 
 router = APIRouter(prefix="/leaderboards/{name}", tags=["leaderboards"])
 

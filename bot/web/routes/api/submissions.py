@@ -1,12 +1,16 @@
 """`/submissions`: hand one in, read it, stop it, run it again, take it off its board."""
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi import status as http
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from bot.domain.accounts import Caller
 from bot.domain.api.base import BODY_MAX, PATH
 from bot.domain.api.submissions import (
     Again,
@@ -18,21 +22,23 @@ from bot.domain.api.submissions import (
     SubmissionAnswer,
     Withdrawal,
 )
-from bot.domain.errors import UserError
-from bot.domain.ids import SubmissionId
-from bot.domain.rights import Caller
-from bot.services import cancel as cancelling
+from bot.domain.errors import StoreError, UserError
+from bot.domain.ids import EventId, SubmissionId
+from bot.domain.job import FINAL_STATES, Topic
 from bot.services import moderation
-from bot.services import rerun as rerunning
+from bot.services import submissions as cancelling
+from bot.services import submissions as rerunning
 from bot.services.history import history
-from bot.services.reading import read_files, read_submission
+from bot.services.lookup import seen_submission
+from bot.services.sources import read_files, read_submission
 from bot.services.sources import source as source_of
+from bot.services.status import unserved
 from bot.services.submissions import submit
-from bot.services.unserved import unserved
-from bot.web.auth import AnyViewer, FromPerson, MaySubmit
+from bot.web.auth import AnyViewer, FromPerson, MaySubmit, still_looks
 from bot.web.bodies import read_optional
 from bot.web.context import Door, door_of
-from bot.web.routes.api.arguments import (
+from bot.web.routes.api.openapi import (
+    NO_STORE,
     BoardQuery,
     Cursor,
     IdempotencyKey,
@@ -40,19 +46,28 @@ from bot.web.routes.api.arguments import (
     SubmissionNumber,
     key_in,
     number_of,
+    takes,
+    unkept,
 )
-from bot.web.routes.api.bodies import NO_STORE, takes, unkept
-from bot.web.routes.api.orders import ORDER_BODY, order_of
-from bot.web.routes.api.submission_bodies import Around, history_answer, submission_answer
+from bot.web.routes.api.submission_bodies import (
+    ORDER_BODY,
+    Around,
+    event_answer,
+    history_answer,
+    order_of,
+    submission_answer,
+)
 
-router = APIRouter(prefix="/submissions", tags=["submissions"], dependencies=[Depends(unkept)])
+_submissions = APIRouter(
+    prefix="/submissions", tags=["submissions"], dependencies=[Depends(unkept)]
+)
 
 _BYTES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}
 }
 
 
-@router.post("", status_code=http.HTTP_201_CREATED, openapi_extra=ORDER_BODY)
+@_submissions.post("", status_code=http.HTTP_201_CREATED, openapi_extra=ORDER_BODY)
 async def create(
     request: Request, response: Response, viewer: MaySubmit, idempotency_key: IdempotencyKey = None
 ) -> SubmissionAnswer:
@@ -63,7 +78,7 @@ async def create(
     return await _made(door, viewer, made.id, response)
 
 
-@router.get("")
+@_submissions.get("")
 async def own(
     request: Request,
     viewer: FromPerson,
@@ -84,13 +99,13 @@ async def own(
     return history_answer(entries, limit)
 
 
-@router.get("/{number}")
+@_submissions.get("/{number}")
 async def show(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SubmissionAnswer:
     """Where a submission stands, and how it ended; others see no log while its source is hidden."""
     return await _read(door_of(request), viewer, number)
 
 
-@router.get("/{number}/source")
+@_submissions.get("/{number}/source")
 async def source(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SourceAnswer:
     """Your own source at any time, somebody else's as its board has it."""
     door = door_of(request)
@@ -98,7 +113,7 @@ async def source(request: Request, number: SubmissionNumber, viewer: AnyViewer) 
     return SourceAnswer(submission=number, file_name=found.file_name, text=found.text)
 
 
-@router.get("/{number}/files")
+@_submissions.get("/{number}/files")
 async def files(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> ProfileFiles:
     """The names of what a profile left."""
     door = door_of(request)
@@ -108,7 +123,7 @@ async def files(request: Request, number: SubmissionNumber, viewer: AnyViewer) -
     )
 
 
-@router.get("/{number}/files/{gpu}/{name}", response_class=Response, responses=_BYTES)
+@_submissions.get("/{number}/files/{gpu}/{name}", response_class=Response, responses=_BYTES)
 async def file(
     request: Request,
     number: SubmissionNumber,
@@ -128,13 +143,13 @@ async def file(
     raise UserError("unknown-file", f"submission {number} has no such file; list its files")
 
 
-@router.post("/{number}/cancel")
+@_submissions.post("/{number}/cancel")
 async def cancel(request: Request, number: SubmissionNumber, viewer: MaySubmit) -> Cancelled:
     """Stop your submission: what is queued ends at once, what runs within seconds."""
     return Cancelled(stopped=await cancelling.cancel(door_of(request).store, viewer, number))
 
 
-@router.post(
+@_submissions.post(
     "/{number}/rerun", status_code=http.HTTP_201_CREATED, openapi_extra=takes(Again, needed=False)
 )
 async def rerun(
@@ -153,7 +168,7 @@ async def rerun(
     return await _made(door, viewer, made.id, response)
 
 
-@router.post("/{number}/withdraw", openapi_extra=takes(Withdrawal, needed=False))
+@_submissions.post("/{number}/withdraw", openapi_extra=takes(Withdrawal, needed=False))
 async def withdraw(
     request: Request, number: SubmissionNumber, viewer: MaySubmit
 ) -> SubmissionAnswer:
@@ -182,3 +197,82 @@ async def _read(door: Door, viewer: Caller, number: SubmissionId) -> SubmissionA
         now=door.clock.now(),
     )
     return submission_answer(found, around)
+
+
+_events = APIRouter(prefix="/submissions/{number}", tags=["submissions"])
+
+LONGEST_S = 900.0
+"""After which a watcher has to come again, which browsers do by themselves."""
+_LOOK_EVERY = 10
+"""Ticks of a second between two looks without a hint: hints may be lost."""
+_AGAIN_MS = 1000
+_END = "end"
+LastEventId = Annotated[
+    int, Header(alias="Last-Event-ID", ge=0, lt=1 << 63, description="The last `id` that you have")
+]
+
+
+async def watched(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SubmissionId:
+    """A submission that the viewer may see; it is looked for before the stream begins."""
+    return (await seen_submission(door_of(request).store, viewer, number)).id
+
+
+@_events.get("/events", response_class=EventSourceResponse)
+async def events(
+    request: Request,
+    viewer: AnyViewer,
+    submission: Annotated[SubmissionId, Depends(watched)],
+    last_event_id: LastEventId = 0,
+) -> AsyncIterator[ServerSentEvent]:
+    """Steps of its jobs as `job`, then `end` once nothing will move any more.
+
+    Whoever comes again with the last id misses none. Every quarter of an hour one has to, and
+    once the token has ended or the board is not to be seen any more.
+    """
+    door = door_of(request)
+
+    async def still() -> bool:
+        await seen_submission(door.store, viewer, submission)
+        return await still_looks(request, viewer)
+
+    with suppress(TimeoutError, StoreError, UserError):  # come again: nothing is lost by it
+        async with asyncio.timeout(LONGEST_S) as limit:
+            async for event in _steps(door, submission, EventId(last_event_id), still):
+                yield event
+    del limit
+
+
+async def _steps(
+    door: Door, submission: SubmissionId, after: EventId, still: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[ServerSentEvent]:
+    yield ServerSentEvent(comment="watching", retry=_AGAIN_MS)
+    async with door.store.events.subscribe(frozenset({Topic.PROGRESS})) as hints:
+        ended, ticks = False, 0
+        while not ended:
+            ended = await _has_ended(door, submission)  # before the events: so none is missed
+            found = await door.store.jobs.events(submission, after)
+            if not await still():
+                return
+            for event in found:
+                after = event.id
+                yield ServerSentEvent(data=event_answer(event), event="job", id=str(event.id))
+            if ended:
+                yield ServerSentEvent(data={"submission": submission}, event=_END, id=str(after))
+                return
+            while True:
+                hint = await anext(hints)
+                if door.closing.begun:
+                    return
+                ticks += hint is None
+                concerned = hint is not None and hint.payload == str(submission)
+                if concerned or (hint is None and ticks % _LOOK_EVERY == 0):
+                    break
+
+
+async def _has_ended(door: Door, submission: SubmissionId) -> bool:
+    return all(job.state in FINAL_STATES for job in await door.store.jobs.of(submission))
+
+
+router = APIRouter()
+router.include_router(_submissions)
+router.include_router(_events)

@@ -3,7 +3,6 @@
 from fastapi import APIRouter
 
 from bot.web.routes.pages import (
-    board,
     boards,
     comparison,
     docs,
@@ -14,5 +13,5 @@ from bot.web.routes.pages import (
 )
 
 router = APIRouter(include_in_schema=False)
-for _each in (boards, board, task, submission, comparison, person, queue, docs):
+for _each in (boards, task, submission, comparison, person, queue, docs):
     router.include_router(_each.router)

@@ -1,19 +1,33 @@
 """`/`: every leaderboard that the viewer may see, open ones first."""
 
+import json
 import math
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
-from bot.domain.leaderboard import BoardOverview
+from bot.domain.board import Board, Viewer
+from bot.domain.leaderboard import BoardOverview, BoardStandings
+from bot.domain.records import FailedRun
+from bot.domain.scoring import Standing
+from bot.reports.blocks import Chart
+from bot.reports.charts import as_table, in_words, season_chart
+from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.services.boards import boards as service
+from bot.services.lookup import find_board
+from bot.services.standings import standings
+from bot.services.trends import season
 from bot.web.auth import AnyViewer
-from bot.web.context import door_of, is_here
-from bot.web.rendering import page
+from bot.web.context import Door, door_of, is_here
+from bot.web.figures import Span, as_data, spans
+from bot.web.rendering import Sheet, page, sent, sheet
 
-router = APIRouter()
+_boards = APIRouter()
 
 
-@router.get("/")
+@_boards.get("/")
 async def boards(request: Request, viewer: AnyViewer) -> Response:
     """The boards, those that close soonest first."""
     door = door_of(request)
@@ -34,3 +48,163 @@ def _closing(overview: BoardOverview) -> tuple[float, str]:
     """What sorts boards by their deadlines, endless ones last."""
     deadline = overview.board.deadline
     return math.inf if deadline is None else deadline.timestamp(), overview.board.name
+
+
+_board = APIRouter()
+_ROWS = 100
+GpuQuery = Annotated[str | None, Query(max_length=64)]
+_TABLE_ROWS = 25
+"""Of each of the season's series, where no script draws it."""
+FRESH_S = 1.0
+"""For so long a page is given to all who ask for the same, as it was drawn."""
+SEASON_FRESH_S = 15.0
+"""The same of the plot, which is drawn from many runs."""
+
+
+class Wanted(BaseModel):
+    """What of a board is asked for."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    gpu: Annotated[str | None, Field(max_length=64)] = None
+    version: Annotated[int | None, Field(ge=1, lt=1 << 31)] = None
+    person: Annotated[str, Field(max_length=100)] = ""
+    page: Annotated[int, Field(ge=1, le=100_000)] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A standing with its cells and its place on the scale that all lines share."""
+
+    standing: Standing
+    cells: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Somebody who is not ranked, and why."""
+
+    refusal: FailedRun
+    cells: tuple[str, ...]
+
+
+@_board.get("/boards/{name}")
+async def board(
+    request: Request, name: str, viewer: AnyViewer, wanted: Annotated[Wanted, Query()]
+) -> Response:
+    """The standings; the page is drawn once for all who look at one moment."""
+    door = door_of(request)
+
+    async def make() -> Sheet:
+        values = await _values(door, viewer, name, wanted)
+        return await sheet(request, viewer, "board.html", values)
+
+    key = ("board", viewer, name, *wanted.model_dump().values())
+    return sent(request, await door.kept.get(key, FRESH_S, make))
+
+
+async def _values(door: Door, viewer: Viewer, name: str, wanted: Wanted) -> dict[str, Any]:
+    found = await find_board(door.store, viewer, name)
+    gpu = wanted.gpu or found.gpus[0]
+    (leaderboard,) = await standings(door.store, viewer, name, gpu, version=wanted.version)
+    return {
+        "title": f"{found.name} on {leaderboard.gpu}",
+        "board": found,
+        "leaderboard": leaderboard,
+        "versions": await door.store.boards.versions(found.id),
+        "wanted": wanted,
+        "now": door.clock.now(),
+        **_shown(leaderboard, wanted),
+    }
+
+
+@_board.get("/boards/{name}/season")
+async def season_page(
+    request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
+) -> Response:
+    """The season in a few rows, for those who do not see the plot."""
+    door = door_of(request)
+    found = await find_board(door.store, viewer, name)
+    plot = await _season(door, viewer, found, gpu)
+    chart = plot.chart
+    values = {
+        "title": f"The season of {found.name} on {plot.gpu}",
+        "board": found,
+        "gpu": plot.gpu,
+        "words": "" if chart is None else in_words(chart),
+        "season": None if chart is None else as_table(chart, _TABLE_ROWS),
+    }
+    return await page(request, viewer, "season.html", values)
+
+
+@_board.get("/boards/{name}/season.json")
+async def season_data(
+    request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
+) -> Response:
+    """What the season's plot is drawn from; no series while nobody is ranked."""
+    door = door_of(request)
+    found = await find_board(door.store, viewer, name)
+    body = (await _season(door, viewer, found, gpu)).data
+    headers = {
+        "Cache-Control": "private, max-age=5",
+        "Vary": "Authorization, Cookie",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(body, media_type="application/json", headers=headers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """A season's chart on one GPU type, and the same as data for the script; None: nobody yet."""
+
+    gpu: str
+    chart: Chart | None
+    data: bytes
+
+
+async def _season(door: Door, viewer: Viewer, found: Board, gpu: str | None) -> _Plot:
+    """Read and written once for all who may see the board."""
+
+    async def make() -> _Plot:
+        read = await season(door.store, door.clock, viewer, found.name, gpu=gpu)
+        chart = season_chart(read)
+        data = {"series": []} if chart is None else as_data(chart)
+        return _Plot(read.leaderboard.gpu, chart, json.dumps(data, separators=(",", ":")).encode())
+
+    return await door.kept.get(("season", found, gpu), SEASON_FRESH_S, make)
+
+
+def _shown(leaderboard: BoardStandings, wanted: Wanted) -> dict[str, Any]:
+    """The report's words, and of its tables what the filters leave."""
+    named = [
+        each for each in leaderboard.entries if _is_named(each.score.person_name, wanted.person)
+    ]
+    absent = [each for each in leaderboard.refused if _is_named(each.person_name, wanted.person)]
+    pages = max(1, -(-len(named) // _ROWS))
+    here = min(wanted.page, pages)
+    rows = named[(here - 1) * _ROWS : here * _ROWS]
+    table, scale = standings_table(leaderboard, rows), spans(rows, leaderboard.entries)
+    missing = absent_table(absent[:_ROWS])
+    places = () if scale is None else scale.rows
+    return {
+        "notes": list(standings_notes(leaderboard)),
+        "columns": table.columns,
+        "lines": list(map(Line, rows, table.rows, places)),
+        "scale": scale,
+        "found": len(named),
+        "pages": pages,
+        "page": here,
+        "absent_columns": missing.columns,
+        "absent": list(map(Absence, absent, missing.rows)),
+        "more_absent": max(0, len(absent) - _ROWS),
+    }
+
+
+def _is_named(name: str, wanted: str) -> bool:
+    return wanted.strip().casefold() in name.casefold()
+
+
+router = APIRouter()
+router.include_router(_boards)
+router.include_router(_board)

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from markupsafe import Markup
 
-from bot.domain.access import Viewer
+from bot.domain.accounts import Person
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.person import Person
 from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.comparison import likeness, names, times

@@ -6,18 +6,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
-from bot.domain.durations import show_factor, show_time
 from bot.domain.ids import PersonId
 from bot.domain.reference_times import speed_up
+from bot.domain.times import show_factor, show_time
 from bot.reports.blocks import Chart
-from bot.reports.chart import in_words
-from bot.reports.history import history_table
-from bot.reports.personal import trend
-from bot.reports.placement import ordinal
-from bot.services.person import Place, Portrait, portrait
+from bot.reports.charts import in_words
+from bot.reports.history import history_table, trend
+from bot.reports.standings import ordinal
+from bot.services.history import Place, Portrait, portrait
 from bot.web.auth import AnyViewer
-from bot.web.charts import as_data
 from bot.web.context import door_of
+from bot.web.figures import as_data
 from bot.web.rendering import Sheet, sent, sheet
 
 router = APIRouter()

@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from bot.reports.admin import workers_report
 from bot.reports.blocks import Block, Table
-from bot.reports.workers import workers_report
-from bot.services.pools import pools
+from bot.services.operations import pools
 from bot.services.workers import NAMELESS, numbered
 from bot.web.auth import AnyViewer
 from bot.web.context import Door, door_of

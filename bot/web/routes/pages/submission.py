@@ -1,6 +1,7 @@
 """`/submissions/N`: one submission, its source and files, and what to compare it with."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -8,28 +9,68 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from markupsafe import Markup
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Block
 from bot.reports.history import history_line
-from bot.reports.placement import placement_line, standing_line
 from bot.reports.profile import archives
-from bot.reports.status import job_line
-from bot.reports.submission import evaluation_report
-from bot.services.comparable import comparable
-from bot.services.placement import placements
-from bot.services.reading import read_files, read_submission
-from bot.services.sources import Source, source
+from bot.reports.standings import placement_line, standing_line
+from bot.reports.submission import evaluation_report, job_line
+from bot.services.comparison import comparable
+from bot.services.sources import Source, read_files, read_submission, source
+from bot.services.standings import placements
 from bot.web.auth import AnyViewer, still_looks
 from bot.web.context import Door, door_of
-from bot.web.highlighting import highlighted
-from bot.web.rendering import draw, page
-from bot.web.routes.pages.benchmarks import Benchmark, benchmarks
+from bot.web.figures import Histogram, histogram
+from bot.web.rendering import draw, highlighted, page
 from bot.web.sessions import browser_of
 from bot.web.sse import TICK_S, Part, live
 from bot.web.submission_buttons import deeds_of
+from runners.contract.evaluation import CaseKind, CaseResult, Measurement, StopReason
+
+_STOPPED = {
+    StopReason.PRECISE: "then precise enough",
+    StopReason.ROUND_CAP: "which is the most there are",
+    StopReason.TIME_CAP: "then the time limit came near",
+    StopReason.TASK: "as the task decides",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One timed case; `verified` is the share of the time that the judge's own clock confirms."""
+
+    number: int
+    spec: str
+    measured: Measurement
+    verified: float | None
+    drawing: Histogram | None
+
+    @property
+    def stopped(self) -> str:
+        """Why there were no more rounds, in words."""
+        return _STOPPED[self.measured.stop_reason]
+
+
+def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
+    """The timed cases, numbered as their report does."""
+    timed = [each for each in cases if each.kind is CaseKind.BENCHMARK]
+    return tuple(
+        _benchmark(number, each.spec, each.measurement)
+        for number, each in enumerate(timed, start=1)
+        if each.measurement is not None
+    )
+
+
+def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
+    samples = [each for taken in measured.samples for each in taken]
+    known = measured.bound_ns > 0
+    marks = [("time", measured.time_ns), *([("bound", measured.bound_ns)] if known else [])]
+    verified = min(1.0, measured.bound_ns / measured.time_ns) if known else None
+    return Benchmark(number, spec, measured, verified, histogram(samples, marks))
+
 
 router = APIRouter(prefix="/submissions")
 Number = Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)]

@@ -7,14 +7,13 @@ from fastapi import APIRouter, Query, Request, Response
 from bot.domain.errors import UserError
 from bot.domain.tasks.template import template_of
 from bot.reports.blocks import Attachment, Chart, Table, Text
-from bot.reports.chart import in_words
-from bot.reports.charts import scaling_report
-from bot.reports.task import task_report
+from bot.reports.charts import in_words, scaling_report
+from bot.reports.tasks import task_report
 from bot.services.lookup import find_board, task_of
 from bot.services.trends import scaling
 from bot.web.auth import AnyViewer
-from bot.web.charts import as_data
 from bot.web.context import door_of
+from bot.web.figures import as_data
 from bot.web.rendering import page
 
 router = APIRouter(prefix="/boards/{name}")

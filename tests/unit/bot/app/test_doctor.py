@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from bot.app.context import Requirement
 from bot.app.doctor import away, examine, examine_discord, examine_server, examine_web, offered
 from bot.discord.context import DoorSettings
-from bot.discord.permissions import wanted
+from bot.discord.setup_check import wanted
 from bot.domain.api.workers import Greeting
 from bot.domain.errors import UserError
 from bot.settings import Settings

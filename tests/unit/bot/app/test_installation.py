@@ -14,7 +14,7 @@ from bot.app.context import OpenDoor, OpenPodium
 from bot.app.installation import Installation
 from bot.cli.errors import failure_of
 from bot.domain.errors import SetupError
-from bot.ports.lines import Line
+from bot.ports.outside import Line
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from runners.backends import fake

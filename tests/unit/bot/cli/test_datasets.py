@@ -10,8 +10,7 @@ import pytest
 from bot.cli import datasets
 from bot.cli.datasets import DataFormat, made_whole, require, written
 from bot.domain.errors import UserError
-from bot.reports.dataset import DataTable, Field, Kind
-from bot.reports.export import Row
+from bot.reports.export import DataTable, Field, Kind, Row
 
 TABLE = DataTable(
     "results",

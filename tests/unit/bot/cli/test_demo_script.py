@@ -4,7 +4,7 @@ from bot.cli.demo_script import Entry, choose, misplaced, story
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
-from bot.domain.solutions import Solution
+from bot.domain.tasks.bundle import Solution
 from runners.contract.evaluation import CPU
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import NOON, make_board, make_score, rank

@@ -30,7 +30,7 @@ from bot.cli.follow import (
     stop_signals,
     wait_for_result,
 )
-from bot.domain.access import NOBODY, Viewer
+from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import SetupError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState, Notice, Topic

@@ -9,7 +9,7 @@ from bot.cli.json_output import case_json, dumps, evaluation_json, standings_jso
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

@@ -2,7 +2,7 @@ import discord
 import pytest
 
 from bot.discord import channels
-from bot.discord.places import Place
+from bot.discord.channels import Place
 from tests.doubles.discord.kinds import ChannelKind
 from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord_room import room as a_room

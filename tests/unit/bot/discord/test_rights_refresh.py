@@ -6,9 +6,9 @@ import discord
 
 from bot.discord.context import Door
 from bot.discord.rights_refresh import AGE, recheck
-from bot.discord.viewers import member, role
+from bot.discord.roles import member, role
+from bot.domain.accounts import Rights
 from bot.domain.ids import PersonId
-from bot.domain.rights import Rights
 from tests.doubles.place import Place
 
 GUILD = 7

@@ -9,8 +9,8 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
+from bot.discord.channels import Place
 from bot.discord.interaction_claims import CLAIMED
-from bot.discord.places import Place
 from bot.discord.unfinished import MOST_TRIES, SILENT, take_up
 from bot.domain.errors import StoreError
 from bot.domain.interaction import Asked

@@ -12,7 +12,7 @@ from bot.domain.notifications import (
     loss_news,
     record_news,
 )
-from bot.domain.score import Score
+from bot.domain.scoring import Score
 from tests.doubles.factories import NOON, make_board, make_score
 
 

@@ -10,7 +10,7 @@ from bot.domain.reference_times import (
     reference_source,
     speed_up,
 )
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from runners.contract.evaluation import Environment
 from runners.contract.task import Grader, TaskFormat
 from tests.doubles.factories import make_task

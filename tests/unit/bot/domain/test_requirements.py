@@ -1,7 +1,7 @@
 import pytest
 
 from bot.domain.requirements import in_service, least_missing, missing, missing_for
-from bot.domain.solutions import Solution
+from bot.domain.tasks.bundle import Solution
 from runners.contract.evaluation import CPU, Isolation
 from runners.contract.task import (
     Device,

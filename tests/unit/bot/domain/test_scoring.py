@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.score import ScoreValue
-from bot.domain.scoring import counted, mismatch, score
+from bot.domain.scoring import ScoreValue, counted, mismatch, score
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     CaseKind,

@@ -8,8 +8,7 @@ from typing_extensions import override
 from bot.domain.api.workers import Greeting
 from bot.domain.errors import StoreError, UserError
 from bot.remote import http as module
-from bot.remote.address import Server
-from bot.remote.http import LeaseGoneError, RefusedError, connected
+from bot.remote.http import LeaseGoneError, RefusedError, Server, connected
 
 SERVER = Server("https://podium.test", "secret-token")
 GREETING = Greeting(worker="box:1", lease_s=30.0)

@@ -8,7 +8,7 @@ from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.remote.worker import RemoteQueue
 from bot.services.dispatch import DispatchConfig, Dispatcher
-from bot.services.worker_tokens import revoke
+from bot.services.remote_workers import revoke
 from runners.backends import fake
 from runners.contract.evaluation import CPU
 from runners.contract.runner import CallId, RunnerError

@@ -1,5 +1,5 @@
 from bot.domain.leaderboard import GpuScaling, PersonScaling
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.reports.blocks import Chart, Table, Text
 from bot.reports.charts import scaling_report
 from tests.doubles.factories import make_board

@@ -1,6 +1,6 @@
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.records import ComparedSubmission, SubmissionComparison
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.blocks import Attachment, Log, Table, Text, Tone
 from bot.reports.comparison import comparison_report

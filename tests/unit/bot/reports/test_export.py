@@ -5,12 +5,12 @@ import json
 
 import pytest
 
+from bot.domain.accounts import Person
 from bot.domain.ids import PersonId, SubmissionId
-from bot.domain.person import Person
 from bot.domain.records import BoardExport, ExportedSubmission, JobResult
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
-from bot.reports import spreadsheet
+from bot.reports import escaping
 from bot.reports.blocks import Attachment
 from bot.reports.export import export_report
 from runners.contract.task import Mode
@@ -67,6 +67,6 @@ def test_a_name_is_never_a_formula(name: str) -> None:
 
 def test_what_is_large_is_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = files(exported("ada"))
-    monkeypatch.setattr(spreadsheet, "_LARGE", 0)
+    monkeypatch.setattr(escaping, "_LARGE", 0)
     found = files(exported("ada"))
     assert gzip.decompress(found["vectoradd.json.gz"]) == plain["vectoradd.json"]

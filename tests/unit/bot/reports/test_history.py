@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.ids import SubmissionId
 from bot.domain.records import HistoryEntry, JobResult
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.blocks import Table, Text
 from bot.reports.history import history_line, history_report

@@ -9,7 +9,7 @@ from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
-from bot.domain.score import ScoreValue, Standing
+from bot.domain.scoring import ScoreValue, Standing
 from bot.reports.blocks import Table, Text, Tone
 from bot.reports.standings import standings_pages, standings_report
 from tests.doubles.factories import NOON, make_board, make_score, rank

@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.access import NOBODY, Access, Viewer, Visibility
+from bot.domain.board import NOBODY, Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.services.boards import board, boards
 from tests.doubles.place import Place

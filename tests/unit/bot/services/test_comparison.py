@@ -2,7 +2,7 @@ import difflib
 
 import pytest
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.publication import PublishRequest

@@ -1,4 +1,4 @@
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.services.export import export
 from runners.contract.verdict import Verdict

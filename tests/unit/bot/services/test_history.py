@@ -1,9 +1,9 @@
 import pytest
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.records import JobResult
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.services.history import history
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

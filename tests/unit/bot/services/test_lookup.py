@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.access import Access, Viewer, Visibility
+from bot.domain.board import Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.services.lookup import (

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from bot.domain.ids import EventId
 from bot.domain.job import JobState
-from bot.domain.once import KEPT
+from bot.domain.submission import KEPT
 from bot.services.maintenance import recover
 from tests.doubles.dispatching import failing
 from tests.doubles.place import Place

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import Access, Visibility
+from bot.domain.board import Access, Visibility
 from bot.domain.notifications import News, NewsKind, deadline_news
 from bot.domain.publication import PublishRequest
 from bot.services.notify import ask_for, notify, remind_of_deadlines, still_wanted, tell_of_scores

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.errors import StoreError
 from bot.domain.records import Schema
-from bot.ports.lines import Line
+from bot.ports.outside import Line
 from bot.services.operations import Part, State, readiness
 from runners.contract.runner import OutOfService
 from tests.doubles.factories import make_capabilities

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from typing_extensions import override
 
-from bot.domain.access import Viewer
-from bot.domain.board import TaskVersion
+from bot.domain.board import TaskVersion, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
 from bot.domain.job import JobState

@@ -4,11 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.accounts import TokenScope
+from bot.domain.accounts import Rights, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.records import KnownPerson
-from bot.domain.rights import Rights
-from bot.services.grant import grant, withdraw_grant
 from bot.services.sessions import (
     LIFETIME,
     MOST_SESSIONS,
@@ -20,7 +18,7 @@ from bot.services.sessions import (
     sign_out,
     sign_out_elsewhere,
 )
-from bot.services.tokens import link, unlink, viewer_of_secret
+from bot.services.tokens import grant, link, unlink, viewer_of_secret, withdraw_grant
 from tests.doubles.place import Place
 
 

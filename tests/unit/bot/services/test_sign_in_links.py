@@ -1,9 +1,9 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.services.grant import withdraw_grant
 from bot.services.sessions import session_of
 from bot.services.sign_in_links import LIFETIME, SignInLinks, sign_in_by_link
+from bot.services.tokens import withdraw_grant
 from tests.doubles.factories import NOON
 from tests.doubles.place import Place
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import Access, SourceVisibility, Viewer, Visibility
+from bot.domain.board import Access, SourceVisibility, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.services.sources import source
 from tests.doubles.factories import NOON

@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.access import Access, SourceVisibility, Viewer
+from bot.domain.board import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services.publishing.publish import publish

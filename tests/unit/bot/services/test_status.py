@@ -13,8 +13,8 @@ from bot.domain.status import QueuePosition, SubmissionStatus
 from bot.domain.submission import SubmissionState
 from bot.services.publishing.publish import publish
 from bot.services.status import status, waiting_time, watch
-from bot.store import subscriptions
-from bot.store.subscriptions import Subscriptions
+from bot.store.postgres import events
+from bot.store.postgres.events import Subscriptions
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
@@ -179,7 +179,7 @@ async def test_watching_tells_every_change_once_and_ends_with_the_last(place: Pl
 async def test_watching_in_a_busy_queue_survives_the_loss_of_the_last_notice(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscriptions, "TICK_S", 0.05)
+    monkeypatch.setattr(events, "TICK_S", 0.05)
     submission = await place.submit()
     publish = Subscriptions.publish
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import Access, Viewer, Visibility
+from bot.domain.board import Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.job import PRIORITIES
 from bot.domain.publication import PublishRequest

@@ -3,10 +3,9 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.accounts import Token, TokenScope
+from bot.domain.accounts import Rights, Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
-from bot.domain.rights import Rights
 from bot.services.tokens import MOST_TOKENS, link, unlink, viewer_of_secret
 from tests.doubles.place import Place
 

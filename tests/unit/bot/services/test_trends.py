@@ -1,8 +1,8 @@
 from datetime import timedelta
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.job import Claim
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.services.trends import scaling
 from tests.doubles.factories import make_evaluation
 from tests.doubles.place import Place

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from bot.domain.access import Viewer
-from bot.services.worker_tokens import issue
+from bot.domain.board import Viewer
+from bot.services.remote_workers import issue
 from bot.services.workers import NAMELESS, numbered, workers_for
 from tests.doubles.place import Place
 

@@ -11,8 +11,7 @@ from bot.domain.accounts import TokenScope
 from bot.domain.errors import UserError
 from bot.domain.records import KnownPerson
 from bot.remote.discord_oauth import DiscordIdentities
-from bot.services.grant import grant
-from bot.services.tokens import unlink
+from bot.services.tokens import grant, unlink
 from bot.web.context import Door
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door

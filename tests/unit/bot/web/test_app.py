@@ -12,7 +12,7 @@ import structlog.testing
 
 from bot.domain.api.workers import BODY_MAX, HARNESS_HEADER, PATH
 from bot.domain.errors import StoreError
-from bot.ports.lines import Line
+from bot.ports.outside import Line
 from bot.services.apart import Apart
 from bot.web.routes import system, workers
 from runners.contract.evaluation import CPU

@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 from fastapi import Request
 
-from bot.domain.access import NOBODY
-from bot.domain.accounts import TokenScope
+from bot.domain.accounts import ANYBODY, Caller, Rights, TokenScope
+from bot.domain.board import NOBODY
 from bot.domain.errors import UserError
-from bot.domain.rights import ANYBODY, Caller, Rights
 from bot.services.sessions import sign_in_by_token
 from bot.services.tokens import link, unlink
 from bot.web.auth import administrator, creator, person_of, submitter, viewer_of

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.access import Viewer, Visibility
 from bot.domain.accounts import TokenScope
+from bot.domain.board import Viewer, Visibility
 from bot.domain.tasks.scaffold import scaffold
-from bot.services.grant import grant
+from bot.services.tokens import grant
 from bot.web.context import DOOR, Door
 from bot.web.publications import MOST_OPEN, checking
 from runners.contract.task import Mode

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import pytest
 
-from bot.web import connections, serving
-from bot.web.assets import asset_url
+from bot.web import app, connections
 from bot.web.connections import HEAD_S, IDLE_S, PER_ADDRESS, TAKEN_S
 from bot.web.context import DoorSettings
+from bot.web.rendering import asset_url
 from tests.architecture.tree import ROOT
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -101,7 +101,7 @@ async def loop_clock() -> AsyncIterator[LoopClock]:
 
 @asynccontextmanager
 async def opened(place: Place, settings: DoorSettings = HERE) -> AsyncIterator[str]:
-    async with serving.serving(make_door(place.store, place.clock), settings) as url:
+    async with app.serving(make_door(place.store, place.clock), settings) as url:
         yield url
 
 
@@ -275,8 +275,8 @@ async def test_where_it_gets_crowded_the_longest_idle_ones_go(
     connect: Connect, place: Place, loop_clock: LoopClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del loop_clock
-    monkeypatch.setattr(serving, "_room", lambda: 6)
-    monkeypatch.setattr(serving, "SPARE", 2)
+    monkeypatch.setattr(app, "_room", lambda: 6)
+    monkeypatch.setattr(app, "SPARE", 2)
     async with opened(place) as url:
         lines = [await connect(url) for _ in range(4)]
         for line in lines:
@@ -292,8 +292,8 @@ async def test_where_it_gets_crowded_the_longest_idle_ones_go(
 async def test_who_begins_no_handshake_is_counted_and_hung_up_on(
     connect: Connect, place: Place, loop_clock: LoopClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "_room", lambda: 4)
-    monkeypatch.setattr(serving, "SPARE", 2)
+    monkeypatch.setattr(app, "_room", lambda: 4)
+    monkeypatch.setattr(app, "SPARE", 2)
     trust = ssl.create_default_context(cafile=str(TLS / "certificate.pem"))
     settings = DoorSettings("127.0.0.1", 0, TLS / "certificate.pem", TLS / "key.pem")
     async with opened(place, settings) as url:
@@ -316,7 +316,7 @@ async def test_a_machine_with_few_files_gets_as_many_connections_as_it_can_hold(
     set_to: list[tuple[int, int]] = []
     monkeypatch.setattr("resource.getrlimit", lambda _: (256, 1024))
     monkeypatch.setattr("resource.setrlimit", lambda _, limits: set_to.append(limits))
-    assert serving._room() == 1024 - serving.OTHER_FILES
+    assert app._room() == 1024 - app.OTHER_FILES
     assert set_to == [(1024, 1024)]
 
 
@@ -335,7 +335,7 @@ async def test_a_connection_that_cannot_be_accepted_keeps_no_later_one_out(
     monkeypatch.setattr(socket.socket, "accept", accept)
     line = await connect(door)
     await failed.wait()
-    await loop_clock.move(serving._AGAIN_S)
+    await loop_clock.move(app._AGAIN_S)
     assert await line.ask() == "http/1.1 200 ok"
 
 

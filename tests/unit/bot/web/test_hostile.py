@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.rights import MACHINE, Rights
+from bot.domain.accounts import MACHINE, Rights
 from bot.web.compat.evaluation_server.jobs import houses_board
 from bot.web.context import Door
 from bot.web.forms import number_in

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from bot.domain.access import Access, SourceVisibility
-from bot.web.routes.pages import board, comparison
+from bot.domain.board import Access, SourceVisibility
+from bot.web.routes.pages import boards, comparison
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
 
@@ -47,10 +47,10 @@ def through(shown: Exhibition) -> httpx.AsyncClient:
 
 async def numbers(shown: Exhibition) -> dict[str, int]:
     """The submissions and people that the addresses of `PAGES` name."""
-    store, board = shown.store, shown.boards["vectoradd"]
+    store, boards = shown.store, shown.boards["vectoradd"]
     hostile = await store.submissions.history(shown.people[HOSTILE])
     refused = await store.submissions.history(shown.people["Hedy"])
-    running = await store.submissions.history(shown.people["Ada"], board.id)
+    running = await store.submissions.history(shown.people["Ada"], boards.id)
     return {
         "hostile": shown.people[HOSTILE],
         "best": hostile[0].id,
@@ -137,8 +137,8 @@ async def test_a_hidden_source_is_nowhere_on_the_page_and_its_log_neither(
     shown: Exhibition,
 ) -> None:
     hidden = Access(source=SourceVisibility.AFTER_DEADLINE)
-    board = shown.boards["vectoradd"]
-    await shown.store.boards.restrict(board.id, hidden)
+    boards = shown.boards["vectoradd"]
+    await shown.store.boards.restrict(boards.id, hidden)
     number = (await shown.store.submissions.history(shown.people["Dennis"]))[0].id
     for who in (None, "John"):
         page = await asked(shown, f"/submissions/{number}", who)
@@ -182,7 +182,7 @@ async def test_a_board_is_filtered_by_name_and_by_version(shown: Exhibition) -> 
 async def test_many_people_are_leafed_through_and_keep_what_all_of_them_mean(
     shown: Exhibition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(board, "_ROWS", 3)
+    monkeypatch.setattr(boards, "_ROWS", 3)
     first = (await asked(shown, "/boards/vectoradd?gpu=H100")).text
     assert first.count('<td class="span">') == 3
     assert "page 1 of 5" in first
@@ -191,7 +191,7 @@ async def test_many_people_are_leafed_through_and_keep_what_all_of_them_mean(
     assert last.count('<td class="span">') == 2
     assert 'rel="next"' not in last
     assert "1.00x" not in last  # compared with the first of all
-    monkeypatch.setattr(board, "_ROWS", 1)
+    monkeypatch.setattr(boards, "_ROWS", 1)
     few = await asked(shown, "/boards/vectoradd?gpu=H100&version=1")
     assert "And 1 person more" in few.text
 
@@ -298,8 +298,8 @@ async def test_a_difference_is_side_by_side_with_how_both_ended(shown: Exhibitio
 
 
 async def test_what_to_compare_with_is_offered_to_those_who_may_see_it(shown: Exhibition) -> None:
-    board = shown.boards["vectoradd"]
-    own = (await shown.store.submissions.history(shown.people["Grace"], board.id))[-1].id
+    boards = shown.boards["vectoradd"]
+    own = (await shown.store.submissions.history(shown.people["Grace"], boards.id))[-1].id
     page = f"/submissions/{own}"
     offered: list[str] = []
     for who in (None, "Grace", "John"):
@@ -311,7 +311,7 @@ async def test_what_to_compare_with_is_offered_to_those_who_may_see_it(shown: Ex
         for number in (offered[0], offered[-1]):
             answer = await asked(shown, f"{page}/compare?with={number}", who)
             assert answer.status_code == 200
-    await shown.store.boards.restrict(board.id, Access(source=SourceVisibility.NEVER))
+    await shown.store.boards.restrict(boards.id, Access(source=SourceVisibility.NEVER))
     for who in (None, "John"):
         text = (await asked(shown, page, who)).text
         assert "<option" not in text

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.domain.tally import Tally
-from bot.ports.lines import Line
-from bot.services.measures import MOST_GPUS, OTHER, Measures, Pool
+from bot.ports.outside import Line
+from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
 from bot.web.prometheus import exposition
 from tests.doubles.memory_store.statistics import counted
 
@@ -31,9 +31,11 @@ def read(measures: Measures | None, lines: Sequence[Line] = ()) -> Samples:
 
 
 def test_pools_evaluations_and_leases_are_told() -> None:
-    pool = Pool("H100", queued=3, running=2, waits_s=1.5, slots=8, out_of_service=1, paused=True)
+    pool = GpuMetrics(
+        "H100", queued=3, running=2, waits_s=1.5, slots=8, out_of_service=1, paused=True
+    )
     tallies = (tally("H100", [0.05, 0.3]), tally("H100", [7.0], "test"))
-    pools = (pool, Pool("L4"))
+    pools = (pool, GpuMetrics("L4"))
     found = read(Measures(pools, tallies, {"H100": 4}, workers=2, paused=False))
     assert found["podium_jobs", "H100", "queued"] == 3
     assert found["podium_jobs", "H100", "running"] == 2
@@ -72,7 +74,7 @@ def test_a_latency_that_nobody_measured_is_not_told(
 
 def test_however_many_gpu_types_there_are_the_labels_are_so_many() -> None:
     names = [f"gpu{number}" for number in range(MOST_GPUS + 50)]
-    pools = tuple(Pool(name, queued=1, slots=place) for place, name in enumerate(names))
+    pools = tuple(GpuMetrics(name, queued=1, slots=place) for place, name in enumerate(names))
     tallies = tuple(tally(name, [1.0] * (place + 1)) for place, name in enumerate(names))
     leases = {name: place for place, name in enumerate(names)}
     found = read(Measures(pools, tallies, leases, workers=1, paused=False))

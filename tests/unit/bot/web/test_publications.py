@@ -4,11 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import NOBODY, Viewer
+from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.publication import PublishRequest
-from bot.domain.release import NewRelease
+from bot.domain.publication import NewRelease, PublishRequest
 from bot.services.publishing.publish import publish
 from bot.services.publishing.request import NO_BOARD, REQUEST, read_upload
 from bot.services.publishing.state import PublicationState

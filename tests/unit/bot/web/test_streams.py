@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from bot.domain.access import Access, Visibility
 from bot.domain.api.base import PATH
+from bot.domain.board import Access, Visibility
 from bot.domain.submission import Submission
 from bot.services.sessions import sessions_of, sign_out
 from bot.services.tokens import link, unlink

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from bot.discord.channels import Place
 from bot.discord.context import DOOR
-from bot.discord.places import Place
 from bot.discord.submission_thread import pacing
 from bot.discord.submission_thread.poster import Showing, showing
 from bot.domain.errors import StoreError

@@ -5,7 +5,7 @@ import pytest
 
 from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
 from bot.domain.leaderboard import Placement
-from bot.domain.score import ScoreValue
+from bot.domain.scoring import ScoreValue
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.services.status import status
 from tests.doubles.discord_room import Room

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.domain.access import SourceVisibility, Visibility
 from bot.domain.api.boards import Absent, BoardLine, LeaderboardsAnswer, StandingsAnswer
 from bot.domain.api.submissions import ProfileFile
+from bot.domain.board import SourceVisibility, Visibility
 from bot.remote.client.decode import file_of, leaderboards_of
 from runners.contract.evaluation import CPU, Timing
 

@@ -5,14 +5,14 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.domain.access import NOBODY
+from bot.domain.board import NOBODY
 from bot.domain.errors import SetupError, UserError
 from bot.domain.publication import Draft, PublishChange, PublishRequest, Released
 from bot.domain.tasks.bundle import TaskBundle
-from bot.remote import outage
-from bot.remote.address import Server
 from bot.remote.client import publish
+from bot.remote.client import requests as outage
 from bot.remote.client.requests import asking
+from bot.remote.http import Server
 from runners.contract.runner import RunnerError
 from tests.doubles.factories import make_task
 

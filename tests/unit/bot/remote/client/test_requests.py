@@ -9,8 +9,8 @@ import pytest
 from bot.domain.api.accounts import Me
 from bot.domain.errors import SetupError, UserError
 from bot.remote import http
-from bot.remote.address import Server
 from bot.remote.client.requests import UnsureError, asking
+from bot.remote.http import Server
 
 ADA = {
     "id": 1, "identity": "local:ada", "name": "Ada", "scope": "submit", "is_admin": False,

@@ -12,11 +12,11 @@ from typing_extensions import override
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.job import JobState
 from bot.domain.status import SubmissionStatus
-from bot.remote import outage
-from bot.remote.address import Server
+from bot.remote.client import requests as outage
 from bot.remote.client import watch as watching
 from bot.remote.client.requests import asking
 from bot.remote.client.watch import watch
+from bot.remote.http import Server
 from tests.doubles.waited import SEVEN, make_status
 
 QUEUED, RUNNING, DONE = map(make_status, (JobState.QUEUED, JobState.RUNNING, JobState.SUCCEEDED))

@@ -4,13 +4,13 @@ from datetime import timedelta
 import pytest
 from typing_extensions import override
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.ids import EventId
 from bot.domain.job import Claim, JobState
 from bot.domain.submission import Submission
-from bot.services.cancel import cancel
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.standings import standings
+from bot.services.submissions import cancel
 from runners.backends import fake
 from runners.contract.evaluation import Evaluation, EvaluationRequest
 from runners.contract.runner import CallId, ProgressSink, Runner

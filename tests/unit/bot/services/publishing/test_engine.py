@@ -9,8 +9,7 @@ import pytest
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import ReleaseId
-from bot.domain.publication import PublishRequest
-from bot.domain.release import NewRelease, Release, ReleaseNote
+from bot.domain.publication import NewRelease, PublishRequest, Release, ReleaseNote
 from bot.services.publishing import engine as module
 from bot.services.publishing.engine import MOST_TRIES, Observe, PublicationEngine
 from bot.services.publishing.request import NO_BOARD, REQUEST

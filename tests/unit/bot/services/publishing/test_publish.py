@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import Access, Visibility
+from bot.domain.board import Access, Visibility
 from bot.domain.errors import UserError
 from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishChange, Published, PublishRequest

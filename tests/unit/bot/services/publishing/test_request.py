@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.access import Access, SourceVisibility, Visibility
+from bot.domain.board import Access, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TaskVersionId
 from bot.domain.publication import PublishRequest

@@ -2,12 +2,12 @@
 
 import pytest
 
-from bot.domain.access import Access, Visibility
+from bot.domain.accounts import Rights
+from bot.domain.board import Access, Visibility
 from bot.domain.ids import SubmissionId
 from bot.domain.publication import PublishRequest
-from bot.domain.rights import Rights
-from bot.domain.score import ScoreValue
-from bot.reports.standings_csv import COLUMNS
+from bot.domain.scoring import ScoreValue
+from bot.reports.standings import COLUMNS
 from bot.services import moderation
 from bot.services.publishing.publish import publish
 from tests.doubles.api import Api

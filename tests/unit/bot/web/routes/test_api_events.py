@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.ids import EventId
 from bot.domain.job import JobState
-from bot.web.routes.api import events as module
+from bot.web.routes.api import submissions as module
 from tests.doubles.api import Api
 
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 from starlette.types import Message
 
-from bot.domain.accounts import TokenScope
+from bot.domain.accounts import MACHINE, Rights, TokenScope
 from bot.domain.ids import SubmissionId
-from bot.domain.rights import MACHINE, Rights
-from bot.services.grant import withdraw_grant
+from bot.services.tokens import withdraw_grant
 from bot.web.context import Closing
 from bot.web.routes.api import exports
 from tests.doubles.api import Api

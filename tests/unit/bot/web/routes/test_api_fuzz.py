@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from bot.domain.accounts import TokenScope
 from bot.domain.api.base import PATH
 from bot.web.app import build
-from bot.web.routes.api import events
+from bot.web.routes.api import submissions
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.api import Api
@@ -58,7 +58,7 @@ async def _known(api: Api) -> dict[str, st.SearchStrategy[Any]]:
 async def test_every_answer_is_as_it_is_described(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "LONGEST_S", 0.05)
+    monkeypatch.setattr(submissions, "LONGEST_S", 0.05)
     known = await _known(api)
     headers = await api.headers("ada", TokenScope.ADMIN)
     schema = schemathesis.openapi.from_asgi(f"{PATH}/openapi.json", build(api.door))

@@ -8,8 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.domain.accounts import TokenScope
-from bot.domain.rights import MACHINE, Rights
+from bot.domain.accounts import MACHINE, Rights, TokenScope
 from bot.domain.tasks.archive import MAX_PACKED
 from bot.domain.tasks.scaffold import scaffold
 from bot.web.publications import checking

@@ -5,8 +5,8 @@ import asyncio
 import httpx
 import pytest
 
+from bot.web.app import serving
 from bot.web.context import DoorSettings
-from bot.web.serving import serving
 from tests.doubles.api import Api, make_api
 
 

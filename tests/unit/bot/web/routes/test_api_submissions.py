@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
-from bot.domain.access import Access, SourceVisibility
 from bot.domain.accounts import TokenScope
+from bot.domain.board import Access, SourceVisibility
 from bot.domain.moderation import RateLimit
 from bot.domain.submission import SubmissionState
 from runners.contract.files import EvaluationFile

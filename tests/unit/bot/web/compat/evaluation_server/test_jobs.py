@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import Viewer
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.job import JobState

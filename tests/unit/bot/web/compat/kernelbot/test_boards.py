@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import Access, Visibility
+from bot.domain.board import Access, Visibility
 from bot.domain.submission import Submission
 from bot.services.moderation import Deed, pause_gpu
 from runners.contract.evaluation import CPU, CaseKind

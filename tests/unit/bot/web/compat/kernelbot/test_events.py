@@ -10,10 +10,10 @@ from contextlib import aclosing
 
 import pytest
 
+from bot.domain.accounts import Caller
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
-from bot.domain.rights import Caller
 from bot.domain.submission import Submission
 from bot.web.compat.kernelbot import events as event_stream
 from bot.web.compat.kernelbot.events import told

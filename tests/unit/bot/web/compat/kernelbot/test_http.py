@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
+from bot.web.app import serving
 from bot.web.context import DoorSettings
-from bot.web.serving import serving
 from runners.contract.evaluation import CaseKind
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door

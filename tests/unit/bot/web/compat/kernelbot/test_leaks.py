@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.access import Access, SourceVisibility, Visibility
+from bot.domain.board import Access, SourceVisibility, Visibility
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.publication import PublishRequest

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.domain.rights import Caller
+from bot.domain.accounts import Caller
 from bot.domain.submission import Submission
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.store_queue import StoreQueue
-from bot.services.rerun import RerunRequest, rerun
+from bot.services.submissions import RerunRequest, rerun
 from bot.web.compat.kernelbot import events as event_stream
 from runners.contract.evaluation import CaseKind
 from runners.contract.files import EvaluationFile

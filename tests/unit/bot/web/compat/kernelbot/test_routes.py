@@ -2,10 +2,9 @@
 
 import pytest
 
-from bot.domain.accounts import TokenScope
+from bot.domain.accounts import MACHINE, Rights, TokenScope
 from bot.domain.ids import SubmissionId
 from bot.domain.moderation import ExclusionKind
-from bot.domain.rights import MACHINE, Rights
 from tests.doubles.place import Place
 from tests.doubles.popcorn_cli import Json, PopcornCli
 

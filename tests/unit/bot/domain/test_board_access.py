@@ -1,0 +1,54 @@
+import pytest
+
+from bot.domain.board import Access, SourceVisibility, Viewer, Visibility
+from bot.domain.ids import PersonId
+from tests.doubles.factories import make_board
+
+MEMBER, OTHER = "discord-guild:123", "discord-guild:124"
+ROLE, PERSON = "discord-role:5", "discord:17"
+
+
+@pytest.mark.parametrize(
+    ("access", "credentials", "admitted"),
+    [
+        (Access(), set(), True),
+        (Access(house=MEMBER), {PERSON, MEMBER}, True),
+        (Access(house=MEMBER), {PERSON, OTHER}, False),
+        (Access(Visibility.PRIVATE), {PERSON, ROLE, MEMBER}, False),
+        (Access(Visibility.PRIVATE, guests=frozenset({ROLE, PERSON})), {ROLE}, True),
+        (Access(Visibility.PRIVATE, guests=frozenset({ROLE})), {PERSON}, False),
+        (Access(Visibility.PRIVATE, MEMBER, guests=frozenset({PERSON})), {PERSON}, False),
+        (Access(Visibility.PRIVATE, MEMBER, guests=frozenset({PERSON})), {PERSON, MEMBER}, True),
+    ],
+)
+def test_a_board_is_for_its_house_and_a_private_one_for_its_guests(
+    *, access: Access, credentials: set[str], admitted: bool
+) -> None:
+    assert access.admits(frozenset(credentials)) is admitted
+
+
+def test_its_creator_and_those_who_see_all_always_see_a_board() -> None:
+    board = make_board(access=Access(Visibility.PRIVATE, house=MEMBER), creator=PersonId(1))
+    assert board.visible_to(Viewer(PersonId(1)))
+    assert board.visible_to(Viewer(PersonId(2), sees_all=True))
+    assert not board.visible_to(Viewer(PersonId(2), frozenset({MEMBER, PERSON})))
+
+
+def test_a_rule_names_every_credential_that_it_asks_for() -> None:
+    assert Access(guests=frozenset({ROLE})).named == {ROLE}
+    assert Access(house=MEMBER, guests=frozenset({ROLE})).named == {ROLE, MEMBER}
+
+
+@pytest.mark.parametrize(
+    ("source", "while_open", "afterwards"),
+    [
+        (SourceVisibility.AFTER_DEADLINE, False, True),
+        (SourceVisibility.ALWAYS, True, True),
+        (SourceVisibility.NEVER, False, False),
+    ],
+)
+def test_sources_are_shown_as_the_board_has_it(
+    *, source: SourceVisibility, while_open: bool, afterwards: bool
+) -> None:
+    assert Access(source=source).shows_sources(is_open=True) is while_open
+    assert Access(source=source).shows_sources(is_open=False) is afterwards

@@ -1,0 +1,33 @@
+from datetime import timedelta
+
+from bot.domain.accounts import Person
+from bot.domain.ids import BoardId, PersonId
+from bot.domain.moderation import RateLimit
+from bot.domain.records import NamedLimit, SubmissionRules
+from bot.reports.admin import house_rules_report
+from bot.reports.blocks import Table, Text
+from runners.contract.task import Mode
+from tests.doubles.factories import NOON
+
+HOUR = timedelta(hours=1)
+
+
+def test_each_kind_of_rule_has_its_table() -> None:
+    limits = (
+        NamedLimit(RateLimit(9, HOUR), None),
+        NamedLimit(RateLimit(1, HOUR, BoardId(1), Mode.TEST), "sort"),
+    )
+    eve = Person(PersonId(2), "discord:17", "Eve", NOON)
+    rules = SubmissionRules(limits, "a move", {"sort": "soon"}, {"L4": "heat"}, ((eve, "forged"),))
+    tables = [each for each in house_rules_report(rules).blocks if isinstance(each, Table)]
+    assert [each.rows for each in tables] == [
+        (("every board", "every mode", "9", "60 min"), ("sort", "test", "1", "60 min")),
+        (("all submissions", "a move"), ("board sort", "soon"), ("GPU type L4", "heat")),
+        (("Eve", "discord:17", "forged"),),
+    ]
+
+
+def test_where_nothing_holds_it_is_said() -> None:
+    (said,) = house_rules_report(SubmissionRules((), None, {}, {}, ())).blocks
+    assert isinstance(said, Text)
+    assert "no limit" in said.text

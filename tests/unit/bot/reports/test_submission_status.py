@@ -1,0 +1,108 @@
+"""Tests of the report of where a submission stands."""
+
+import pytest
+
+from bot.domain.ids import JobId, SubmissionId
+from bot.domain.job import Job, JobState
+from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.records import StoredFile
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
+from bot.domain.submission import Submission, SubmissionState
+from bot.reports.blocks import Attachment, Text, Tone
+from bot.reports.submission import job_line, status_report
+from runners.contract.files import EvaluationFile
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+from tests.doubles.factories import NOON, make_board, make_evaluation
+
+
+def _job(state: JobState, error: str | None = None) -> Job:
+    board = make_board()
+    return Job(
+        id=JobId(1), submission=SubmissionId(7), person=board.creator, gpu="H100",
+        mode=Mode.RANKED, priority=10, turn=1, state=state, attempt=2, max_attempts=3,
+        fence=1, worker=None, call=None, cancel_requested=False, error=error, run_at=NOON,
+        created_at=NOON, started_at=None, finished_at=None,
+    )  # fmt: skip
+
+
+def _submission() -> Submission:
+    board = make_board()
+    return Submission(
+        SubmissionId(7), board.creator, board.id, board.task_version, "kernel.py", "hash",
+        Mode.RANKED, ("H100",), SubmissionState.RUNNING, NOON,
+    )  # fmt: skip
+
+
+def test_files_come_after_everything_else() -> None:
+    file = StoredFile("H100", EvaluationFile.of("case-1.ncu-rep", b"NVR"))
+    done = JobStatus(_job(JobState.SUCCEEDED), evaluation=make_evaluation(gpu="H100"))
+    progress = SubmissionStatus(_submission(), make_board(), (done,))
+    *rest, last = status_report(progress, [file]).blocks
+    assert isinstance(last, Attachment)
+    assert last.name == "profile-7-H100.zip"
+    assert tuple(rest) == status_report(progress).blocks
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (JobStatus(_job(JobState.QUEUED)), "H100: queued"),
+        (JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, None)), "H100: queued, place 3"),
+        (
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(1, None, running=2)),
+            "H100: queued, place 1, 2 running now",
+        ),
+        (
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, 42.0, "a new driver")),
+            "H100: queued, place 3; H100 is paused: a new driver",
+        ),
+        (
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, 42.0)),
+            "H100: queued, place 3, about 42 s",
+        ),
+        (
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(6, 0.4)),
+            "H100: queued, place 6, under 1 s",
+        ),
+        (
+            JobStatus(_job(JobState.QUEUED, "lost")),
+            "H100: queued; try 2 of 3 failed, our fault: lost",
+        ),
+        (JobStatus(_job(JobState.RUNNING)), "H100: starting"),
+        (JobStatus(_job(JobState.RUNNING), "build"), "H100: build"),
+        (JobStatus(_job(JobState.RUNNING), "timing", 2, 5), "H100: timing 2/5"),
+        (JobStatus(_job(JobState.RUNNING), "timing", 2, 5, "hot"), "H100: timing 2/5, hot"),
+        (JobStatus(_job(JobState.CANCELLED)), "H100: cancelled"),
+        (
+            JobStatus(_job(JobState.FAILED, "no machine")),
+            "H100: given up after 2 of 3 tries; our fault, not the submission's: no machine",
+        ),
+        (JobStatus(_job(JobState.SUCCEEDED), evaluation=make_evaluation()), "H100: passed"),
+    ],
+)
+def test_a_job_is_told_in_a_few_words(status: JobStatus, words: str) -> None:
+    assert job_line(status).text == words
+
+
+def test_a_failing_verdict_is_shown_as_bad() -> None:
+    evaluation = make_evaluation(verdict=Verdict.CRASHED)
+    assert job_line(JobStatus(_job(JobState.SUCCEEDED), evaluation=evaluation)).tone is Tone.BAD
+
+
+def test_a_report_has_lines_for_moving_jobs_and_evaluations_for_ended_ones() -> None:
+    jobs = (
+        JobStatus(_job(JobState.RUNNING), "test", 1, 5),
+        JobStatus(_job(JobState.SUCCEEDED), evaluation=make_evaluation()),
+    )
+    report = status_report(SubmissionStatus(_submission(), make_board(), jobs))
+    assert report.title == "submission #7: kernel.py on vectoradd"
+    assert report.blocks[0] == job_line(jobs[0])
+    assert len(report.blocks) > 3
+
+
+def test_who_is_disqualified_reads_why_above_the_result() -> None:
+    why = Exclusion(SubmissionId(7), ExclusionKind.DISQUALIFIED, "it reads the answer")
+    jobs = (JobStatus(_job(JobState.QUEUED)),)
+    first, _ = status_report(SubmissionStatus(_submission(), make_board(), jobs, why)).blocks
+    assert first == Text("disqualified, so it is not ranked: it reads the answer", Tone.BAD)

@@ -1,0 +1,55 @@
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import UserError
+from bot.services.remote_workers import admitted, issue, revoke, worker_tokens
+from bot.services.tokens import link, unlink, viewer_of_secret
+from tests.doubles.place import Place
+
+DAY = timedelta(days=1)
+
+
+async def test_a_token_admits_its_worker_until_it_ends(place: Place) -> None:
+    made = await issue(place.store, place.clock, place.ada, "box-1", lifetime=DAY)
+    assert made.secret.startswith("podium_worker_")
+    assert await admitted(place.store, place.clock, made.secret) == "box-1"
+    with pytest.raises(UserError, match="no token of a worker"):
+        await admitted(place.store, place.clock, made.secret + "x")
+    place.clock.advance(DAY.total_seconds() - 1)
+    assert await admitted(place.store, place.clock, made.secret) == "box-1"
+    place.clock.advance(1)
+    with pytest.raises(UserError, match="has expired"):
+        await admitted(place.store, place.clock, made.secret)
+
+
+async def test_a_revoked_token_admits_nobody_and_another_may_follow(place: Place) -> None:
+    made = await issue(place.store, place.clock, place.ada, "box", lifetime=DAY)
+    with pytest.raises(UserError, match="podium token revoke box"):
+        await issue(place.store, place.clock, place.ada, "box", lifetime=DAY)
+    await revoke(place.store, place.ada, "box")
+    with pytest.raises(UserError, match="revoked"):
+        await admitted(place.store, place.clock, made.secret)
+    with pytest.raises(UserError, match="no worker named 'box'"):
+        await revoke(place.store, place.ada, "box")
+    again = await issue(place.store, place.clock, place.ada, "box", lifetime=DAY)
+    assert await worker_tokens(place.store) == (again.token,)
+    actions = [row.action for row in await place.store.audit.rows(3)]
+    assert actions == ["worker-token", "revoke-worker-token", "worker-token"]
+
+
+@pytest.mark.parametrize("name", ["", "Box", "a:b", "a/b", "-a", "x" * 41, "a\n"])
+async def test_a_name_that_is_none_is_refused(place: Place, name: str) -> None:
+    with pytest.raises(UserError, match="no name for a worker"):
+        await issue(place.store, place.clock, place.ada, name, lifetime=DAY)
+
+
+async def test_neither_kind_of_token_does_what_the_other_is_for(place: Place) -> None:
+    worker = await issue(place.store, place.clock, place.ada, "box", lifetime=DAY)
+    own = await link(place.store, place.ada, "laptop")
+    with pytest.raises(UserError, match="unknown, expired or revoked"):
+        await viewer_of_secret(place.store, place.clock, worker.secret)
+    with pytest.raises(UserError, match="no token of a worker"):
+        await admitted(place.store, place.clock, own.secret)
+    with pytest.raises(UserError, match="you have no token"):
+        await unlink(place.store, place.ada, worker.token.id)

@@ -1,0 +1,47 @@
+import pytest
+
+from bot.services.apart import Apart, BusyError
+from bot.web import rendering
+from bot.web.rendering import MOST, highlighted
+
+HOSTILE = "</pre><script>alert(1)</script>\u202e\x1b[31m"
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.cu", "a.unknown", "plain"])
+@pytest.mark.parametrize("size", [1, MOST // 10])
+async def test_no_source_breaks_out_of_its_lines(name: str, size: int) -> None:
+    shown = await highlighted((HOSTILE + "\n") * size, name)
+    assert "<script" not in shown
+    assert shown.count("</pre>") == 1
+    assert "\u202e" not in shown
+    assert "\x1b" not in shown
+
+
+async def test_python_is_coloured_by_classes_and_its_lines_are_numbered() -> None:
+    shown = await highlighted("import torch\nx = 'a'\n", "kernel.py")
+    assert '<span class="kn">import</span>' in shown
+    assert '<span id="line-2">' in shown
+    assert "style=" not in shown
+
+
+@pytest.mark.parametrize("gap", ["\n" * 49_000, 'R"(' * 16_000])
+async def test_what_a_lexer_needs_minutes_for_is_shown_plain(
+    gap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "COLOURS", Apart(0.6, 60))
+    shown = await highlighted("int a;" + gap + "int b;", "kernel.cu")
+    assert "int b;" in shown
+    assert "<span class=" not in shown
+
+
+async def test_where_too_many_look_at_sources_one_is_shown_plain_for_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def busy(*_: object) -> str:
+        raise BusyError("too much is being read at the same time")
+
+    source = "int only_once;"
+    with monkeypatch.context() as patched:
+        patched.setattr(Apart, "do", busy)
+        assert "<span class=" not in await highlighted(source, "kernel.cu")
+    assert "<span class=" in await highlighted(source, "kernel.cu")
