@@ -104,6 +104,29 @@ def test_a_folder_has_a_readme_or_a_reason_for_having_none(folder: str) -> None:
     assert (ROOT / folder / "README.md").is_file() or folder in NO_README_NEEDED
 
 
+def _named_files(readme: str) -> set[str]:
+    """Files in the first column of a table, and those with a path from the README's folder."""
+    cells = [line.split(" | ")[0] for line in readme.splitlines() if line.startswith("| `")]
+    found = re.findall(r"`([\w/]+\.py)`", "\n".join(cells))
+    return {*found, *re.findall(r"`(\.\./[\w./]+\.py)`", readme)}
+
+
+def test_a_readme_names_only_files_that_exist() -> None:
+    readmes = [
+        ROOT / name
+        for name in tracked_files()
+        if name.startswith(("bot/", "runners/")) and name.endswith("README.md")
+    ]
+    missing = {
+        (str(readme), path)
+        for readme in readmes
+        for path in _named_files(readme.read_text(encoding="utf-8"))
+        if not (readme.parent / path).exists() and not (ROOT / path).exists()
+    }
+    assert readmes
+    assert not missing
+
+
 @pytest.mark.parametrize("folder", sorted(NO_README_NEEDED))
 def test_no_reason_outlives_its_folder(folder: str) -> None:
     assert (ROOT / folder).is_dir()
