@@ -1,4 +1,4 @@
-"""Holds docs/origins.md to the repository: every file and every test that it names is there."""
+"""Holds the tables in docs/ to the repository: every file and every test they name is there."""
 
 import ast
 import re
@@ -44,3 +44,10 @@ def test_every_test_exists(file: str) -> None:
     known = (ast.FunctionDef, ast.AsyncFunctionDef)
     found = {node.name for node in ast.walk(tree) if isinstance(node, known)}
     assert NAMED[file] <= found
+
+
+def test_every_old_name_leads_to_something_that_exists() -> None:
+    table = (ROOT / "docs" / "old_names.md").read_text(encoding="utf-8")
+    present = re.findall(r"^\| `[\w/.]+` \|.*`([\w/]+(?:\.py|/))` \|$", table, re.MULTILINE)
+    assert len(present) > 150
+    assert not [path for path in present if not (ROOT / path).exists()]
