@@ -1,4 +1,4 @@
-"""What an installation may be told by the environment, as frozen values; nobody else reads it."""
+"""The only reader of the environment, and of files that hold secrets."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Where a submission is shown: its private thread, and the public one beneath its line."""
+"""Channels and threads: finding them, and where a submission is shown."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""The client: loads every command, publishes them when they have changed, and keeps running."""
+"""The Discord client, and the connection that is opened again when it breaks."""
 
 import asyncio
 import hashlib

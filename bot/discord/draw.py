@@ -1,4 +1,4 @@
-"""Draws report blocks as messages within Discord's limits; what is too long becomes a file."""
+"""Reports as messages within Discord's limits, with plots as pictures."""
 
 import asyncio
 import re

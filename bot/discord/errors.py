@@ -1,4 +1,4 @@
-"""The door's one handler: every family of errors to the words that a person is shown."""
+"""The one handler of errors; the answer to a click on a question that is no longer open."""
 
 import asyncio
 import secrets

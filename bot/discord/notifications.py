@@ -1,4 +1,4 @@
-"""Delivers news to people and channels; neither a kill nor a second copy tells it twice.
+"""Delivers notifications, and announces boards.
 
 Each delivery is held under a lease and carries a nonce, by which Discord knows it again for a few
 minutes. A second try also reads what stands there already: the answer to the first may be lost.

@@ -1,4 +1,4 @@
-"""Options that several commands have: boards and GPU types, completed while they are typed."""
+"""Command groups, and options that complete themselves."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias

@@ -1,4 +1,4 @@
-"""Lists in pages that are drawn anew whenever they are turned: the boards, the audit.
+"""Boards, standings and the audit in pages, with buttons that survive a restart.
 
 The buttons carry what they need in their own id, so they work after any restart.
 

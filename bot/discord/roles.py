@@ -1,4 +1,4 @@
-"""Who may do what: roles by name, in the guild where a command is given."""
+"""Who a Discord user is to Podium, and what roles let them do."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""Tries the token without connecting: who the bot is, and what its guilds let it do."""
+"""The permissions that the bot asks for, and what `podium doctor` finds in each guild."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

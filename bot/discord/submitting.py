@@ -1,4 +1,4 @@
-"""Takes a submission in through this door: the file, the GPU types, the store, the answer."""
+"""Submits a file from Discord, and does what a submission's buttons ask."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager

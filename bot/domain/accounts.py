@@ -1,4 +1,4 @@
-"""Tokens of people and of workers: shown once, kept as a digest."""
+"""A person, what they may do, and what their tokens are good for."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A board: one task, its GPU types and its season."""
+"""A board: one task, its GPU types, its deadline and who may see it."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

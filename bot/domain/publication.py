@@ -1,4 +1,4 @@
-"""The publication of a task: what was requested, and the result."""
+"""The publication of a task: what was requested, how far it is, and the result."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""A task's own reference as a candidate: what its time is measured for, and what others gain on it.
+"""How long a task's own reference takes, and the least time that a card's memory allows.
 
 It is judged as everybody's kernel is, by a job of the house, in a candidate to which the whole task
 is shown: the reference is trusted, and no other candidate lives beside it.

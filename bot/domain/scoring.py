@@ -1,4 +1,4 @@
-"""Turns one passed ranked evaluation into one score."""
+"""Scores of passed ranked evaluations, and the standings that they make."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A submission on its way from a door into the store."""
+"""A submission, its idempotency key, and where a door shows it."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Deadlines as people write and read them: `YYYY-MM-DD[ HH:MM[:SS]][ zone]`, always aware."""
+"""Deadlines and durations as people write and read them."""
 
 import difflib
 import math

@@ -1,4 +1,4 @@
-"""Tokens, with which programs act for a person or judge as a worker."""
+"""Personal tokens, and what each person may do."""
 
 from datetime import datetime, timedelta
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What admins decide: who may submit, how often, and what is not ranked."""
+"""Moderation, statistics, and the state of the database."""
 
 from collections.abc import Mapping
 from datetime import datetime

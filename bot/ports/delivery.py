@@ -1,4 +1,4 @@
-"""Who wants to be told of what, what is to be told, and which process delivers it."""
+"""Notifications, displayed submissions, and what people asked a door for."""
 
 from collections.abc import Sequence
 from datetime import timedelta

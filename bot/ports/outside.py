@@ -1,4 +1,4 @@
-"""Who vouches for who somebody is, when they sign in at a page."""
+"""Services outside of Podium: who confirms an identity, and whether a connection stands."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

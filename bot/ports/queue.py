@@ -1,4 +1,4 @@
-"""The queue: claims, leases and fences, and the workers that live."""
+"""The queue: jobs, workers, a worker's view of both, and hints that something changed."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager

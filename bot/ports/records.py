@@ -1,4 +1,4 @@
-"""What is kept for good: accounts, boards, submissions, results and decisions."""
+"""What is kept for good: people, boards, submissions, results, references, requests."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

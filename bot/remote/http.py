@@ -1,4 +1,4 @@
-"""Requests to a Podium elsewhere: each within a deadline, each failure in one of our families."""
+"""One connection to a Podium elsewhere: its address, deadlines and failures."""
 
 import asyncio
 import ipaddress

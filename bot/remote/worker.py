@@ -1,4 +1,4 @@
-"""The worker's side of the queue, at a Podium far away."""
+"""A remote worker's queue and log, over HTTPS."""
 
 import asyncio
 from collections import deque

@@ -1,4 +1,4 @@
-"""The report of what goes on in an installation."""
+"""Reports for admins: statistics, workers, active limits, the audit, tokens."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The report of how kernels scale over the GPU types of a board."""
+"""Charts of a season and over GPU types, and the same as tables and words."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

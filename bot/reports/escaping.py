@@ -1,4 +1,4 @@
-"""Makes anybody's words fit to be shown in lines, whatever the door: no escapes, equal columns."""
+"""Text of strangers made safe for one line, and for a spreadsheet."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""A board's submissions and results as files for spreadsheets and programs."""
+"""A board's submissions as a dataset, and the report of an export."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The report of what a person has submitted, newest first."""
+"""A person's submissions, and their own results on a board."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A profiler's reports as files of a report: one archive for each GPU type."""
+"""The files of a profile, and a line for each kernel in it."""
 
 import re
 import zipfile

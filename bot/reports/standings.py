@@ -1,4 +1,4 @@
-"""The report of one leaderboard: ranks, times with intervals, and who is absent and why."""
+"""A leaderboard, a person's place on it, and both as CSV."""
 
 import csv
 import io

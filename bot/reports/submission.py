@@ -1,4 +1,4 @@
-"""The report of one evaluation: verdict, cases with their times, log, machine."""
+"""A submission: where each of its jobs stands, and how its evaluations ended."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The report of what a new version of a task would change on its board."""
+"""A task: its files, its check, what an upload holds, what an update changes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Lists the boards that exist for a viewer, with who takes part and the best times."""
+"""Boards: listed, opened to guests, and deleted."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""What many ask for at once: one of them makes it anew, and the others get what there was."""
+"""Values that many ask for at the same time, made once."""
 
 import asyncio
 from collections import OrderedDict

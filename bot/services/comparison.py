@@ -1,4 +1,4 @@
-"""Puts two submissions side by side: their times, and how their sources differ.
+"""Compares two submissions, and says which ones are worth comparing.
 
 Any other submission can be compared by its number: `compare` has the last word on who may.
 """

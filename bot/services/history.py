@@ -1,4 +1,4 @@
-"""Lists what a person has submitted, newest first, with how it ended on each GPU type."""
+"""What a person has submitted, on one board or on all, and how it ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

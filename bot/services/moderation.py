@@ -1,4 +1,4 @@
-"""What admins and owners do about people and submissions; each change has its audit entry."""
+"""Decisions of admins and owners about people and submissions; the active limits."""
 
 from dataclasses import dataclass
 

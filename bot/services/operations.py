@@ -1,4 +1,4 @@
-"""Tells of each part of a running Podium whether it does what it is there for."""
+"""Whether each part works, what is queued and judged, how busy each GPU type is."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

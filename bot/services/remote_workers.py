@@ -1,4 +1,4 @@
-"""What a machine that judges from elsewhere may do: a worker's deeds, on its own jobs only."""
+"""What a remote worker may do, and the tokens with which it may."""
 
 import re
 import secrets

@@ -1,4 +1,4 @@
-"""Gives the source of a submission to those who may see it."""
+"""The source, log and profile of a submission, for the viewers who may read them."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""Gives a board's standings per GPU type, and who is absent from them and why.
+"""Standings of a board, read once while nothing moves, and a person's place in them.
 
 One number is read each time, and all the rest only when it has grown. Who asks while another reads
 it anew gets what there was a moment before, and so does who asks for a large one soon after that;

@@ -1,4 +1,4 @@
-"""Tells where a submission stands, once or whenever it moves."""
+"""Where a submission stands, when its jobs will start, and what they wait for in vain."""
 
 import asyncio
 import statistics

@@ -1,4 +1,4 @@
-"""Takes a submission in: checks it by the rules of acceptance and stores it with its jobs."""
+"""Submitting, submitting again, and cancelling."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Links programs to a person: makes personal tokens, tells who calls by one, and ends them."""
+"""Personal tokens and rights: given, used, ended."""
 
 import secrets
 from dataclasses import dataclass

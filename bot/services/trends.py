@@ -1,4 +1,4 @@
-"""Compares the GPU types of a board: each person's best time on every one of them."""
+"""A board's times over its season, and over its GPU types."""
 
 from math import fsum, log
 

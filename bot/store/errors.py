@@ -1,4 +1,4 @@
-"""Turns what driver and disk raise into the store's errors; never shows a database's password."""
+"""The driver's exceptions as our families of errors; refusals that both stores share."""
 
 import errno
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The web application: every router of `compat` and `routes`, and one handler of errors."""
+"""The web application, and the server that runs it."""
 
 import asyncio
 import errno

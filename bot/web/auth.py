@@ -1,4 +1,4 @@
-"""Who looks: the person whose token came with a request, or anybody at all; and what they may.
+"""Who asks: the viewer of a request, and the remote worker.
 
 A route names the least that it needs: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate` or
 `MayAdminister`. Where a token comes another way than in `Authorization`, `caller_by` gives its

@@ -1,4 +1,4 @@
-"""The connections of the door: how long each may be silent, and how many there may be.
+"""How long connections may be silent, how many there are, and what known proxies say of them.
 
 uvicorn gives a connection that has said nothing, or half a request, all the time in the world.
 Here every wait for a client has a deadline, in the handshake of TLS as well, and whoever waits

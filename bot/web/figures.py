@@ -1,4 +1,4 @@
-"""Small drawings beside the words: where things lie, in percent of the width."""
+"""Intervals, histograms and the data of plots."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""Redirects within this door by path alone: a proxy may know it by another name and protocol."""
+"""Small layers around every request: cookies, redirects and HEAD."""
 
 import re
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Draws pages: the templates, what each page may load, and errors as people read them."""
+"""How pages are drawn: templates, assets, words for errors, sources in colours."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""`/admin pause|resume`: submissions, those to one board, or the jobs of one GPU type."""
+"""`/admin pause|resume|disqualify|requalify|rejudge|ban|unban`: who is ranked, who may submit."""
 
 from typing import Any
 

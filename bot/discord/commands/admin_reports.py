@@ -1,4 +1,4 @@
-"""`/admin audit|stats|runners`: what was decided, what waits, who works."""
+"""`/admin audit|stats|runners|export`: what admins read."""
 
 import asyncio
 from typing import Any

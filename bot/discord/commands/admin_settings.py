@@ -1,4 +1,4 @@
-"""`/admin limit|unlimit|limits`: how often submissions are taken."""
+"""`/admin limit|unlimit|limits|channel-allow|channel-forbid|notices`: limits and channels."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""`/leaderboard show`: the standings of a board on one GPU type, with the season's plot."""
+"""`/leaderboard show|show-personal|compare-gpus|list`: standings, own results, boards."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`/leaderboard submit test|benchmark|ranked|profile`: a file in, a stored submission out."""
+"""`/leaderboard submit`, and "Submit this file" in the menu of a message."""
 
 import re
 from typing import Any

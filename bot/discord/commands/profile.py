@@ -1,4 +1,4 @@
-"""`/profile link|tokens|revoke`: tokens with which programs act for a person."""
+"""`/profile link|tokens|revoke|notices`: tokens for programs, and own notifications."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""`/submission show|source|cancel`: one submission by its number."""
+"""`/submission show|source|cancel|rerun|withdraw|compare`: one submission by its number."""
 
 import asyncio
 from typing import Any

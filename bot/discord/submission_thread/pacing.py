@@ -1,4 +1,4 @@
-"""When Discord is tried again: seldom while it fails everybody, at once when it is back."""
+"""How often a live message is edited, and how long a failing one is tried again."""
 
 import asyncio
 import time

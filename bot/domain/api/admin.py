@@ -1,4 +1,4 @@
-"""What admins ask for, and what they are told."""
+"""The bodies of `/api/v1/admin`, and of what is running."""
 
 from datetime import date, datetime
 from typing import Annotated

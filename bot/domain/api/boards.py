@@ -1,4 +1,4 @@
-"""Boards, their tasks and their standings."""
+"""The bodies of `/api/v1/leaderboards`, and of an export."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""The files of one task, wherever they came from: a folder, a zip, or a test."""
+"""A task's files, and the solutions among them."""
 
 import posixpath
 from collections.abc import Mapping

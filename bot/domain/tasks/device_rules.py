@@ -1,4 +1,4 @@
-"""A task of CUDA C++ sources: what `config` may say of them, and the headers of its folders."""
+"""The rules of tasks whose submissions are built or launched by the judge."""
 
 import posixpath
 from collections.abc import Mapping

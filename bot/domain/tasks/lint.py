@@ -1,4 +1,4 @@
-"""What a task's own Python says about it, read from its syntax tree and never run."""
+"""What is wrong with a task although its files can be read."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence

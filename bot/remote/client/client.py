@@ -1,4 +1,4 @@
-"""A person's way to a Podium elsewhere: what commands ask, over HTTPS."""
+"""What the commands of a person ask a Podium elsewhere."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext

@@ -1,4 +1,4 @@
-"""A person's requests to a Podium elsewhere, and what each refusal is for a person."""
+"""A person's requests, repeated over broken connections and while a server is away."""
 
 import asyncio
 import ssl

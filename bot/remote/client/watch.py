@@ -1,4 +1,4 @@
-"""Follows a submission at a Podium elsewhere, through broken lines and restarts of the server.
+"""Follows a submission by server-sent events, resumed where a connection broke.
 
 Their form: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """

@@ -1,4 +1,4 @@
-"""Gets one order done by a runner: joins the call that there is, or starts one."""
+"""Runs one job on a runner, and reports its progress."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Puts a backup into a database: all of it in one transaction, or nothing."""
+"""Copies tables out of a database into an archive, and back."""
 
 import re
 from collections.abc import AsyncIterator, Sequence

@@ -1,4 +1,4 @@
-"""Finds the programs of Postgres, and copies them to where the server's account can run them."""
+"""The binaries of the embedded Postgres, and the account that runs them."""
 
 import importlib.util
 import os

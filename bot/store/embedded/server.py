@@ -1,4 +1,4 @@
-"""One Postgres server in a folder: made once, started, and stopped."""
+"""Starts, watches and stops the embedded Postgres."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Tokens in Postgres."""
+"""People, their rights and their tokens in Postgres."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Listeners and the outbox in Postgres."""
+"""Notifications, displays and interactions in Postgres."""
 
 from collections.abc import Sequence
 from datetime import timedelta

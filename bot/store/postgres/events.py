@@ -1,4 +1,4 @@
-"""Listens to the database on a connection of its own, and comes back when that dies."""
+"""Notices of changes, from Postgres to subscribers."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator

@@ -1,4 +1,4 @@
-"""Bans, exclusions, limits and the pause, in Postgres."""
+"""Moderation and the audit in Postgres."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING

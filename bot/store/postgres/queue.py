@@ -1,4 +1,4 @@
-"""The queue in Postgres: leases, fences, fair turns and events."""
+"""Jobs and workers in Postgres."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Accepted evaluations and scores in Postgres."""
+"""Evaluations, scores and reference times in Postgres."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Counts over everything, made by Postgres."""
+"""Counts, and the state of the database, in Postgres."""
 
 from datetime import datetime
 

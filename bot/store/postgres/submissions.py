@@ -1,4 +1,4 @@
-"""Submissions and their sources in Postgres."""
+"""Submissions, their sources, and requests of the evaluation server in Postgres."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""`/healthz`: whether this process answers. `/readyz`: whether each of its parts works."""
+"""`/healthz`, `/readyz`, `/metrics` and `/static`."""
 
 from http import HTTPStatus
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`/submit`: a file in, by drop, choice or paste; then its way to the verdict, live."""
+"""`/submit`: a file in, and what can be done with a submission afterwards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

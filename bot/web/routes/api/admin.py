@@ -1,4 +1,4 @@
-"""`/admin`: what only admins are told."""
+"""`/api/v1/admin`: decisions, limits, statistics, the audit."""
 
 from datetime import timedelta
 

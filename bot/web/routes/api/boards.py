@@ -1,4 +1,4 @@
-"""`/leaderboards`: the boards that exist for whoever asks."""
+"""`/api/v1/leaderboards`: boards and their tasks."""
 
 from typing import Annotated, Any, Final
 

@@ -1,4 +1,4 @@
-"""`/openapi.json`: every route described for programs, with examples."""
+"""The OpenAPI description, and the arguments and bodies that its routes share."""
 
 from typing import Annotated, Any
 

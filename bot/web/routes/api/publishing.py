@@ -1,4 +1,4 @@
-"""`/leaderboards`: make a board of a task zip, change it, let people in, and delete it."""
+"""`/api/v1/leaderboards`, written: boards made, changed, deleted; `/checks`: their checks."""
 
 from typing import Annotated, Any, Final
 

@@ -1,4 +1,4 @@
-"""A task zip as it comes over the API, with what is wanted of its board."""
+"""The zips of tasks that come in, and the checks that go out."""
 
 import json
 from dataclasses import dataclass, replace

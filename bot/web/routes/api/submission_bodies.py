@@ -1,4 +1,4 @@
-"""Submissions as they are answered."""
+"""Submissions in and out of `/api/v1`."""
 
 import json
 from collections.abc import Sequence

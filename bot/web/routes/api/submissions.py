@@ -1,4 +1,4 @@
-"""`/submissions`: hand one in, read it, stop it, run it again, take it off its board."""
+"""`/api/v1/submissions`, and the events of each."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

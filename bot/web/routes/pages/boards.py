@@ -1,4 +1,4 @@
-"""`/`: every leaderboard that the viewer may see, open ones first."""
+"""The list of boards, and the page of each."""
 
 import json
 import math

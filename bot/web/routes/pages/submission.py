@@ -1,4 +1,4 @@
-"""`/submissions/N`: one submission, its source and files, and what to compare it with."""
+"""The page of a submission, with its benchmarks."""
 
 import asyncio
 from collections.abc import Sequence
