@@ -69,7 +69,7 @@ async def board_names(stage: Scene) -> str:
 
 
 async def test_a_check_that_outlives_the_interaction_is_told_by_the_bot(stage: Scene) -> None:
-    await create(stage, "patient", zip_file=zipped(files(seconds=3)))
+    await create(stage, "patient", zip_file=zipped(files(seconds=6)))
     thread = await stage.carol.sees_thread(": patient", within=30)
     live = await stage.carol.sees(
         lambda message: "almost\\_two.py: test" in message.text, thread, within=20
