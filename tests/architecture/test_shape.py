@@ -19,7 +19,7 @@ TEXT_SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".sql", ".txt", "", ".c
 NO_README_NEEDED = {
     ".ci": "one script, described in its own head",
     ".github": "GitHub's own layout",
-    "docs": "tables, each described in its own head",
+    "docs": "tables that say in their heads what they are, and decisions/",
     "runners/contract": "runners/README.md describes it",
 }
 CODE = modules("bot", "runners")

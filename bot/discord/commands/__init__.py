@@ -1,1 +1,1 @@
-"""One file per command or small group, each with `async def setup(client)`."""
+"""One file per command or small group, each with `async def setup(tree)`."""
