@@ -519,7 +519,7 @@ create table entrants (
     primary key (task_version, gpu, person)
 );
 comment on column entrants.attempts is 'How many scores count: those of submissions that are not excluded';
-comment on column entrants.best is 'Whose score is the fastest of them, of equal ones the earlier; the rule is bot.domain.scoring';
+comment on column entrants.best is 'Whose score is the fastest of them, of equal ones the earlier; the rule is bot.domain.ranking';
 comment on column entrants.refused is 'The newest submission''s of those whose ranked evaluation did not pass';
 create index entrants_of_person on entrants (person);
 
@@ -653,7 +653,7 @@ create table records (
     time_ns      double precision not null,
     primary key (task_version, gpu, submission)
 );
-comment on table records is 'The scores that were the fastest of all when they were submitted; the rule is bot.domain.scoring.records';
+comment on table records is 'The scores that were the fastest of all when they were submitted; the rule is bot.domain.ranking.records';
 
 create function keep_record(of_version bigint, at_gpu text, which bigint) returns void
 language plpgsql as $$

@@ -32,7 +32,7 @@ from tests.doubles.scaffolded import make_judge
 from tests.doubles.task_zips import packed
 
 LEASE = timedelta(seconds=1)
-STATES = ("read", "checking", "publishing", "published", "outcome", "told")
+STATES = ("read", "checking", "publishing", "committing", "published", "outcome", "told")
 
 
 class Posts:
@@ -83,7 +83,11 @@ def _stop_at(state: str) -> None:
         "publishing": ((pipeline, "publish_all"),),
         "outcome": ((publications.StateOnly, "finished"), (poster.PublicationPoster, "finished")),
     }
-    after = {"published": before["publishing"], "told": before["outcome"]}
+    after = {
+        "committing": before["publishing"],
+        "published": ((pipeline.Pipeline, "check_and_publish"),),
+        "told": before["outcome"],
+    }
     for holder, name in before.get(state, ()):
         setattr(holder, name, _stopped)
     for holder, name in after.get(state, ()):
