@@ -77,13 +77,13 @@ async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
 
 def _stop_at(state: str) -> None:
     """Replace one step by one that says that it was reached, and waits to be killed."""
-    before = {
+    before: dict[str, tuple[tuple[object, str], ...]] = {
         "read": ((engine, "read_upload"),),
         "checking": ((pipeline, "check_on"),),
         "publishing": ((pipeline, "publish_all"),),
         "outcome": ((publications.StateOnly, "finished"), (poster.PublicationPoster, "finished")),
     }
-    after = {
+    after: dict[str, tuple[tuple[object, str], ...]] = {
         "committing": before["publishing"],
         "published": ((pipeline.Pipeline, "check_and_publish"),),
         "told": before["outcome"],
