@@ -69,14 +69,14 @@ async def board_names(stage: Scene) -> str:
 
 
 async def test_a_check_that_outlives_the_interaction_is_told_by_the_bot(stage: Scene) -> None:
-    await create(stage, "patient", zip_file=zipped(files(seconds=6)))
-    thread = await stage.carol.sees_thread(": patient", within=30)
+    await create(stage, "patient", zip_file=zipped(files(seconds=15)))
+    thread = await stage.carol.sees_thread(": patient", within=60)
     live = await stage.carol.sees(
-        lambda message: "almost\\_two.py: test" in message.text, thread, within=20
+        lambda message: "almost\\_two.py: test" in message.text, thread, within=40
     )
     stage.server.clock.advance(901)
     assert "0 of" not in live.text
-    await stage.carol.sees("patient on CPU is published", thread, within=30)
+    await stage.carol.sees("patient on CPU is published", thread, within=60)
     await stage.bob.sees("New leaderboard: patient", stage.submissions)
     stage.server.assert_clean()
 
