@@ -13,15 +13,20 @@ from runners.harness.statistics import (
     t_quantile,
 )
 
-IDLE_GAP_NS = 3_000.0
+IDLE_GAP_NS = 4_000.0
 """How much GPU work a window may hide: the time stamps and the last word that a no-op pays too.
 
-Measured by attacks which leave them out or poll for them: `hostile_cuda` in `tests/exploits`.
+Measured by attacks which leave them out or poll for them, and gain 2.8 to 3.8 us: `hostile_cuda` in
+`tests/exploits`.
 """
 HONEST_NS = 2_000.0
-"""How far, beyond the noise, the claims of honest kernels lie below their bounds at most.
+HONEST = 0.025
+"""How far, beyond the noise, the claims of honest kernels lie below their bounds at most: in
+nanoseconds, or as a part of the bound if that is more.
 
-An honest kernel may leave less of its output in the cache than the calibration did.
+An honest kernel may leave less of its output in the cache than the calibration did, and what it
+writes into temporary tensors may still be on its way when its end is stamped: 4.1 to 4.3 us of 150
+to 163 in `tests/gpu/popcorn.py`, whose kernel is thirty launches.
 """
 
 VARIED_NS = 1_000.0
@@ -125,7 +130,7 @@ def audit_of(rounds: list[Round]) -> Ruling | None:
     if not claimed(rounds):
         return None
     claim, bound = _value(rounds).centre, confirmed(rounds)
-    if claim >= bound - HONEST_NS - claim_resolution(rounds):
+    if claim >= bound - max(HONEST_NS, HONEST * bound) - claim_resolution(rounds):
         return None
     return Ruling(
         Verdict.AUDIT,

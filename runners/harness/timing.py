@@ -40,7 +40,7 @@ from runners.harness.samples import Samples
 from runners.harness.seat import CORES, Seat
 from runners.harness.seating import Lineup, take_seat
 from runners.harness.session import Session, planned
-from runners.harness.values import Node
+from runners.harness.values import Node, on_host, tensors
 from runners.harness.verification import verify
 
 WARM_UPS = 3
@@ -198,7 +198,8 @@ class Stopwatch:
 
     def _round(self, seat: Seat, anchor: Seat, done: int) -> Round:
         threads = min(CORES, self.session.request.limits.processes)
-        result = Round(on_gpu=self.session.on_gpu, threads=threads)
+        hosted = any(map(on_host, tensors(self.room.node)))
+        result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
         seat.handle.process.loose = self.session.on_gpu
         self._settle(seat)
         self.lineup.bury()  # whose work could disturb what counts from here on

@@ -98,8 +98,8 @@ class Guest:
         """The same, whatever it raises.
 
         A call that is queued ahead runs up to its last launch before the input is there, and tells
-        where the output will lie; another one waits for its input first. What of the output does
-        not lie in the shared memory is copied there, which counts.
+        where the output will lie; another one waits for its input first, and its whole output is
+        copied. What of the output does not lie in the shared memory is copied there, which counts.
         """
         data = self._given(order)
         self.turn += 1
@@ -116,12 +116,16 @@ class Guest:
                 self.end.record(self.stream)
             with torch.cuda.stream(self.stream):
                 rooms = iter(order.rooms)
-                deliver = self._captured_there if order.ahead else self._copied
-                queued = described(output, lambda each: deliver(each, next(rooms, None)))
+                queued = None
+                if isinstance(output, torch.Tensor) and not order.ahead:
+                    self._copied(output, next(rooms, None))  # described once its time is over
+                else:
+                    deliver = self._captured_there if order.ahead else self._copied
+                    queued = described(output, lambda each: deliver(each, next(rooms, None)))
             if not self.remote:
                 self.end.record(self.stream)
         write_word(self.words.address + DONE, self.turn)
-        if order.ahead:
+        if order.ahead and queued:
             tell(queued)
         torch.cuda.synchronize()
         return output, (self.begin.elapsed_time(self.end) * 1e6, 0.0)

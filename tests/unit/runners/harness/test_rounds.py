@@ -2,7 +2,13 @@
 
 import pytest
 
-from runners.harness.rounds import DISTURBED_NS, DRIFT_MOST_NS, DisturbedError, Round
+from runners.harness.rounds import (
+    DISTURBED_NS,
+    DRIFT_HOSTED_NS,
+    DRIFT_MOST_NS,
+    DisturbedError,
+    Round,
+)
 from runners.harness.timing import HOST_CALIBRATIONS
 from tests.unit.runners.harness.timed import MS, make_round
 
@@ -169,6 +175,14 @@ def test_a_drift_counts_on_a_gpu_in_either_direction() -> None:
     assert found.drifts(0.1 * MS + DRIFT_MOST_NS + 1)
     assert found.drifts(0.1 * MS - DRIFT_MOST_NS - 1)
     assert not make_round(on_gpu=False).drifts(MS)
+
+
+def test_where_a_part_of_the_input_lies_on_the_host_a_drift_has_to_be_larger() -> None:
+    found = make_round(steady=0.1 * MS)
+    found.hosted = True
+
+    assert not found.drifts(0.1 * MS + DRIFT_HOSTED_NS)
+    assert found.drifts(0.1 * MS + DRIFT_HOSTED_NS + 1)
 
 
 def test_telling_an_answer_takes_time_of_which_a_candidate_may_spare_a_part() -> None:

@@ -77,9 +77,13 @@ def test_every_candidate_is_a_fresh_one(sit: Sit) -> None:
     )
     stopwatch = watch(sit, counting, rounds=RoundPolicy(looks=(2,), samples=4))
 
-    measured(stopwatch)
+    found = measured(stopwatch)
 
-    assert bytes(stopwatch.session.log).split() == [str(n).encode() for n in range(1, 8)] * 2
+    printed = [int(word) for word in bytes(stopwatch.session.log).split()]
+    second = printed.index(1, 1)
+    for calls in (printed[:second], printed[second:]):
+        assert calls == list(range(1, len(calls) + 1))
+    assert len(printed) == 14 + found.discarded  # a busy machine makes some calls twice
 
 
 @pytest.mark.parametrize("call", [2, 5])
@@ -213,9 +217,9 @@ def seen_on_gpu(claimed_ns: float, confirmed_ns: float) -> Round:
     ("claimed_us", "confirmed_us", "mode", "stop"),
     [
         (100, 100, Mode.RANKED, StopReason.PRECISE),
-        (2, 2, Mode.RANKED, None),  # the judge sees no finer than 3 us
-        (100, 102.5, Mode.RANKED, None),  # it would have to be audited
-        (100, 102.5, Mode.BENCHMARK, StopReason.PRECISE),
+        (3, 3, Mode.RANKED, None),  # the judge sees no finer than 4 us
+        (50, 52.5, Mode.RANKED, None),  # it would have to be audited
+        (50, 52.5, Mode.BENCHMARK, StopReason.PRECISE),
     ],
 )
 def test_on_a_gpu_only_a_confirmed_claim_is_precise(
@@ -242,14 +246,14 @@ def test_a_short_kernel_on_a_gpu_is_precise_at_a_wider_interval(
 def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without_gpu(monkeypatch, seen_on_gpu(100_000.0, 102_500.0))
+    without_gpu(monkeypatch, seen_on_gpu(50_000.0, 52_500.0))
 
     with pytest.raises(Ruling, match="too coarse to tell") as ruling:
         measured(watch(sit, on_gpu=True, rounds=GPU_LOOKS))
 
     assert ruling.value.verdict is Verdict.AUDIT
     found = measured(watch(sit, mode=Mode.BENCHMARK, on_gpu=True, rounds=GPU_LOOKS))
-    assert (round(found.time_ns), round(found.bound_ns)) == (100_000, 102_500)
+    assert (round(found.time_ns), round(found.bound_ns)) == (50_000, 52_500)
 
 
 def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_taken(

@@ -9,7 +9,7 @@ import pytest
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from runners.harness import process
+from runners.harness import process, rounds
 from runners.harness.deadline import Deadline
 from runners.harness.evaluate import environment_of
 from runners.harness.rounds import (
@@ -75,6 +75,7 @@ class Machine:
 
 @pytest.fixture
 def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    monkeypatch.setattr(rounds, "DRIFT_HOSTED_NS", DRIFT_MOST_NS)  # its tensors all are the CPU's
     stopwatch = watch(sit, seconds=60, rounds=RoundPolicy(looks=(1,), samples=SAMPLES))
     with Lineup(stopwatch.session, stopwatch.room, None) as lineup:
         lineup.prepare(1 + ROUNDS_VOID_MOST)

@@ -148,6 +148,18 @@ def test_another_call_says_that_it_waits_and_has_all_of_its_output_copied(
     assert torch.equal(lying(guest, OUTPUT_AT), VALUES)
 
 
+def test_a_single_tensor_of_another_call_is_copied_before_anything_is_described(
+    guest: Guest, steps: list[object]
+) -> None:
+    kept = lying(guest, POOL_AT)
+    kept.copy_(VALUES)
+
+    called(guest, steps, kept, ahead=False, rooms=(ROOM,))
+
+    assert "described" not in steps  # that takes processor time, which would count
+    assert torch.equal(lying(guest, OUTPUT_AT), VALUES)
+
+
 @pytest.mark.parametrize("ahead", [True, False])
 def test_through_host_memory_the_input_is_fetched_before_the_events_and_the_copies_come_after(
     *, guest: Guest, steps: list[object], ahead: bool
