@@ -5,7 +5,8 @@ Run from the repository root on a machine with a GPU:
 
 Next to each ranked time stands the median of the same kernel in a plain program: new inputs, none
 of them in a cache of the GPU or the host, and the wall clock from there to a synchronised answer.
-It runs before and after the judge, since the pace of a shared host changes within minutes.
+It runs before and after the judge, since the pace of a shared host changes from process to process:
+"off" is the distance to the range of those readings.
 """
 
 import argparse
@@ -34,6 +35,8 @@ NAMES = (
 )  # fmt: skip
 WITHIN = {"host_input": 0.05}
 """How far a time may be from the plain program's, where that is asked for."""
+READINGS = 2
+"""How many plain programs run before the judge, and how many after."""
 CALLS = 60
 ROW = "{:4s} {:20s} {:14s} {:>9s} {:>9s} {:>8s} {:>9s} {:>9s} {:>9s}  {}"
 
@@ -70,22 +73,25 @@ def plain_elsewhere(name: str) -> float:
 
 def row(server: Server, kernel: Kernel) -> tuple[bool, str]:
     """Judge a kernel: whether that is as wanted, and its line of the table."""
-    before = plain_elsewhere(kernel.name)
+    readings = [plain_elsewhere(kernel.name) for _ in range(READINGS)]
     evaluation, _ = server.ask(order_of(kernel, RoundPolicy()))
-    plain = (before + plain_elsewhere(kernel.name)) / 2
+    readings += [plain_elsewhere(kernel.name) for _ in range(READINGS)]
+    least, most = min(readings), max(readings)
+    plain = f"{least:.0f}-{most:.0f}"
     found = [case.measurement for case in evaluation.cases if case.measurement]
     if not found:
         told = ROW.format(
-            "BAD", kernel.name, evaluation.verdict, f"{plain:.1f}", *[""] * 5, evaluation.message
+            "BAD", kernel.name, evaluation.verdict, plain, *[""] * 5, evaluation.message
         )
         return False, told
     m = found[-1]
-    off = m.time_ns / 1e3 / plain - 1
+    value_us = m.time_ns / 1e3
+    off = value_us / min(max(value_us, least), most) - 1
     good = evaluation.verdict == "passed" and abs(off) <= WITHIN.get(kernel.name, 10)
     numbers = (m.time_ns, m.half_width_ns, m.bound_ns, m.resolution_ns)
     value, *others = (f"{each / 1e3:.1f}" for each in numbers)
     more = f"{m.discarded} discarded {evaluation.message}"
-    head = ("ok" if good else "BAD", kernel.name, evaluation.verdict, f"{plain:.1f}")
+    head = ("ok" if good else "BAD", kernel.name, evaluation.verdict, plain)
     return good, ROW.format(*head, value, f"{off:+.1%}", *others, more)
 
 
