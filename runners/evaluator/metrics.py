@@ -12,7 +12,7 @@ def fast_p(results: Sequence[Mapping[str, Any]], p: float) -> float:
     """
     if not results:
         raise ValueError("fast_p of no results")
-    return sum(_speedup(each) > p for each in results) / len(results)
+    return sum(_speedup_of(each) > p for each in results) / len(results)
 
 
 def geometric_mean(values: Iterable[float | None]) -> float | None:
@@ -30,6 +30,6 @@ def pass_at_k(tries: int, right: int, k: int) -> float:
     return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
 
 
-def _speedup(result: Mapping[str, Any]) -> float:
+def _speedup_of(result: Mapping[str, Any]) -> float:
     found = result["speedup"]
     return float(found) if result["correctness"] and found is not None else 0.0

@@ -10,7 +10,7 @@ import torch
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, ScalarArgument
-from runners.harness.cuda.driver import check, driver
+from runners.harness.cuda.driver import check, cuda_driver
 
 _MAX_DYNAMIC_SHARED = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
@@ -50,8 +50,8 @@ class DeviceCode:
         self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
         self.shared = 0
         """How much dynamic shared memory it may have at a launch, by what was asked for so far."""
-        check(driver().cuModuleLoadData(ctypes.byref(self.module), cubin), "cuModuleLoadData")
-        found = driver().cuModuleGetFunction(
+        check(cuda_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), "cuModuleLoadData")
+        found = cuda_driver().cuModuleGetFunction(
             ctypes.byref(self.function), self.module, entry.encode()
         )
         check(found, "cuModuleGetFunction")
@@ -62,7 +62,7 @@ class DeviceCode:
             self._allow(launch.shared)
         sizes = [ctypes.c_uint(size) for size in (*launch.grid, *launch.block, launch.shared)]
         default_stream, nothing = ctypes.c_void_p(0), ctypes.c_void_p(0)
-        launched = driver().cuLaunchKernel(
+        launched = cuda_driver().cuLaunchKernel(
             self.function, *sizes, default_stream, launch.pointers, nothing
         )
         check(launched, "cuLaunchKernel")
@@ -70,7 +70,7 @@ class DeviceCode:
 
     def _allow(self, shared: int) -> None:
         """More than 48 KiB of shared memory has to be asked for before it is used."""
-        allowed = driver().cuFuncSetAttribute(
+        allowed = cuda_driver().cuFuncSetAttribute(
             self.function, ctypes.c_int(_MAX_DYNAMIC_SHARED), ctypes.c_int(shared)
         )
         check(allowed, f"asking for {shared} bytes of dynamic shared memory")

@@ -19,7 +19,7 @@ class DriverError(Exception):
 
 
 @functools.cache
-def driver() -> ctypes.CDLL:
+def cuda_driver() -> ctypes.CDLL:
     """The driver's library, which every process with a CUDA context has loaded."""
     return ctypes.CDLL("libcuda.so.1")
 
@@ -43,15 +43,15 @@ def check(status: int, call: str) -> None:
 def reason_of(status: int) -> str:
     """CUDA's name for an error, and what it means, as in `CUDA_ERROR_INVALID_VALUE (...)`."""
     name, words = ctypes.c_char_p(), ctypes.c_char_p()
-    known = driver().cuGetErrorName(status, ctypes.byref(name)) == 0
-    if not known or driver().cuGetErrorString(status, ctypes.byref(words)) != 0:
+    known = cuda_driver().cuGetErrorName(status, ctypes.byref(name)) == 0
+    if not known or cuda_driver().cuGetErrorString(status, ctypes.byref(words)) != 0:
         return f"CUDA error {status}"
     return f"{(name.value or b'').decode()} ({(words.value or b'').decode()})"
 
 
 def broken_by() -> str | None:
     """What the present context was broken by; None while it is whole. Waits for its work."""
-    status = driver().cuCtxSynchronize()
+    status = cuda_driver().cuCtxSynchronize()
     return None if status == 0 else reason_of(status)
 
 
@@ -60,7 +60,7 @@ def await_word(address: int, value: int) -> None:
 
     Source: CUDA driver API, chapter "Stream Memory Operations"; the comparison is cyclic.
     """
-    waiting = driver().cuStreamWaitValue32_v2(
+    waiting = cuda_driver().cuStreamWaitValue32_v2(
         ctypes.c_void_p(0), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
     )
     check(waiting, "cuStreamWaitValue32")
@@ -68,7 +68,7 @@ def await_word(address: int, value: int) -> None:
 
 def write_word(address: int, value: int, stream: int = 0) -> None:
     """Have a stream, by default the default one, write a word when its earlier work is done."""
-    written = driver().cuStreamWriteValue32_v2(
+    written = cuda_driver().cuStreamWriteValue32_v2(
         ctypes.c_void_p(stream), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
     )
     check(written, "cuStreamWriteValue32")

@@ -10,7 +10,7 @@ import os
 import select
 import signal
 
-from runners.harness.cuda.driver import driver
+from runners.harness.cuda.driver import cuda_driver
 from runners.harness.sandbox import isolate, kernel
 
 END_S = 10.0
@@ -47,6 +47,6 @@ class Keeper:
 def _keep(parent: int) -> None:
     isolate.let_go_of_streams()
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() == parent and driver().cuInit(0) == 0:
+    if os.getppid() == parent and cuda_driver().cuInit(0) == 0:
         while True:
             signal.pause()

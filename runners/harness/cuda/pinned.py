@@ -13,7 +13,7 @@ import torch
 from runners.harness.arena import sealed_memory
 from runners.harness.channel import Transport
 from runners.harness.cuda.driver import check, raw_bytes
-from runners.harness.cuda.driver import driver as cuda_driver
+from runners.harness.cuda.driver import cuda_driver
 
 _DEVICE_MAP = 2
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from runners.harness.cuda.driver import driver
+from runners.harness.cuda.driver import cuda_driver
 
 GRAIN = 2 << 20
 """Bytes; every segment that torch asks for is a multiple of it, and begins at one."""
@@ -48,7 +48,7 @@ class OutputPool:
 
         def free(address: int, _size: int, _device: int, _stream: int | None) -> None:
             if not segments.owns(address):
-                driver().cuMemFree_v2(ctypes.c_uint64(address))
+                cuda_driver().cuMemFree_v2(ctypes.c_uint64(address))
 
         self.kept = (_ALLOCATE(allocate), _FREE(free))  # torch calls them for ever after
         pointers = (ctypes.cast(each, ctypes.c_void_p).value for each in self.kept)
@@ -62,5 +62,5 @@ class OutputPool:
 
 def _from_driver(size: int) -> int | None:
     address = ctypes.c_uint64()
-    made = driver().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
+    made = cuda_driver().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
     return address.value if made == 0 else None
