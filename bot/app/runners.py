@@ -9,7 +9,7 @@ from bot.settings import RunnerChoice, Settings
 from runners import backends, plugins
 from runners.contract.gpus import slots_by_type
 from runners.contract.runner import Runner
-from runners.harness.version import HARNESS_VERSION
+from runners.harness import HARNESS_VERSION
 
 _LOCAL, _MODAL, _RAY = "local_process", "modal_app", "ray_cluster"
 _SHORT_NAMES = {"local": _LOCAL, "modal": _MODAL, "ray": _RAY}

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from runners.contract.syntax import expression_tree
 from runners.contract.task import ArgValue
 
 MAX_LENGTH = 400
@@ -138,3 +138,25 @@ def _argument(name: str, args: Mapping[str, ArgValue]) -> Number:
     if not isinstance(value, int | float):
         raise FormulaError(f"the argument {name!r} is {value!r}, not a number")
     return value
+
+
+_TRIES = 20
+
+
+def module_tree(text: str) -> ast.Module:
+    """The tree of a file; raises what `ast.parse` raises."""
+    return _tree(text, "exec")  # type: ignore[return-value]
+
+
+def expression_tree(text: str) -> ast.expr:
+    """The tree of one expression; raises what `ast.parse` raises."""
+    return _tree(text, "eval").body  # type: ignore[attr-defined,no-any-return]
+
+
+def _tree(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
+    for _ in range(_TRIES - 1):
+        try:
+            return ast.parse(text, mode=mode)
+        except SystemError:
+            continue
+    return ast.parse(text, mode=mode)

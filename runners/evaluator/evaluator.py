@@ -9,9 +9,7 @@ from typing import Any, Self
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest
 from runners.contract.runner import Runner
-from runners.evaluator.calls import evaluation
-from runners.evaluator.config import EvaluatorConfig
-from runners.evaluator.failures import ErrorKind, InfrastructureError, JobError
+from runners.evaluator.config import ErrorKind, EvaluatorConfig, InfrastructureError, JobError
 from runners.evaluator.job import (
     KernelJob,
     baseline_job,
@@ -20,9 +18,8 @@ from runners.evaluator.job import (
     kernel_request,
     read_job,
 )
-from runners.evaluator.place import Place
+from runners.evaluator.pool import Place, Shared, evaluation
 from runners.evaluator.result import Baseline, KernelResult, baseline_of, no_result, result_of
-from runners.evaluator.shared import Shared
 
 _BASELINES = 4096
 """How many references' times are kept."""

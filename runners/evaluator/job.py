@@ -19,8 +19,7 @@ from runners.contract.task import (
     TaskFormat,
     Workload,
 )
-from runners.evaluator.config import EvaluatorConfig
-from runners.evaluator.failures import JobError
+from runners.evaluator.config import EvaluatorConfig, JobError
 
 SOURCE_MOST = 1 << 20
 """Characters of the longest source."""

@@ -1,5 +1,7 @@
-"""What a trainer gets for one kernel, in the shape that KernelBench's environments read."""
+"""The result of one kernel, and scores over many: fast_p, mean speed-up, pass@k."""
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, TypedDict
@@ -12,8 +14,39 @@ from runners.contract.evaluation import (
     Measurement,
 )
 from runners.contract.verdict import Stage, Verdict
-from runners.evaluator.failures import ErrorKind
+from runners.evaluator.config import ErrorKind
 from runners.evaluator.job import KernelJob
+
+
+def fast_p(results: Sequence[Mapping[str, Any]], p: float) -> float:
+    """The share of results that are right and more than `p` times as fast as the reference.
+
+    KernelBench compares strictly. With `p` 0 every right result counts that was timed.
+    """
+    if not results:
+        raise ValueError("fast_p of no results")
+    return sum(_speedup_of(each) > p for each in results) / len(results)
+
+
+def geometric_mean(values: Iterable[float | None]) -> float | None:
+    """The geometric mean of the speed-ups that are there; None where there are none."""
+    logs = [math.log(value) for value in values if value is not None]
+    return math.exp(math.fsum(logs) / len(logs)) if logs else None
+
+
+def pass_at_k(tries: int, right: int, k: int) -> float:
+    """The chance that one of `k` of these tries is right, without bias (Chen et al. 2021)."""
+    if not 0 <= right <= tries or not 1 <= k <= tries:
+        raise ValueError(f"pass@{k} of {tries} tries with {right} right ones has no meaning")
+    if tries - right < k:
+        return 1.0
+    return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
+
+
+def _speedup_of(result: Mapping[str, Any]) -> float:
+    found = result["speedup"]
+    return float(found) if result["correctness"] and found is not None else 0.0
+
 
 LOG_MOST = 4000
 """Characters of the candidate's own output that a result carries, from its end."""

@@ -1,1 +1,3 @@
 """The program beside the GPU: request on standard input, evaluation on standard output."""
+
+HARNESS_VERSION = "1.0.0"

@@ -18,16 +18,15 @@ from runners.contract.evaluation import (
 from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import graders
-from runners.harness.builds import Builds
-from runners.harness.correctness import public_nonce
-from runners.harness.environment import gpu_environment, host_environment
-from runners.harness.grade import Grade
-from runners.harness.kit import KIT
-from runners.harness.launching import launching_of
-from runners.harness.ruling import Ruling
-from runners.harness.session import Session
-from runners.harness.template import Template, pack_files
-from runners.harness.workspace import candidate_files, workspace
+from runners.harness.build.kit import KIT
+from runners.harness.build.launches import launching_of
+from runners.harness.judge.environment import gpu_environment, host_environment
+from runners.harness.judge.session import Session
+from runners.harness.judge.task_code import public_nonce
+from runners.harness.judge.workspace import candidate_files, workspace
+from runners.harness.protocol.builds import Builds
+from runners.harness.supervision.template import Template, pack_files
+from runners.harness.verdicts import Grade, Ruling
 from runners.plugins import load
 
 

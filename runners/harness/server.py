@@ -24,21 +24,21 @@ from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isol
 from runners.contract.runner import Capabilities, Health
 from runners.contract.task import Grader, LanguageName, TaskFormat
 from runners.contract.verdict import Verdict
-from runners.harness import graders, nvcc
-from runners.harness.cuda.health import Card, examine, first_look
-from runners.harness.cuda.keeper import Keeper
-from runners.harness.cuda.warm import warm_up
-from runners.harness.environment import importable
+from runners.harness import HARNESS_VERSION, graders
+from runners.harness.build.kit import KIT
 from runners.harness.evaluate import evaluate
-from runners.harness.forks.determinism import spare_compiler
-from runners.harness.handle import StartError
-from runners.harness.kit import KIT
-from runners.harness.process import adopt_orphans, keep_freed_memory
-from runners.harness.ruling import MachineError, Ruling
-from runners.harness.sandbox.tree import KILL_S, kill_others
+from runners.harness.gpu.health import Card, examine, first_look
+from runners.harness.gpu.keeper import Keeper
+from runners.harness.gpu.warm import warm_up
+from runners.harness.judge.environment import importable
+from runners.harness.sandbox.process_limits import KILL_S, kill_others
 from runners.harness.sandbox.view import SHARED_JOB
-from runners.harness.template import Template, fork_template
-from runners.harness.version import HARNESS_VERSION
+from runners.harness.supervision.determinism import spare_compiler
+from runners.harness.supervision.handle import StartError
+from runners.harness.supervision.process import adopt_orphans, keep_freed_memory
+from runners.harness.supervision.template import Template, fork_template
+from runners.harness.toolchains import nvcc
+from runners.harness.verdicts import MachineError, Ruling
 from runners.plugins import load, names
 
 END_OF_INPUT = 64

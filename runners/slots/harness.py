@@ -1,11 +1,15 @@
-"""One warm harness process and the conversation with it."""
+"""A harness that stays warm between evaluations, and how its processes end."""
 
 import asyncio
 import logging
+import os
+import signal
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +24,27 @@ from runners.contract.runner import (
     RunnerLostError,
     ServedLine,
 )
-from runners.lineage import descendants
-from runners.slots.processes import gone, kill
+from runners.process_tree import alive, descendants
+
+_POLL_S = 0.005
+
+
+def kill(pids: Sequence[int]) -> None:
+    """Send SIGKILL to each that is still there."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+async def gone(pids: Sequence[int], timeout_s: float) -> bool:
+    """Wait until none of them runs; False when some still do after the time."""
+    end = asyncio.get_running_loop().time() + timeout_s
+    while any(alive(pid) for pid in pids):
+        if asyncio.get_running_loop().time() > end:
+            return False
+        await asyncio.sleep(_POLL_S)
+    return True
+
 
 LINE_MAX = 16 << 20
 """Bytes of the longest request, and of the longest line that a harness may print."""

@@ -38,7 +38,8 @@ COVERED_ELSEWHERE = {
     "runners/backends/local_process": "tests/unit/runners/backends/local_process",
     "runners/backends/modal_app": "tests/unit/runners/backends/modal_app",
     "runners/backends/ray_cluster": "tests/unit/runners/backends/ray_cluster",
-    "runners/harness/cuda": "tests/gpu",
+    "runners/harness/gpu": "tests/gpu",
+    "runners/harness/judge/answer.py": "tests/unit/runners/harness/judge/test_device_candidate.py",
     "runners/slots": "tests/unit/runners/slots",
 }
 """Module or folder to the tests which run it whole, where a unit test would only repeat them."""

@@ -8,7 +8,7 @@ kernel that the real one would have seen; without any it makes none, as the real
 import sys
 from pathlib import Path
 
-from runners.harness.ncu import Ncu
+from runners.harness.toolchains.ncu import Ncu
 
 VERSION = "0.0.1"
 _SCRIPT = """#!{python}

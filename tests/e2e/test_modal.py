@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from runners.harness.version import HARNESS_VERSION
+from runners.harness import HARNESS_VERSION
 from tests.doubles.evaluating import RIGHT
 from tests.doubles.modal.server import LocalModal
 from tests.doubles.modal.visible import local_modal

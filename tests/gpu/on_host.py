@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402 - found by the line above
 
 from runners.contract.evaluation import RoundPolicy  # noqa: E402 - found by the line above
-from runners.harness.values import clone, leaves  # noqa: E402 - found by the line above
+from runners.harness.protocol.values import clone, leaves  # noqa: E402 - found by the line above
 from tests.exploits.corpus import Kernel, kernels  # noqa: E402 - found by the line above
 from tests.exploits.tasks import GPU_TASKS, order_of  # noqa: E402 - found by the line above
 from tests.gpu.asking import Server, serving  # noqa: E402 - found by the line above

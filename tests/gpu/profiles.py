@@ -20,7 +20,7 @@ from bot.store.task_folders import read_folder  # noqa: E402 - found by the line
 from runners.contract.evaluation import Evaluation, EvaluationRequest  # noqa: E402 - found by the line above
 from runners.contract.task import Device, Mode, TaskDefinition, TaskFormat, Workload  # noqa: E402 - found by the line above
 from runners.contract.verdict import Verdict  # noqa: E402 - found by the line above
-from runners.harness import ncu  # noqa: E402 - found by the line above
+from runners.harness.toolchains import ncu  # noqa: E402 - found by the line above
 from tests.doubles.kernels import LINEAR, RIGHT  # noqa: E402 - found by the line above
 from tests.exploits.corpus import kernels  # noqa: E402 - found by the line above
 from tests.exploits.tasks import order_of  # noqa: E402 - found by the line above

@@ -28,7 +28,7 @@ from bot.domain.tasks.bundle import Solution, solutions  # noqa: E402 - found by
 from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.task_folders import read_folder, task_folders  # noqa: E402 - found by the line above
 from runners.backends import local_process  # noqa: E402 - found by the line above
-from runners.backends.local_process.gpus import find_gpus, type_of_model  # noqa: E402 - likewise
+from runners.backends.local_process import find_gpus, type_of_model  # noqa: E402 - likewise
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest  # noqa: E402 - likewise
 from runners.contract.gpus import GPU_TYPES  # noqa: E402 - found by the line above
 from runners.contract.runner import Runner, RunnerError  # noqa: E402 - found by the line above

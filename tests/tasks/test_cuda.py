@@ -14,12 +14,12 @@ from bot.domain.tasks.lint import lint
 from bot.store.task_folders import read_folder, task_folders
 from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict
-from runners.harness.kit import KIT
+from runners.harness.build.kit import KIT
 from runners.languages import BuildFailedError, InvalidSubmissionError, Recipe
-from runners.harness.cuda import nvrtc
+from runners.harness.toolchains import nvrtc
 from runners.languages import cuda
-from runners.harness.launching import launching_of
-from runners.harness.ruling import Ruling
+from runners.harness.build.launches import launching_of
+from runners.harness.verdicts import Ruling
 
 TASKS = Path(__file__).parents[2] / "tasks"
 FOLDERS = task_folders(TASKS / "cuda")

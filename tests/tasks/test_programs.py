@@ -12,7 +12,7 @@ from bot.domain.tasks.lint import lint
 from bot.store.task_folders import read_folder, task_folders
 from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Verdict
-from runners.harness import nvcc
+from runners.harness.toolchains import nvcc
 from tests.doubles.judging import make_judging, serving
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from bot.domain.tasks.yaml_document import refusal
-from runners.contract.syntax import module_tree
+from runners.contract.formula import module_tree
 from collections.abc import Iterator
 from bot.domain.tasks.bundle import Solution
 from bot.domain.tasks.report import Finding, Level

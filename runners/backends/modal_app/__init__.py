@@ -15,7 +15,7 @@ def create(*, slots: Mapping[str, int] | None = None, version: str | None = None
     `slots` says how many evaluations may run at once by GPU type, one on the CPU where nothing is
     said, since every one costs money. `version` is the harness version that the app must have.
     """
-    from runners.backends.modal_app.gpus import OFFERED  # noqa: PLC0415 - see the top
+    from runners.backends.modal_app.protocol import OFFERED  # noqa: PLC0415 - see the top
     from runners.backends.modal_app.runner import ModalRunner  # noqa: PLC0415 - see the top
 
     wanted = slots or {CPU: 1}
@@ -28,6 +28,6 @@ def create(*, slots: Mapping[str, int] | None = None, version: str | None = None
 
 async def deploy() -> str:
     """Build the image and deploy the app; gives its page at Modal."""
-    from runners.backends.modal_app.recipe import deploy as deploy_app  # noqa: PLC0415 - see the top
+    from runners.backends.modal_app.app import deploy as deploy_app  # noqa: PLC0415 - see the top
 
     return await deploy_app()

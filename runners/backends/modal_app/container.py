@@ -12,8 +12,7 @@ from typing import IO, Self, TypeVar
 
 from pydantic import ValidationError
 
-from runners.backends.modal_app.gpus import READY_S
-from runners.backends.modal_app.wire import ANSWER_MAX, Answer, Order
+from runners.backends.modal_app.protocol import ANSWER_MAX, READY_S, Answer, Order
 from runners.contract.runner import ServedLine
 
 _ROOT = Path(__file__).resolve().parents[3]

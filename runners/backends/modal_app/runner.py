@@ -7,12 +7,18 @@ from collections.abc import Mapping
 import modal
 from pydantic import ValidationError
 
-from runners.backends.modal_app.connections import Connections
-from runners.backends.modal_app.faults import AWAY, DEPLOY, translated
-from runners.backends.modal_app.gpus import GRACE_S, container_timeout_s, modal_gpu
-from runners.backends.modal_app.outputs import output
-from runners.backends.modal_app.recipe import APP, FUNCTION
-from runners.backends.modal_app.wire import Answer, Order
+from runners.backends.modal_app.app import APP, FUNCTION
+from runners.backends.modal_app.protocol import (
+    AWAY,
+    DEPLOY,
+    GRACE_S,
+    Answer,
+    Order,
+    container_timeout_s,
+    modal_gpu,
+    translated,
+)
+from runners.backends.modal_app.transport import Connections, output
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.gpus import GPU_TYPES
 from runners.contract.runner import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from runners.backends.ray_cluster.wire import LINES_MAX, Command, Fault, Reply
+from runners.backends.ray_cluster.protocol import LINES_MAX, Command, Fault, Reply
 from runners.contract.runner import RunnerError, RunnerLostError
 
 _ROOT = Path(__file__).resolve().parents[3]

@@ -14,9 +14,9 @@ from typing import IO, Any
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayError, RpcError
 
-from runners.backends.ray_cluster.actor import SlotActor
 from runners.backends.ray_cluster.admission import check
-from runners.backends.ray_cluster.wire import (
+from runners.backends.ray_cluster.node import SlotActor
+from runners.backends.ray_cluster.protocol import (
     LINES_MAX,
     Command,
     Deed,

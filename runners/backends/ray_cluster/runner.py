@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing_extensions import override
 
 from runners.backends.ray_cluster.bridge import Bridge
+from runners.backends.ray_cluster.protocol import Command, Deed, Resources, Slots
 from runners.backends.ray_cluster.slot import RaySlot, RemoteHarness, join
-from runners.backends.ray_cluster.wire import Command, Deed, Resources, Slots
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
 from runners.contract.runner import (
     CallId,
@@ -16,7 +16,7 @@ from runners.contract.runner import (
     RunnerError,
     UnknownCallError,
 )
-from runners.slots.pool import RANKS_ON_CPU, SlotRunner, gpus_of, telling
+from runners.slots.runner import RANKS_ON_CPU, SlotRunner, gpus_of, telling
 
 NAME = "ray_cluster"
 _OFFER_S = 90.0

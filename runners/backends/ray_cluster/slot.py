@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from runners.backends.ray_cluster.bridge import AwayError, Bridge
-from runners.backends.ray_cluster.wire import (
+from runners.backends.ray_cluster.protocol import (
     POLL_S,
     Assignment,
     Command,
@@ -27,8 +27,8 @@ from runners.contract.runner import (
     RunnerLostError,
 )
 from runners.contract.wire import Wire
-from runners.slots.fitness import Fitness
 from runners.slots.harness import START_S, Order, UnfitError, UnreachedError
+from runners.slots.runner import Fitness
 
 NODE_GRACE_S = 25.0
 """What a harness may take beyond the task's time limits before its node kills it: more than the

@@ -7,21 +7,20 @@ from pathlib import Path
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
 from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.arena import Plan
-from runners.harness.channel import Operation
-from runners.harness.correctness import KernelTask, public_seed
 from runners.harness.deadline import Allowance, Deadline
-from runners.harness.grade import STAGES, Grade, skipped
-from runners.harness.io_contract.code import ContractTask, read_contract
-from runners.harness.problem import KernelBenchTask
-from runners.harness.profiling import profile, profile_kernels
-from runners.harness.ruling import Ruling
-from runners.harness.seat import Seat
-from runners.harness.seating import take_seat
-from runners.harness.session import Session, TaskCode
-from runners.harness.timing import Stopwatch
-from runners.harness.values import ScalarNode
-from runners.harness.verification import verify
+from runners.harness.io_contract.reference import ContractTask, read_contract
+from runners.harness.judge.host_candidate import Seat
+from runners.harness.judge.kernelbench import KernelBenchTask
+from runners.harness.judge.pool import take_seat
+from runners.harness.judge.session import Session, TaskCode
+from runners.harness.judge.task_code import KernelTask, public_seed
+from runners.harness.judge.verify import verify
+from runners.harness.profile.profiler import profile, profile_kernels
+from runners.harness.protocol.arena import Plan
+from runners.harness.protocol.channel import Operation
+from runners.harness.protocol.values import ScalarNode
+from runners.harness.timing.stopwatch import Stopwatch
+from runners.harness.verdicts import STAGES, Grade, Ruling, skipped
 
 
 def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> TaskCode:

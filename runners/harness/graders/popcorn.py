@@ -23,13 +23,12 @@ from runners.contract.evaluation import (
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.grade import STAGES, Grade, skipped
-from runners.harness.kernel_profile import KernelProfile, KernelProfiler
-from runners.harness.phase import Ended, Phase
-from runners.harness.popcorn import executable
-from runners.harness.popcorn.ending import RAN, own_evaluation, ruling_of_exit
-from runners.harness.popcorn.executable import compiled
-from runners.harness.popcorn.stream import (
+from runners.harness.judge.session import Session, TaskCode
+from runners.harness.judge.workspace import candidate_files
+from runners.harness.kernelbot import executable
+from runners.harness.kernelbot.executable import compiled
+from runners.harness.kernelbot.exit_status import RAN, own_evaluation, ruling_of_exit
+from runners.harness.kernelbot.stream import (
     BreachError,
     Case,
     Step,
@@ -38,13 +37,13 @@ from runners.harness.popcorn.stream import (
     glimpse,
     read,
 )
-from runners.harness.profiling import profile_kernels
-from runners.harness.ruling import Ruling
+from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler
+from runners.harness.profile.profiler import profile_kernels
 from runners.harness.sandbox import program as programs
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
-from runners.harness.session import Session, TaskCode
-from runners.harness.statistics import t_quantile
-from runners.harness.workspace import candidate_files
+from runners.harness.supervision.watched_program import Ended, Phase
+from runners.harness.timing.statistics import t_quantile
+from runners.harness.verdicts import STAGES, Grade, Ruling, skipped
 
 CASES_FILE = "popcorn-cases.txt"
 PRELUDE_S = 120.0
@@ -206,7 +205,7 @@ def _program(session: Session, plan: _Plan, program: int | None) -> Program:
     if program is None:
         files = {**task.files, task.submission_file: source, **files}
         script = (task.config.main, *arguments)
-        line = own_script("popcorn/launch.py", *script)
+        line = own_script("kernelbot/launch.py", *script)
     else:
         line = (f"./{executable.NAME}", *arguments)
     return Program(

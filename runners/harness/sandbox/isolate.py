@@ -20,9 +20,27 @@ from pathlib import Path
 
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
-from runners.harness import builds
-from runners.harness.sandbox import kernel, landlock, seccomp, view
-from runners.harness.sandbox.layers import Layers
+from runners.harness.protocol import builds
+from runners.harness.sandbox import landlock, seccomp, syscalls, view
+
+
+class Layers:
+    """Which layers are active, and the reasons for those that are not."""
+
+    def __init__(self) -> None:
+        self.active: list[str] = []
+        self.missing: dict[str, str] = {}
+
+    def attempt(self, name: str, step: Callable[[], object]) -> bool:
+        """Run one step; a kernel that refuses it costs the layer, not the process."""
+        try:
+            step()
+        except (OSError, ValueError) as error:
+            self.missing[name] = str(error)
+            return False
+        self.active.append(name)
+        return True
+
 
 NOBODY = 65534
 CAPABILITIES = "capabilities"
@@ -82,7 +100,7 @@ def move_in(
 
 def build_view(scratch_bytes: int, *, gpu: bool) -> None:
     """Give this process a mount namespace and a root of its own."""
-    kernel.unshare(kernel.CLONE_NEWNS)
+    syscalls.unshare(syscalls.CLONE_NEWNS)
     view.build(scratch_bytes, gpu=gpu)
 
 
@@ -93,21 +111,21 @@ def leave_root(layers: Layers) -> None:
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self/uid_map belongs to root
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # else /proc/self/uid_map belongs to root
 
 
 def make_namespaces(layers: Layers) -> None:
     """Move into own user, mount, IPC, UTS and network namespaces; the next child is PID 1."""
     if layers.attempt(IsolationLayer.NAMESPACES, _unshare_all):
-        layers.attempt(IsolationLayer.NETWORK, lambda: kernel.unshare(kernel.CLONE_NEWNET))
+        layers.attempt(IsolationLayer.NETWORK, lambda: syscalls.unshare(syscalls.CLONE_NEWNET))
     else:
         layers.missing[IsolationLayer.NETWORK] = layers.missing[IsolationLayer.NAMESPACES]
 
 
 def _unshare_all() -> None:
     user, group = os.getuid(), os.getgid()
-    own = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID
-    kernel.unshare(own | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS)
+    own = syscalls.CLONE_NEWUSER | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID
+    syscalls.unshare(own | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -189,16 +207,16 @@ def take_rights_away(layers: Layers, limits: Limits, walls: Walls) -> None:
     """The second half of `enter`: what is given up here never comes back, not by `exec` either."""
     job, gpu = walls.job, walls.gpu
     layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))
-    layers.attempt(CAPABILITIES, kernel.drop_capabilities)
-    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    layers.attempt(CAPABILITIES, syscalls.drop_capabilities)
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     readable, writable = _paths(job)
     readable += walls.readable
     layers.attempt(
         IsolationLayer.LANDLOCK, lambda: landlock.restrict(readable, writable, tcp=walls.tcp)
     )
     layers.attempt(IsolationLayer.SECCOMP, lambda: seccomp.install(gpu=gpu))
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
 
 
 def _paths(job: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -5,7 +5,7 @@ import stat
 import struct
 from collections.abc import Iterable
 
-from runners.harness.sandbox import kernel
+from runners.harness.sandbox import syscalls
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL_DEVICE = 1 << 14, 1 << 15
@@ -32,16 +32,16 @@ def attributes(version: int, *, tcp: bool = False) -> bytes:
 
 def restrict(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = False) -> int:
     """Allow only these paths from now on, and give the version in force; needs no_new_privs."""
-    version = kernel.landlock_version()
+    version = syscalls.landlock_version()
     handled = attributes(version, tcp=tcp)
     rights = int.from_bytes(handled[:8], "little")
-    ruleset = kernel.landlock_ruleset(handled)
+    ruleset = syscalls.landlock_ruleset(handled)
     try:
         for path in readable:
             _allow(ruleset, path, _READ & rights)
         for path in writable:
             _allow(ruleset, path, rights)
-        kernel.landlock_enforce(ruleset)
+        syscalls.landlock_enforce(ruleset)
     finally:
         os.close(ruleset)
     return version
@@ -54,6 +54,6 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         return  # what cannot be opened needs no permission
     try:
         folder = stat.S_ISDIR(os.fstat(beneath).st_mode)
-        kernel.landlock_allow(ruleset, rights if folder else rights & _ON_FILES, beneath)
+        syscalls.landlock_allow(ruleset, rights if folder else rights & _ON_FILES, beneath)
     finally:
         os.close(beneath)

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 from runners.contract.evaluation import Isolation, Limits
 from runners.contract.task import IsolationLayer
-from runners.harness.sandbox import bubblewrap, cgroup, isolate, kernel, view
-from runners.harness.sandbox.layers import Layers
-from runners.harness.sandbox.tree import kill_beneath
+from runners.harness.sandbox import bubblewrap, cgroup, isolate, syscalls, view
+from runners.harness.sandbox.isolate import Layers
+from runners.harness.sandbox.process_limits import kill_beneath
 
 LAUNCHER, NONE = "unshare", "none"
 CGROUP = "cgroup"
@@ -79,7 +79,7 @@ def _fork_under_supervisor(layers: Layers, starter: tuple[int, ...]) -> None:
     except OSError as error:
         layers.missing[CGROUP] = f"{error}; process limits and the watchdog stand in"
         group = None
-    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     if child := os.fork():
         _supervise(group, starter, child)
     if group:
@@ -176,7 +176,7 @@ def _exit_status(status: int) -> int:
 
 def _die_with(parent: int) -> None:
     """Be killed when the parent dies, even if it died just now."""
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     if select.select([parent], [], [], 0)[0]:
         os._exit(1)
     os.close(parent)
@@ -196,9 +196,9 @@ def _settle(layers: Layers) -> None:
     os.environ.clear()
     os.environ.update(environment)
     layers.attempt(IsolationLayer.LIMITS, _limit)
-    layers.attempt(isolate.CAPABILITIES, kernel.drop_capabilities)
-    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # a candidate's maps are written through /proc/self
+    layers.attempt(isolate.CAPABILITIES, syscalls.drop_capabilities)
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # a candidate's maps are written through /proc/self
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
-from runners.harness.sandbox import isolate, kernel, view
-from runners.harness.sandbox.layers import Layers
+from runners.harness.sandbox import isolate, syscalls, view
+from runners.harness.sandbox.isolate import Layers
 
 READ_ONLY = "read-only task files"
 LOOPBACK = "loopback"
@@ -125,7 +125,7 @@ def become(
         | kept,
         gpu=program.gpu,
     )
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     os.environ.update(program.environment)
     os.environ[RESULT_FD] = str(lines.result)
     alone = job == view.JOB and IsolationLayer.NAMESPACES in layers.active
@@ -148,7 +148,7 @@ def _walls(program: Program, layers: Layers, job: str) -> isolate.Walls:
         readable = (view.place_openly(program.files, job, program.programs),)
     tcp = program.ranks and IsolationLayer.NETWORK in layers.active
     if tcp:
-        layers.attempt(LOOPBACK, kernel.raise_loopback)
+        layers.attempt(LOOPBACK, syscalls.raise_loopback)
     return isolate.Walls(job, gpu=program.gpu, readable=readable, tcp=tcp)
 
 

@@ -4,7 +4,7 @@ import errno
 import os
 import struct
 
-from runners.harness.sandbox import kernel
+from runners.harness.sandbox import syscalls
 
 # name: (x86_64, aarch64); None where the architecture has no such call
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
@@ -149,4 +149,4 @@ def instructions(machine: str, *, gpu: bool) -> list[Instruction]:
 def install(*, gpu: bool) -> None:
     """Filter this process and its descendants from now on; needs no_new_privs."""
     program = instructions(os.uname().machine, gpu=gpu)
-    kernel.install_filter(b"".join(struct.pack("=HBBI", *each) for each in program))
+    syscalls.install_filter(b"".join(struct.pack("=HBBI", *each) for each in program))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from runners.harness import ncu
-from runners.harness.sandbox import kernel
+from runners.harness.sandbox import syscalls
+from runners.harness.toolchains import ncu
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix")
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - mounted afresh for each sandbox
@@ -131,10 +131,10 @@ class _Source:
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.touch()
-        kernel.bind(f"/proc/self/fd/{self.descriptor}", str(target), kernel.MS_REC)
+        syscalls.bind(f"/proc/self/fd/{self.descriptor}", str(target), syscalls.MS_REC)
         if self.read_only:
-            attributes = kernel.MOUNT_ATTR_RDONLY | kernel.MOUNT_ATTR_NOSUID
-            kernel.set_mount_attributes(str(target), attributes, recursive=True)
+            attributes = syscalls.MOUNT_ATTR_RDONLY | syscalls.MOUNT_ATTR_NOSUID
+            syscalls.set_mount_attributes(str(target), attributes, recursive=True)
 
 
 def _sources(*, gpu: bool) -> tuple[list[_Source], dict[str, str]]:
@@ -159,23 +159,23 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
     Nothing is there but what is named above: whatever else the machine holds does not exist.
     /proc is carried over writable: the maps of a user namespace are written through it.
     """
-    kernel.make_private()
+    syscalls.make_private()
     sources, links = _sources(gpu=gpu)
-    plain = kernel.MS_NOSUID | kernel.MS_NODEV
+    plain = syscalls.MS_NOSUID | syscalls.MS_NODEV
     root, scratch = _BUILT_AT, _BUILT_AT + SCRATCH[0]
-    kernel.mount("tmpfs", root, plain, "size=1m,mode=755")
+    syscalls.mount("tmpfs", root, plain, "size=1m,mode=755")
     for folder in (*EMPTY, TASK, "/var", "/dev", *SCRATCH):
         Path(root + folder).mkdir(parents=True, exist_ok=True)
     options = f"size={scratch_bytes},nr_inodes={_MAX_FILES},mode=1777"
-    kernel.mount("tmpfs", scratch, plain, options)
+    syscalls.mount("tmpfs", scratch, plain, options)
     for folder in SCRATCH[1:]:  # one budget for all of them
-        kernel.bind(scratch, root + folder)
+        syscalls.bind(scratch, root + folder)
     for path, target in links.items():
         Path(root + path).symlink_to(target)
     for name, number in _STREAMS.items():
         Path(f"{root}/dev/{name}").symlink_to(f"/proc/self/fd{number}")
     _show_all(sources, root, plain)
-    kernel.enter_root(root)
+    syscalls.enter_root(root)
 
 
 def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
@@ -185,15 +185,15 @@ def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
         source.show(root)
         os.close(source.descriptor)
         for folder in (each for each in veils if _beneath(each, source.path)):
-            kernel.mount("tmpfs", root + folder, flags, "size=1m,mode=755")
+            syscalls.mount("tmpfs", root + folder, flags, "size=1m,mode=755")
     for folder in ("", *veils):
-        kernel.set_mount_attributes(root + folder, kernel.MOUNT_ATTR_RDONLY, recursive=False)
+        syscalls.set_mount_attributes(root + folder, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
 def mount_proc() -> None:
     """A fresh /proc, which shows the processes of this PID namespace only."""
-    flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
-    kernel.mount("proc", "/proc", flags)
+    flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+    syscalls.mount("proc", "/proc", flags)
 
 
 def place(files: Mapping[str, str], programs: Mapping[str, int] = _NO_PROGRAMS) -> None:
@@ -202,10 +202,10 @@ def place(files: Mapping[str, str], programs: Mapping[str, int] = _NO_PROGRAMS) 
     They belong to a mount that nobody can write, whoever owns it; needs a view of one's own.
     `programs` are files to be executed, each the content of a descriptor.
     """
-    kernel.mount("tmpfs", TASK, kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+    syscalls.mount("tmpfs", TASK, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755")
     _write(files, TASK)
     _copy(programs, TASK)
-    kernel.set_mount_attributes(TASK, kernel.MOUNT_ATTR_RDONLY, recursive=False)
+    syscalls.set_mount_attributes(TASK, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
     os.chdir(TASK)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.empty_pb2 import Empty
 from modal_proto import api_pb2
 
-from runners.lineage import descendants
+from runners.process_tree import descendants
 from tests.doubles.modal.model import Function, Input, Result
 from tests.doubles.modal.service import Service
 

@@ -9,7 +9,7 @@ from runners.plugins import load, load_all, names
 def test_every_module_of_a_folder_is_a_plugin() -> None:
     assert names(contract) == (
         "evaluation", "files", "formula", "gpus", "heading", "io_contract", "launch", "parameters",
-        "peaks", "profile", "runner", "syntax", "task", "verdict", "wire",
+        "peaks", "profile", "runner", "task", "verdict", "wire",
     )  # fmt: skip
     assert "fake" in names(backends)
 

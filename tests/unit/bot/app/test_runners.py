@@ -17,7 +17,7 @@ from bot.domain.errors import SetupError, UserError
 from bot.settings import RunnerChoice, Settings
 from runners.backends import fake
 from runners.contract.runner import Capabilities, RunnerError
-from runners.harness.version import HARNESS_VERSION
+from runners.harness import HARNESS_VERSION
 from tests.doubles.factories import make_capabilities
 
 Import = Callable[..., object]

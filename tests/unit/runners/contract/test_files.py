@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.domain.api.workers import EVALUATION_MAX
-from runners.backends.modal_app.wire import ANSWER_MAX
-from runners.backends.ray_cluster.wire import LINES_MAX
+from runners.backends.modal_app.protocol import ANSWER_MAX
+from runners.backends.ray_cluster.protocol import LINES_MAX
 from runners.contract import files
 from runners.contract.files import EvaluationFile, fit
 from runners.slots.harness import LINE_MAX

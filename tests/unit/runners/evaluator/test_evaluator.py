@@ -16,7 +16,7 @@ from runners.evaluator import (
     KernelEvaluator,
     KernelResult,
 )
-from runners.evaluator.failures import JobError
+from runners.evaluator.config import JobError
 from tests.doubles.kernels import make_job, told
 
 SLOTS = 4

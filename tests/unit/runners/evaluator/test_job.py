@@ -5,7 +5,7 @@ import pytest
 
 from runners.contract.task import Mode, TaskFormat
 from runners.evaluator import EvaluatorConfig
-from runners.evaluator.failures import JobError
+from runners.evaluator.config import JobError
 from runners.evaluator.job import (
     baseline_job,
     baseline_request,

@@ -6,9 +6,9 @@ from runners.backends import fake
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.runner import Runner
 from runners.evaluator import EvaluatorConfig, KernelResult
-from runners.evaluator.calls import evaluation
-from runners.evaluator.failures import ErrorKind
+from runners.evaluator.config import ErrorKind
 from runners.evaluator.job import kernel_request, read_job
+from runners.evaluator.pool import evaluation
 from runners.evaluator.result import Baseline, baseline_of, no_result, result_of
 from tests.doubles.kernels import make_job, told
 

@@ -14,13 +14,13 @@ import torch
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
 from runners.harness import evaluate as evaluating
-from runners.harness import ncu
-from runners.harness.builds import Builds
-from runners.harness.correctness import PUBLIC_NONCE, KernelTask
-from runners.harness.process import adopt_orphans
-from runners.harness.session import Session
-from runners.harness.template import Template, fork_template, pack_files
-from runners.harness.workspace import candidate_files, workspace
+from runners.harness.judge.session import Session
+from runners.harness.judge.task_code import PUBLIC_NONCE, KernelTask
+from runners.harness.judge.workspace import candidate_files, workspace
+from runners.harness.protocol.builds import Builds
+from runners.harness.supervision.process import adopt_orphans
+from runners.harness.supervision.template import Template, fork_template, pack_files
+from runners.harness.toolchains import ncu
 from tests.doubles.ncu import installed
 
 torch.set_num_threads(1)  # a template may only be forked from a process without OpenMP threads
@@ -34,7 +34,7 @@ Sit = Callable[[EvaluationRequest], Session]
 @pytest.fixture(autouse=True)
 def _candidate_is_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is run, never imported, save by its own test: what is forked must find it so."""
-    monkeypatch.delitem(sys.modules, "runners.harness.candidate", raising=False)
+    monkeypatch.delitem(sys.modules, "runners.harness.candidate.program", raising=False)
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from runners.contract.task import (
     Workload,
 )
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import handle
-from runners.harness.correctness import PUBLIC_NONCE
 from runners.harness.evaluate import choose_device, nonce_of
-from runners.harness.ruling import Ruling
+from runners.harness.judge.task_code import PUBLIC_NONCE
+from runners.harness.supervision import handle
+from runners.harness.verdicts import Ruling
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
 from tests.unit.runners.harness.judged import ACCEPTED, REFUSED

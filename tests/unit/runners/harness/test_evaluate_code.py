@@ -11,10 +11,9 @@ from runners.contract.evaluation import Evaluation, Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Launch, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import kit
-from runners.harness.channel import Operation
-from runners.harness.exchange import Exchange
-from runners.harness.seat import Seat
+from runners.harness.build import kit
+from runners.harness.judge.host_candidate import Seat
+from runners.harness.protocol.channel import Exchange, Operation
 from tests.doubles.judging import make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
 

@@ -16,11 +16,12 @@ from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
 from runners.contract.runner import Health
 from runners.contract.task import Grader
 from runners.contract.verdict import Verdict
-from runners.harness import nvcc, server
-from runners.harness.handle import StartError
-from runners.harness.process import adopt_orphans
-from runners.harness.ruling import MachineError, Ruling
-from runners.harness.template import Template, fork_template
+from runners.harness import server
+from runners.harness.supervision.handle import StartError
+from runners.harness.supervision.process import adopt_orphans
+from runners.harness.supervision.template import Template, fork_template
+from runners.harness.toolchains import nvcc
+from runners.harness.verdicts import MachineError, Ruling
 from runners.languages import cuda, python
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN

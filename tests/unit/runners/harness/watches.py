@@ -10,12 +10,13 @@ import pytest
 
 from runners.contract.evaluation import Measurement
 from runners.contract.task import Mode
-from runners.harness import seating, timing
 from runners.harness.deadline import Allowance, Deadline
-from runners.harness.rounds import Round
-from runners.harness.seat import Seat, host_start
-from runners.harness.seating import Lineup
-from runners.harness.timing import Stopwatch
+from runners.harness.judge import pool
+from runners.harness.judge.host_candidate import Seat, host_start
+from runners.harness.judge.pool import Lineup
+from runners.harness.timing import stopwatch as timing
+from runners.harness.timing.rounds import Round
+from runners.harness.timing.stopwatch import Stopwatch
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -72,8 +73,8 @@ def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: 
 
 def seat_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a session that is said to be on a GPU take seats on the CPU."""
-    monkeypatch.setattr(seating, "device_start", lambda session, room, _: host_start(session, room))
-    monkeypatch.setattr(seating, "starts_at_once", lambda *_: 8)
+    monkeypatch.setattr(pool, "device_start", lambda session, room, _: host_start(session, room))
+    monkeypatch.setattr(pool, "starts_at_once", lambda *_: 8)
 
 
 def speak_as_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ import torch
 from runners.contract.evaluation import Compiled
 from runners.contract.launch import LaunchPlan, Signature
 from runners.contract.task import BuildConfig, Launch, Workload
-from runners.harness import kit
-from runners.harness.cuda import nvrtc
-from runners.harness.kit import KIT
+from runners.harness.build import kit
+from runners.harness.build.kit import KIT
+from runners.harness.toolchains import nvrtc
 from runners.languages import BuildFailedError, InvalidSubmissionError, Recipe, cuda
 
 TARGET = "sm_90a"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from runners.contract.task import TaskFormat
-from runners.harness.kit import KIT
+from runners.harness.build.kit import KIT
 from runners.languages import InvalidSubmissionError, Kernel, Recipe, python
 
 

@@ -11,14 +11,14 @@ from modal_proto import api_pb2
 
 from runners.backends import modal_app
 from runners.backends.modal_app import runner
-from runners.backends.modal_app.faults import NotDeployedError, NoTokenError
-from runners.backends.modal_app.outputs import output
-from runners.backends.modal_app.recipe import APP, FUNCTION
+from runners.backends.modal_app.app import APP, FUNCTION
+from runners.backends.modal_app.protocol import NotDeployedError, NoTokenError
+from runners.backends.modal_app.transport import output
 from runners.contract.evaluation import CPU, Progress
 from runners.contract.runner import CallId, RunnerError, RunnerLostError
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from runners.harness import nvcc
+from runners.harness.toolchains import nvcc
 from tests.doubles.evaluating import ENDLESS, make_request
 from tests.doubles.modal import sample
 from tests.doubles.modal.model import Function

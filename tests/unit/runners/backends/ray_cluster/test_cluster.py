@@ -185,9 +185,9 @@ def test_a_driver_gets_no_secret_of_ours(monkeypatch: pytest.MonkeyPatch) -> Non
 
 IDLE = """
 import threading
-from runners.backends.ray_cluster import actor, node
-actor._LOOK_S, node.IDLE_S = 0.02, 0.1
-slot = actor.SlotActor("CPU", "")
+from runners.backends.ray_cluster import node
+node._LOOK_S, node.IDLE_S = 0.02, 0.1
+slot = node.SlotActor("CPU", "")
 assert slot.knows("a-1") == '{"number":0,"text":"","fault":null}'
 threading.Event().wait(30)
 raise SystemExit("it is still there")

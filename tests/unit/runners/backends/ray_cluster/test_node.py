@@ -10,7 +10,7 @@ import pytest
 
 from runners.backends.ray_cluster import node
 from runners.backends.ray_cluster.node import NodeHarness
-from runners.backends.ray_cluster.wire import Assignment, Fault, News
+from runners.backends.ray_cluster.protocol import Assignment, Fault, News
 from runners.contract.runner import RunnerError
 from runners.slots import harness
 from runners.slots.harness import Walls

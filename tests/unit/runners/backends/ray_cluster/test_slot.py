@@ -6,8 +6,8 @@ import pytest
 from typing_extensions import override
 
 from runners.backends.ray_cluster.bridge import AwayError, Bridge
+from runners.backends.ray_cluster.protocol import Command
 from runners.backends.ray_cluster.slot import RemoteHarness
-from runners.backends.ray_cluster.wire import Command
 from runners.contract.runner import RunnerError, RunnerLostError
 
 

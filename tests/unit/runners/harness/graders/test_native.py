@@ -7,17 +7,17 @@ from bot.domain.disclosure import disclosed
 from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import session as sessions
-from runners.harness.arena import Plan
-from runners.harness.builds import Builds
 from runners.harness.deadline import Allowance
-from runners.harness.grade import Grade
 from runners.harness.graders import native
 from runners.harness.graders.native import grade
-from runners.harness.seating import Lineup
-from runners.harness.session import Session
-from runners.harness.timing import Stopwatch
-from runners.harness.values import ScalarNode
+from runners.harness.judge import session as sessions
+from runners.harness.judge.pool import Lineup
+from runners.harness.judge.session import Session
+from runners.harness.protocol.arena import Plan
+from runners.harness.protocol.builds import Builds
+from runners.harness.protocol.values import ScalarNode
+from runners.harness.timing.stopwatch import Stopwatch
+from runners.harness.verdicts import Grade
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge, Sit, judge, progress, sit, template
 

@@ -11,12 +11,12 @@ import pytest
 from runners.contract.evaluation import CaseStatus, Evaluation, Limits, Timing
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import ncu, nvcc
 from runners.harness.graders import popcorn
-from runners.harness.kernel_profile import KernelProfiler
-from runners.harness.popcorn import executable
-from runners.harness.profiling import Look, profile_by
-from runners.harness.session import Session
+from runners.harness.judge.session import Session
+from runners.harness.kernelbot import executable
+from runners.harness.profile.kernel_profile import KernelProfiler
+from runners.harness.profile.profiler import Look, profile_by
+from runners.harness.toolchains import ncu, nvcc
 from tests.doubles.judging import make_judging
 from tests.doubles.program import ACTS, case, make_program_task
 from tests.unit.runners.harness.conftest import (

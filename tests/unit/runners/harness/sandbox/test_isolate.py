@@ -18,10 +18,10 @@ import pytest
 
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
-from runners.harness import builds
-from runners.harness.process import adopt_orphans
-from runners.harness.sandbox import isolate, kernel, view
-from runners.harness.sandbox.layers import Layers
+from runners.harness.protocol import builds
+from runners.harness.sandbox import isolate, syscalls, view
+from runners.harness.sandbox.isolate import Layers
+from runners.harness.supervision.process import adopt_orphans
 from tests.unit.runners.harness.sandbox.confinement import Confined, run, start
 
 LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
@@ -131,7 +131,7 @@ def test_it_is_announced_when_the_judge_can_collect_it(monkeypatch: pytest.Monke
         announced = int(os.read(told, 32))
         assert os.waitstatus_to_exitcode(os.waitpid(announced, 0)[1]) == 7
     finally:
-        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 0)
+        syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 0)
         os.waitpid(intermediate, 0)
         os.close(told)
         os.close(tell)

@@ -20,12 +20,12 @@ ROOT = Path(__file__).resolve().parents[5]
 BEGIN = f"""
 import json, os, sys
 sys.path.insert(0, {str(ROOT)!r})
-from runners.harness.sandbox import kernel, outer, seccomp
+from runners.harness.sandbox import outer, seccomp, syscalls
 from tests.doubles import footprints
 footprints.begin()
 """
 REFUSE_NAMESPACES = """
-kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
 seccomp.install(gpu=False)
 """
 CONFINE = """
@@ -161,7 +161,7 @@ outer.confine([], strict=False, gpu=False)
 paths = [{root!r} + name for name in ("/tasks", "/bot", "/.git", "/runners")]
 paths.append({data!r} + "/secret")
 print(json.dumps([path for path in paths if os.path.exists(path)]), flush=True)
-kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
 if os.fork() == 0:
     isolate.enter(Limits(), lambda _: None, keep_fds=frozenset(), gpu=False)
     print(json.dumps([path for path in paths if os.path.exists(path)]), flush=True)
@@ -188,7 +188,7 @@ def test_a_checkout_and_data_among_the_systems_folders_are_not_seen() -> None:
 
 
 REFUSE = """
-from runners.harness.sandbox import bubblewrap, cgroup, isolate, landlock, layers
+from runners.harness.sandbox import bubblewrap, cgroup, isolate, landlock
 
 def refuse(*_, **__):
     raise OSError("refused here")
@@ -325,7 +325,7 @@ def test_whoever_lost_its_parent_before_it_could_know_ends_at_once() -> None:
 AS_NOBODY = """
 if os.getuid() == 0:
     isolate.build_view(1 << 30, gpu=False)
-    isolate.leave_root(layers.Layers())
+    isolate.leave_root(isolate.Layers())
 bubblewrap.installed = lambda: {installed!r}
 """
 
@@ -349,12 +349,12 @@ def test_an_ordinary_user_without_a_working_bubblewrap_gets_the_own_launcher(
 AS_USER = """
 import os, runpy, sys
 sys.path.insert(0, {root!r})
-from runners.harness.sandbox import isolate, layers
+from runners.harness.sandbox import isolate
 from tests.doubles import footprints
 footprints.begin()
 if os.getuid() == 0:
     isolate.build_view(1 << 30, gpu=False)
-    isolate.leave_root(layers.Layers())
+    isolate.leave_root(isolate.Layers())
 os.chdir({root!r})
 sys.argv[1:] = ["--serve"]
 runpy.run_module("runners.harness", run_name="__main__", alter_sys=True)

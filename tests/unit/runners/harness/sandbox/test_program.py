@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from runners.contract.evaluation import Limits
-from runners.harness import builds
 from runners.harness.deadline import Deadline
-from runners.harness.phase import Phase
-from runners.harness.process import adopt_orphans
-from runners.harness.sandbox import isolate, kernel, program, view
+from runners.harness.protocol import builds
+from runners.harness.sandbox import isolate, program, syscalls, view
 from runners.harness.sandbox.program import LOOPBACK, READ_ONLY, Prelude, Program, own_script
+from runners.harness.supervision.process import adopt_orphans
+from runners.harness.supervision.watched_program import Phase
 
 SUBREAPER = 36
 TELL = """
@@ -57,7 +57,7 @@ def _parent() -> Iterator[None]:
 def run(script: str, **changes: object) -> tuple[object, dict[str, str]]:
     """What a script tells, and the layers that it lacked."""
     values: dict[str, object] = {
-        "command": own_script("popcorn/launch.py", "eval.py", "test", "cases"),
+        "command": own_script("kernelbot/launch.py", "eval.py", "test", "cases"),
         "files": {"eval.py": TELL + script, "cases": "size: 3\n"},
         "environment": {},
         "limits": Limits(),
@@ -304,9 +304,9 @@ def test_nothing_of_the_starter_is_finalized_in_the_child(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["popcorn/launch", "sandbox/make"])
+@pytest.mark.parametrize("name", ["kernelbot/launch", "sandbox/make"])
 def test_a_script_of_our_own_is_where_it_is_looked_for(name: str) -> None:
     script = Path(own_script(f"{name}.py")[2])
     assert script.is_file()
     assert script.is_absolute()
-    assert kernel.PR_SET_DUMPABLE == 4
+    assert syscalls.PR_SET_DUMPABLE == 4

@@ -1,0 +1,140 @@
+"""The runner of this machine: each slot is a child of this process."""
+
+import importlib.util
+import logging
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from runners.contract.evaluation import CPU
+from runners.contract.gpus import gpu_type
+from runners.contract.runner import Capabilities, Runner, RunnerError
+from runners.slots.harness import Gpu, Harness, Walls, start_harness
+from runners.slots.runner import Fitness, SlotRunner
+
+_NOISE = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|SXM\d*|HBM\w*|\d+GB", re.IGNORECASE)
+_LISTED = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)$", re.MULTILINE)
+_DRIVER = Path("/proc/driver/nvidia/gpus")
+_TOOL_S = 30
+
+
+def type_of_model(model: str) -> str:
+    """The one name of a card that the driver calls so: H200, A100-80GB, L4, RTX-4090 and so on."""
+    words = [word for word in re.split(r"[\s_-]+", model) if word and not _NOISE.fullmatch(word)]
+    name = "-".join(words) or "GPU"
+    if words[:1] == ["A100"]:  # the one card whose memory makes two types
+        name = "A100-80GB" if "80GB" in model else "A100"
+    return gpu_type(name)
+
+
+def from_driver(folder: Path) -> Iterator[Gpu]:
+    """The cards that the driver's folder in /proc describes, by bus number as nvidia-smi does."""
+    for index, card in enumerate(sorted(folder.glob("*/information"))):
+        lines = (line.partition(":") for line in card.read_text().splitlines())
+        facts = {name.strip(): value.strip() for name, _, value in lines}
+        handle = facts.get("GPU UUID", "?")  # question marks until the card was first used
+        yield Gpu(index, str(index) if "?" in handle else handle, type_of_model(facts["Model"]))
+
+
+def from_listing(text: str) -> Iterator[Gpu]:
+    """The cards in the output of `nvidia-smi -L`."""
+    for found in _LISTED.finditer(text):
+        yield Gpu(int(found[1]), found[3], type_of_model(found[2]))
+
+
+def find_gpus(driver: Path = _DRIVER) -> tuple[Gpu, ...]:
+    """The GPUs of this machine, by number."""
+    if found := tuple(from_driver(driver)):
+        return found
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return ()
+    try:
+        listed = subprocess.run(
+            [tool, "-L"], capture_output=True, text=True, timeout=_TOOL_S, check=False
+        )
+    except (subprocess.TimeoutExpired, OSError):
+        return ()
+    return tuple(from_listing(listed.stdout))
+
+
+_log = logging.getLogger(__name__)
+
+
+class LocalSlot:
+    """It has one GPU, or none; or several, joined for one evaluation that spreads over them."""
+
+    def __init__(self, gpus: tuple[Gpu, ...], walls: Walls) -> None:
+        self.gpus = gpus
+        self.walls = walls
+        self.harness: Harness | None = None
+        self.offered: Capabilities | None = None
+        self.fitness = Fitness(gpus[0].kind if gpus else CPU, tuple(gpu.handle for gpu in gpus))
+
+    async def warm(self) -> Harness:
+        if self.harness is not None and not self.harness.alive:
+            _log.warning("harness %d died while idle; starting another", self.harness.pid)
+            await self.cool()
+        if self.harness is None:
+            self.harness = await start_harness(self.gpus, self.walls)
+            self.offered = self.harness.capabilities
+        return self.harness
+
+    async def rest(self) -> None:
+        if self.harness is not None:
+            await self.harness.rest()
+
+    async def cool(self) -> None:
+        harness, self.harness = self.harness, None
+        if harness is not None:
+            await harness.stop()
+
+
+def join(slots: Sequence[LocalSlot]) -> LocalSlot:
+    """One slot that sees the GPUs of all of them, for which no other evaluation runs there."""
+    return LocalSlot(tuple(gpu for slot in slots for gpu in slot.gpus), slots[0].walls)
+
+
+NAME = "local_process"
+
+
+def create(
+    *,
+    slots: Mapping[str, int] | None = None,
+    strict: bool = False,
+    hidden: Iterable[Path] = (),
+) -> Runner:
+    """A runner over this machine's GPUs, or over its CPU where it has none.
+
+    `slots` asks for a number of slots by GPU type; a GPU never gets more than one. `strict`
+    refuses to run where a layer of the sandbox is missing; no submission sees the folders `hidden`.
+    ModuleNotFoundError without torch, which every harness needs.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+    found = find_gpus()
+    kinds = list(dict.fromkeys(gpu.kind for gpu in found)) or [CPU]
+    wanted = slots or {kind: max(1, _count(found, kind)) for kind in kinds}
+    walls = Walls(strict=strict, hidden=tuple(hidden))
+    slots_of = {kind: _slots(kind, count, found, walls) for kind, count in wanted.items()}
+    return SlotRunner(NAME, slots_of, join, "this machine")
+
+
+def _count(found: tuple[Gpu, ...], kind: str) -> int:
+    return sum(gpu.kind == kind for gpu in found)
+
+
+def _slots(kind: str, count: int, found: tuple[Gpu, ...], walls: Walls) -> tuple[LocalSlot, ...]:
+    if kind == CPU:
+        if count != 1:
+            raise RunnerError(
+                f"{count} slots of {CPU} are asked for; a machine runs one evaluation at a time "
+                "on its CPU, because two would disturb each other's times"
+            )
+        return (LocalSlot((), walls),)
+    gpus = [gpu for gpu in found if gpu.kind == kind]
+    if not 1 <= count <= len(gpus):
+        raise RunnerError(f"{count} slots of {kind} are asked for; this machine has {len(gpus)}")
+    return tuple(LocalSlot((gpu,), walls) for gpu in gpus[:count])

@@ -1,0 +1,161 @@
+"""The connections to Modal, and what a container prints.
+
+Modal's own `FunctionCall.get` unpickles whatever a container sends back, and a container is where
+submitted code runs. So the raw output is fetched, which needs two names that Modal keeps private;
+the version is pinned, and the conformance suite would notice a change.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import cbor2
+import modal
+from modal import Client
+from modal._grpc_client import Retry  # type: ignore[attr-defined]  # private, see above
+from modal._utils.async_utils import synchronizer
+from modal.config import config
+from modal_proto import api_pb2
+
+from runners.backends.modal_app.protocol import ANSWER_MAX
+from runners.contract.runner import RunnerError, RunnerLostError, UnknownCallError
+
+QUESTIONS_MOST = 90
+"""How many questions may wait at one connection: it has a hundred streams, and who gets none would
+not hear of an end that came long ago."""
+
+
+class Connections:
+    """As many connections as the questions of a runner need that wait at once."""
+
+    def __init__(self) -> None:
+        self._waiting: list[int] = [0]
+        """How many questions wait at each connection."""
+        self._more: list[modal.Client] = []
+        """All but the first one, which others of this process use as well."""
+        self._opening = asyncio.Lock()
+        self._used = False
+
+    async def first(self) -> modal.Client:
+        """The connection for everything else, opened when there is none."""
+        opened = await modal.Client.from_env.aio()
+        self._used = True
+        return opened
+
+    @asynccontextmanager
+    async def for_a_question(self) -> AsyncIterator[modal.Client]:
+        """A connection with a stream to spare; another is opened where none has."""
+        number = self._spare()
+        self._waiting[number] += 1
+        try:
+            yield await self._connection(number)
+        finally:
+            self._waiting[number] -= 1
+
+    def _spare(self) -> int:
+        for number, waiting in enumerate(self._waiting):
+            if waiting < QUESTIONS_MOST:
+                return number
+        self._waiting.append(0)
+        return len(self._waiting) - 1
+
+    async def _connection(self, number: int) -> modal.Client:
+        if number == 0:
+            return await self.first()
+        async with self._opening:
+            while len(self._more) < number:
+                self._more.append(await _another() or await self.first())
+        return self._more[number - 1]
+
+    async def aclose(self) -> None:
+        """Close all that were used; who uses the first one later opens it again."""
+        for client in (await self.first(), *self._more) if self._used else ():
+            await client.close.aio()
+        self._more.clear()
+        self._used = False
+
+
+async def _another() -> modal.Client | None:
+    """One more connection of the same account; None where it signs in without a token."""
+    token, secret = config.get("token_id"), config.get("token_secret")
+    return await modal.Client.from_credentials.aio(token, secret) if token and secret else None
+
+
+_Status = api_pb2.GenericResult
+_POLL_S = 50.0
+"""How long one question may wait at Modal."""
+_GRACE_S = 20.0
+
+
+async def output(client: Client, call: str) -> str | None:
+    """What a call gave; None when it has not ended for as long as one question waits.
+
+    UnknownCallError for one that was cancelled or forgotten, RunnerLostError for one whose
+    container ended under it, RunnerError where it took too long or could not begin.
+    """
+    response, data = await _fetched.aio(client, call)
+    if response.outputs:
+        return _judged(response.outputs[0], data)
+    if response.num_unfinished_inputs == 0:
+        raise UnknownCallError(f"Modal has forgotten call {call}")
+    return None
+
+
+@synchronizer.create_blocking
+async def _fetched(
+    client: Any,  # noqa: ANN401 - Modal's inner client
+    call: str,
+) -> tuple[Any, bytes]:
+    """The answer to one question, in Modal's own event loop; and what it points to, fetched."""
+    stub = client._stub  # noqa: SLF001 - see the top
+    request = api_pb2.FunctionGetOutputsRequest(
+        function_call_id=call,
+        timeout=_POLL_S,
+        last_entry_id="0-0",
+        requested_at=time.time(),
+        start_idx=0,
+        end_idx=0,
+    )
+    patience = Retry(attempt_timeout=_POLL_S + _GRACE_S)
+    response = await stub.FunctionGetOutputs(request, retry=patience)
+    if not response.outputs:
+        return response, b""
+    result = response.outputs[0].result
+    if result.WhichOneof("data_oneof") != "data_blob_id":
+        return response, result.data
+    blob = await stub.BlobGet(api_pb2.BlobGetRequest(blob_id=result.data_blob_id))
+    async with aiohttp.ClientSession() as session, session.get(blob.download_url) as found:
+        return response, await found.content.read(ANSWER_MAX + 1)
+
+
+def _judged(item: api_pb2.FunctionGetOutputsItem, data: bytes) -> str:
+    result = item.result
+    words = result.exception.strip() or "no reason was given"
+    match result.status:
+        case _Status.GENERIC_STATUS_SUCCESS:
+            return _decoded(item.data_format, data)
+        case _Status.GENERIC_STATUS_TERMINATED:
+            raise UnknownCallError(f"the call was cancelled at Modal: {words}")
+        case _Status.GENERIC_STATUS_TIMEOUT:
+            raise RunnerError(f"the container was over its time limit: {words}")
+        case _Status.GENERIC_STATUS_INIT_FAILURE:
+            raise RunnerError(f"no container could begin: {words}")
+        case _:
+            raise RunnerLostError(f"the container was lost: {words}")
+
+
+def _decoded(data_format: int, data: bytes) -> str:
+    if data_format != api_pb2.DATA_FORMAT_CBOR:
+        raise RunnerError("the container answered in a form that is not taken")
+    if len(data) > ANSWER_MAX:
+        raise RunnerError(f"the container answered more than {ANSWER_MAX} bytes")
+    try:
+        text = cbor2.loads(data)
+    except (cbor2.CBORDecodeError, ValueError, TypeError) as error:
+        raise RunnerError("the container answered what cannot be read") from error
+    if not isinstance(text, str):
+        raise RunnerError("the container answered something else than text")
+    return text

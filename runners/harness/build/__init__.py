@@ -1,0 +1,1 @@
+"""From a submission's source to something that can be called."""

@@ -1,0 +1,1 @@
+"""Kernels called by an IOContract: how each kind is built."""

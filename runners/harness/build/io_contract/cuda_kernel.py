@@ -1,0 +1,284 @@
+"""A kernel of kind `cuda`, in the candidate: compiled by NVRTC, launched with all arguments.
+
+This runs beside the submission: nothing here protects the judge.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+
+from runners.contract.evaluation import Compiled
+from runners.contract.io_contract import Argument, KernelCall, TensorArgument
+from runners.contract.launch import LaunchNumbers
+from runners.contract.parameters import BufferArgument, ScalarArgument
+from runners.contract.wire import Wire
+from runners.harness.build.io_contract.c_signature import (
+    ArgumentError,
+    Declared,
+    Parameter,
+    kernels_in,
+    packed,
+)
+from runners.harness.build.io_contract.outputs import Outputs, written
+from runners.harness.gpu.device_code import DeviceCode, ReadyLaunch
+from runners.harness.protocol import builds
+from runners.harness.toolchains import nvrtc
+from runners.harness.toolchains.nvrtc import parameter_sizes, remarks, resources
+from runners.languages import BuildFailedError, Built, InvalidSubmissionError
+
+INTEGERS = "cstdint"
+"""Every kernel has this one: a host compiler's CUDA brings it along."""
+_INTEGERS = """\
+#pragma once
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+namespace std {
+using ::size_t;
+using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
+using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t;
+}
+"""
+_LIMITS = """\
+#pragma once
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295u
+"""
+_FLOATS = """\
+#pragma once
+#define FLT_MAX 3.402823466e+38f
+#define FLT_MIN 1.175494351e-38f
+#define FLT_EPSILON 1.192092896e-07f
+#define DBL_MAX 1.7976931348623157e+308
+"""
+_MATHS = """\
+#pragma once
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#ifndef M_PI
+#define M_PI 3.14159265358979323846
+#endif
+"""
+_FUNCTIONS = (
+    "abs", "acos", "asin", "atan", "atan2", "cbrt", "ceil", "cos", "cosh", "erf", "exp", "exp2",
+    "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "isfinite", "isinf", "isnan",
+    "log", "log10", "log1p", "log2", "pow", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+)  # fmt: skip
+_STD_MATHS = "namespace std {{\n{}}}\n".format("".join(f"using ::{name};\n" for name in _FUNCTIONS))
+_EXTREMES = """\
+#pragma once
+namespace std {
+template <class T> __device__ constexpr const T& min(const T& a, const T& b) {
+    return b < a ? b : a;
+}
+template <class T> __device__ constexpr const T& max(const T& a, const T& b) {
+    return a < b ? b : a;
+}
+}
+"""
+_FORWARD = """\
+#pragma once
+#if __has_include(<cuda/std/{0}>)
+#include <cuda/std/{0}>
+namespace std {{ using namespace cuda::std; }}
+#endif
+"""
+_OF_CUDA = (
+    "array", "complex", "functional", "initializer_list", "limits", "tuple", "type_traits",
+    "utility",
+)  # fmt: skip
+_HEADERS = {
+    **{name: _FORWARD.format(name) for name in _OF_CUDA},
+    "algorithm": _EXTREMES,
+    "math.h": _MATHS,
+    "cmath": _MATHS + "#include <algorithm>\n" + _STD_MATHS,
+    **dict.fromkeys(("stdint.h", INTEGERS, "stddef.h", "cstddef"), _INTEGERS),
+    **dict.fromkeys(("limits.h", "climits"), _LIMITS),
+    **dict.fromkeys(("float.h", "cfloat"), _FLOATS),
+    **dict.fromkeys(
+        ("stdio.h", "cstdio", "assert.h", "cassert", "stdlib.h", "cstdlib",
+         "string.h", "cstring", "iostream"),
+        "#pragma once\n",
+    ),
+}  # fmt: skip
+
+
+def lay_out(folder: Path) -> Path:
+    """Write them beneath the candidate's own folder; gives theirs."""
+    place = folder / "std_headers"
+    place.mkdir(exist_ok=True)
+    for name, text in _HEADERS.items():
+        (place / name).write_text(text)
+    return place
+
+
+FOLDER = f"{builds.FOLDER}/contract"
+_CUBIN, _LISTING = "kernel.cubin", "kernel.json"
+_POINTER = 8
+_OURS = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-O", "-lineinfo")
+"""Options that say for what and how well to compile, which the judge says itself."""
+_NVCCS = (
+    "-X", "--compiler-options", "--compiler-bindir", "-ccbin", "-expt-", "--expt-",
+    "-extended-lambda", "--extended-lambda", "-l", "-L", "-m64", "-g", "-shared", "-cubin", "-ptx",
+    "-code", "--gpu-code", "-default-stream", "--default-stream", "-t=", "--threads", "-keep",
+    "--keep", "-v", "--verbose",
+)  # fmt: skip
+"""Beginnings of options that NVRTC does not know: for `backend: nvcc`, whose sources come here."""
+_STANDARD = "--std=c++17"
+
+PackedArgument = BufferArgument | ScalarArgument
+
+
+class Listing(Wire):
+    """What is kept beside the machine code: the kernel's lowered name and its parameters' bytes."""
+
+    entry: str
+    sizes: tuple[int, ...]
+    compiled: Compiled | None = None
+
+
+class CudaKernel:
+    """One launch on the tensors of a call; what does not change from call to call lies ready."""
+
+    def __init__(self, code: DeviceCode, call: KernelCall, numbers: LaunchNumbers) -> None:
+        self.code = code
+        self.args: Sequence[Argument] = call.args or ()
+        self.numbers = numbers
+
+    def __call__(self, data: dict[str, Any]) -> Outputs:
+        """Launch it, and give the tensors that it was to write."""
+        values = data["args"]
+        tensors = [value for value in values if isinstance(value, torch.Tensor)]
+        self.code(ReadyLaunch(self.numbers, tensors, ()))
+        return written(self.args, values)
+
+
+def build(folder: Path, file_name: str, call: KernelCall) -> Built:
+    """The kernel of a source, compiled unless an earlier candidate did it."""
+    declared = chosen((folder / file_name).read_text(encoding="utf-8"), call)
+    kept = folder / FOLDER
+    try:
+        listing = Listing.model_validate_json((kept / _LISTING).read_bytes())
+        cubin = (kept / _CUBIN).read_bytes()
+    except (OSError, ValidationError):
+        target = nvrtc.architecture(torch.cuda.get_device_capability())
+        listing, cubin = compiled(folder, file_name, call, target)
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / _CUBIN).write_bytes(cubin)
+        (kept / _LISTING).write_text(listing.model_dump_json())
+    numbers = launch_of(call, declared, listing.sizes)
+    return Built(CudaKernel(DeviceCode(cubin, listing.entry), call, numbers), listing.compiled)
+
+
+def compiled(folder: Path, file_name: str, call: KernelCall, target: str) -> tuple[Listing, bytes]:
+    """Compile for a GPU that NVRTC calls `target`; prints the compiler's warnings."""
+    source = (folder / file_name).read_text(encoding="utf-8")
+    found = nvrtc.find()
+    if found is None:
+        raise BuildFailedError("this machine cannot compile CUDA: it has no NVRTC", "")
+    includes = (folder, lay_out(folder), *found.includes)
+    code = nvrtc.compile_source(
+        found.library,
+        source,
+        file_name,
+        kernel=expression_of(call, chosen(source, call)),
+        options=options(call.options, target, includes),
+    )
+    if said := remarks(code.log):
+        print(said)  # noqa: T201 - the log
+    sizes = parameter_sizes(code.ptx, code.entry)
+    return Listing(
+        entry=code.entry, sizes=sizes, compiled=resources(code.log, code.entry)
+    ), code.cubin
+
+
+def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[str]:
+    """NVRTC's command line; what of the caller's is for another compiler is left out."""
+    kept = [option for option in own if option and not option.startswith((*_OURS, *_NVCCS))]
+    standard = any(option.lstrip("-").startswith("std=") for option in kept)
+    return [
+        f"--gpu-architecture={target}",
+        "-lineinfo",
+        "-default-device",
+        *(() if standard else (_STANDARD,)),
+        f"--pre-include={INTEGERS}",
+        *(f"-I{folder}" for folder in includes),
+        *kept,
+    ]
+
+
+def chosen(source: str, call: KernelCall) -> Declared:
+    """The kernel that is named, or the first one; InvalidSubmissionError where there is none."""
+    if call.args is None:
+        raise InvalidSubmissionError("a cuda kernel needs io with the arguments of its call")
+    wanted = _wanted(call)
+    found = kernels_in(source)
+    if wanted is None:
+        if not found:
+            raise InvalidSubmissionError("there is no kernel: define a `__global__` function")
+        return found[0]
+    named = wanted.partition("<")[0].rpartition("::")[2].strip()
+    kernel = next((each for each in found if each.name == named), Declared(named, ()))
+    return kernel.instance(wanted)
+
+
+def expression_of(call: KernelCall, declared: Declared) -> str:
+    """How NVRTC is asked for the kernel: an instance of a template is spelled out."""
+    return _wanted(call) or declared.name
+
+
+def _wanted(call: KernelCall) -> str | None:
+    name = call.kernel_name
+    if name is None:
+        return call.expressions[0] if call.expressions else None
+    instances = (each for each in call.expressions if each.partition("<")[0].strip() == name)
+    return next(instances, name)
+
+
+def launch_of(call: KernelCall, declared: Declared, sizes: Sequence[int]) -> LaunchNumbers:
+    """The launch with every number in the type of its parameter.
+
+    `sizes` are the compiler's, and what it says counts: the source may hide behind a macro.
+    InvalidSubmissionError where the arguments are not the kernel's.
+    """
+    args = call.args or ()
+    if len(args) != len(sizes):
+        raise InvalidSubmissionError(
+            f"`{declared.name}` takes {len(sizes)} parameters, and io has {len(args)} arguments"
+        )
+    known = len(declared.parameters) == len(sizes)
+    parameters: Sequence[Parameter | None] = declared.parameters if known else [None] * len(sizes)
+    arguments: list[PackedArgument] = []
+    tensors = 0
+    for argument, parameter, size in zip(args, parameters, sizes, strict=True):
+        if isinstance(argument, TensorArgument):
+            _require_pointer(argument, size, pointer=parameter is None or parameter.pointer)
+            arguments.append(BufferArgument(kind="in", index=tensors))
+            tensors += 1
+            continue
+        try:
+            data = packed(parameter, size, argument.value)
+        except ArgumentError as error:
+            raise InvalidSubmissionError(f"argument `{argument.name}`: {error}") from error
+        arguments.append(ScalarArgument(data=data.hex()))
+    return LaunchNumbers(grid=call.grid, block=call.block, arguments=tuple(arguments))
+
+
+def _require_pointer(argument: TensorArgument, size: int, *, pointer: bool) -> None:
+    if size != _POINTER or not pointer:
+        raise InvalidSubmissionError(
+            f"argument `{argument.name}` is a tensor, and its parameter is no pointer"
+        )

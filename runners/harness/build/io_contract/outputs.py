@@ -1,0 +1,107 @@
+"""What of a call counts as its output, in the candidate: a tuple of tensors, whatever gave them."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runners.contract.io_contract import Argument, Role, ScalarArgument, TensorArgument
+from runners.harness.protocol.values import leaves
+from runners.languages import InvalidSubmissionError
+
+NOTHING = "the kernel gave no tensor: return one, or give an argument the role output or inout"
+Outputs = tuple[torch.Tensor, ...]
+
+
+class NoOutputError(Exception):
+    """A call gave no tensor that could be looked at."""
+
+
+def written(arguments: Sequence[Argument], values: Sequence[Any]) -> Outputs:
+    """The tensors whose role says that they are written, or all where none does."""
+    pairs = [
+        (argument, value)
+        for argument, value in zip(arguments, values, strict=True)
+        if isinstance(argument, TensorArgument)
+    ]
+    found = tuple(value for argument, value in pairs if argument.role is not Role.INPUT)
+    return some(found or tuple(value for _, value in pairs))
+
+
+def returned(output: object, arguments: Sequence[Argument], values: Sequence[Any]) -> Outputs:
+    """The tensors that a function returned, or where it did not, those that it was to write."""
+    found = leaves(output)
+    if found:
+        return found
+    declared = any(
+        isinstance(each, TensorArgument) and each.role is not Role.INPUT for each in arguments
+    )
+    return written(arguments, values) if declared else some(())
+
+
+def some(tensors: Outputs) -> Outputs:
+    """The same; NoOutputError where there are none."""
+    if not tensors:
+        raise NoOutputError(NOTHING)
+    return tensors
+
+
+Match = tuple[tuple[int, ...], dict[str, int]]
+"""The places of the arguments that are passed by position, and of those that are by name."""
+
+
+def matched(function: Callable[..., Any], arguments: Sequence[Argument]) -> Match:
+    """How a function is called: by name where all that it needs is named so, else by position.
+
+    By position it gets all arguments, or those that are not outputs, or of these the ones that are
+    no compile-time constants: the first of these that fits. InvalidSubmissionError when none does.
+    """
+    everything = tuple(range(len(arguments)))
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return everything, {}  # calling it will tell
+    named = _by_name(signature, arguments)
+    if named is not None:
+        return (), named
+    read = tuple(place for place in everything if not _is_output(arguments[place]))
+    plain = tuple(place for place in read if not _is_meta(arguments[place]))
+    for places in (everything, read, plain):
+        if _fits(signature, len(places)):
+            return places, {}
+    names = ", ".join(argument.name for argument in arguments)
+    raise InvalidSubmissionError(
+        f"`{getattr(function, '__name__', 'the kernel')}{signature}` cannot be called with the"
+        f" arguments of io: {names}"
+    )
+
+
+def _by_name(signature: inspect.Signature, arguments: Sequence[Argument]) -> dict[str, int] | None:
+    """The places by the parameters' names; None where a needed one is no argument's."""
+    places = {argument.name: place for place, argument in enumerate(arguments)}
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = signature.parameters.values()
+    if not parameters or any(each.kind not in plain for each in parameters):
+        return None
+    needed = {each.name for each in parameters if each.default is inspect.Parameter.empty}
+    needed |= {argument.name for argument in arguments if not _is_output(argument)}
+    if needed - places.keys() or needed - {each.name for each in parameters}:
+        return None
+    return {each.name: places[each.name] for each in parameters if each.name in places}
+
+
+def _is_output(argument: Argument) -> bool:
+    return isinstance(argument, TensorArgument) and argument.role is Role.OUTPUT
+
+
+def _is_meta(argument: Argument) -> bool:
+    return isinstance(argument, ScalarArgument) and argument.meta
+
+
+def _fits(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True

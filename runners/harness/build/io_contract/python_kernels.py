@@ -1,0 +1,248 @@
+"""Kernels of kind `torch` and `triton`, in the candidate.
+
+This runs beside the submission: nothing here protects the judge.
+
+This runs beside the submission: nothing here protects the judge.
+"""
+
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runners.contract.io_contract import Argument, KernelCall, KernelKind
+from runners.harness.build.input_shapes import Guess, fitting, guesses, tensors_taken
+from runners.harness.build.io_contract.outputs import (
+    Match,
+    Outputs,
+    matched,
+    returned,
+    some,
+    written,
+)
+from runners.harness.protocol.values import leaves
+from runners.languages import InvalidSubmissionError
+
+MODEL_SEED = 42
+"""Of a model's weights, and of the inputs of the first trial; KernelBench's number."""
+_FORWARD = "forward"
+
+
+class TorchKernel:
+    """A function, a method or a model; it is made at the first call, which is never timed.
+
+    Data is `{"args": [...]}` by a contract, or `{"init": [...], "inputs": [...]}` as a source's own
+    `get_inputs` told them; `{"draw": seed}` asks it for these.
+    """
+
+    def __init__(self, module: Any, call: KernelCall, device: torch.device) -> None:  # noqa: ANN401
+        self.module = module
+        self.call = _reachable(call, module)
+        self.device = device
+        self.function: Callable[..., Any] | None = None
+        self.match: Match | None = None
+        self.guess: Guess | None = None
+        if call.kind is KernelKind.MULTI_KERNEL and call.args is None:
+            raise InvalidSubmissionError("a multi_kernel needs io with the arguments of its call")
+        self._named()  # what is not there is missed before anything is called
+
+    def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - tensors, or drawn inputs
+        """The output as a tuple of tensors, or the inputs that were asked for."""
+        with torch.no_grad():
+            if "draw" in data:
+                return self._drawn(data["draw"])
+            if self.function is None:
+                self.function = self._made(data.get("init"))
+            if self.call.args is None:
+                return some(leaves(self.function(*data["inputs"])))
+            return self._by_contract(self.function, self.call.args, data["args"])
+
+    def _by_contract(
+        self, function: Callable[..., Any], arguments: Sequence[Argument], values: list[Any]
+    ) -> Outputs:
+        if self.call.kind is KernelKind.MULTI_KERNEL:
+            return returned(function(*values), arguments, values)
+        if self.match is None:
+            self.match = matched(function, arguments)
+        places, names = self.match
+        by_name = {name: values[place] for name, place in names.items()}
+        output = function(*(values[place] for place in places), **by_name)
+        return returned(output, arguments, values)
+
+    def _named(self) -> Callable[..., Any]:
+        """The function or class that the metadata or the kind names."""
+        if self.call.kind is KernelKind.MULTI_KERNEL:
+            return self._entry_point()
+        if self.call.function_name:
+            return self._attribute(self.call.function_name, "function_name")
+        if self.call.class_name:
+            return self._attribute(self.call.class_name, "class_name")
+        own = ("Model", "ModelNew")
+        names = own if self.call.kind is KernelKind.TORCH else own[::-1]
+        found = (getattr(self.module, name, None) for name in names)
+        model = next((each for each in found if callable(each)), None)
+        if model is None:
+            raise InvalidSubmissionError(
+                f"there is no `{names[0]}`; define that class, or name what is called with"
+                " function_name or class_name in metadata"
+            )
+        return model  # type: ignore[no-any-return]
+
+    def _entry_point(self) -> Callable[..., Any]:
+        name = self.call.entry_point
+        if name is not None and not callable(getattr(self.module, name, None)):
+            raise InvalidSubmissionError(
+                f"Entry point '{name}' not found: define that function, or name another one as"
+                " entry_point in metadata"
+            )
+        return self._attribute(name, "entry_point")
+
+    def _attribute(self, name: str | None, key: str) -> Callable[..., Any]:
+        if name is None:
+            raise InvalidSubmissionError(f"metadata has no {key}, which names what is called")
+        found = getattr(self.module, name, None)
+        if not callable(found):
+            raise InvalidSubmissionError(f"there is no `{name}`, which metadata names as {key}")
+        return found  # type: ignore[no-any-return]
+
+    def _is_function(self) -> bool:
+        return self.call.kind is KernelKind.MULTI_KERNEL or bool(self.call.function_name)
+
+    def _made(self, init: list[Any] | None) -> Callable[..., Any]:
+        """What is called: a function as it is, a class's method of an instance."""
+        named = self._named()
+        if self._is_function():
+            return named
+        init = self._init() if init is None else init
+        seed_all(MODEL_SEED)
+        made = named(*init)
+        if isinstance(made, torch.nn.Module):
+            made = made.to(self.device)
+        method = self.call.method_name or _FORWARD
+        if method == _FORWARD and callable(made):
+            return made  # type: ignore[no-any-return]  # with a module's hooks
+        found = getattr(made, method, None)
+        if not callable(found):
+            raise InvalidSubmissionError(f"there is no method `{method}` to call")
+        return found  # type: ignore[no-any-return]
+
+    def _init(self) -> list[Any]:
+        """What the constructor takes, by the source's own word."""
+        tells = getattr(self.module, "get_init_inputs", None)
+        if not callable(tells):
+            return []
+        seed_all(MODEL_SEED)
+        return list(tells())
+
+    def _drawn(self, seed: int) -> dict[str, Any]:
+        """The constructor's arguments and one trial's inputs, as the source tells them."""
+        init = [] if self._is_function() else self._init()
+        tells = getattr(self.module, "get_inputs", None)
+        if not callable(tells):
+            return {"init": self._placed(init), "inputs": self._guessed(init, seed)}
+        try:
+            with self.device:  # large inputs are drawn where they are needed
+                inputs = _told(tells, seed)
+        except RuntimeError:  # one may have a generator of its own, or go through NumPy
+            if self.device.type == "cpu":
+                raise
+            inputs = _told(tells, seed)
+        return {"init": self._placed(init), "inputs": self._placed(inputs)}
+
+    def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
+        if isinstance(value, torch.Tensor):
+            return value.to(self.device)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._placed(each) for each in value)
+        return value
+
+    def _guessed(self, init: list[Any], seed: int) -> list[Any]:
+        """A tensor for every parameter that can only be one; InvalidSubmissionError for others.
+
+        All have one shape: the first that the kernel can be called with.
+        """
+        count = self._needed()
+        with self.device:
+            if self.guess is None:
+                function = self._made(init)
+                self.guess = fitting(
+                    guesses(function),
+                    lambda guess: function(*(guess.drawn() for _ in range(count))),
+                )
+            seed_all(seed)
+            return [self.guess.drawn() for _ in range(count)]
+
+    def _needed(self) -> int:
+        """How many tensors a call takes."""
+        named = self._named()
+        if self._is_function():
+            return tensors_taken(named)
+        return tensors_taken(getattr(named, self.call.method_name or _FORWARD, named), own=1)
+
+
+def _told(tells: Callable[[], Any], seed: int) -> list[Any]:
+    seed_all(seed)
+    return list(tells())
+
+
+def _reachable(call: KernelCall, module: Any) -> KernelCall:  # noqa: ANN401 - as above
+    """The call without names that nothing has, where there is no io: they target io's call alone.
+
+    With io whoever names something means it.
+    """
+    if call.args is not None:
+        return call
+    names = {key: getattr(call, key) for key in ("function_name", "class_name")}
+    gone = [
+        key for key, name in names.items() if name and not callable(getattr(module, name, None))
+    ]
+    return call.model_copy(update=dict.fromkeys(gone))
+
+
+def seed_all(seed: int) -> None:
+    """Set every generator that a source is likely to draw from."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % (1 << 32))
+
+
+_MARKS = ("run", "fn", "__getitem__")
+"""What Triton's kernels have, tuned ones and plain ones, and hardly anything else."""
+
+
+class TritonKernel:
+    """The named kernel of a module, or its first one."""
+
+    def __init__(self, module: Any, call: KernelCall) -> None:  # noqa: ANN401 - a module
+        if call.args is None:
+            raise InvalidSubmissionError("a triton kernel needs io with the arguments of its call")
+        self.args: tuple[Argument, ...] = call.args
+        self.kernel = _found(module, call.kernel_name)
+        self.grid = call.grid
+        said = {"num_warps": call.num_warps, "num_stages": call.num_stages}
+        self.options = {key: value for key, value in said.items() if value is not None}
+
+    def __call__(self, data: dict[str, Any]) -> Outputs:
+        """Launch it, and give the tensors that it was to write."""
+        values = data["args"]
+        self.kernel[self.grid](*values, **self.options)
+        return written(self.args, values)
+
+
+def _found(module: Any, name: str | None) -> Any:  # noqa: ANN401 - Triton's own type
+    if name is not None:
+        found = getattr(module, name, None)
+        if not _is_kernel(found):
+            raise InvalidSubmissionError(f"there is no Triton kernel `{name}`")
+        return found
+    first = next((each for each in vars(module).values() if _is_kernel(each)), None)
+    if first is None:
+        raise InvalidSubmissionError("there is no Triton kernel: put @triton.jit before a function")
+    return first
+
+
+def _is_kernel(value: object) -> bool:
+    return not isinstance(value, type) and all(hasattr(value, mark) for mark in _MARKS)

@@ -1,0 +1,108 @@
+"""What the harness offers to languages, and the one call that builds a submission."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from typing_extensions import override
+
+from runners import languages
+from runners.contract.task import TaskFormat
+from runners.harness.build.io_contract import build as io_contract
+from runners.harness.build.loading import FUNCTION, ModelKernel, imported
+from runners.harness.gpu.device_code import DeviceCode
+from runners.harness.protocol import builds
+from runners.harness.toolchains import nvrtc
+from runners.harness.toolchains.nvrtc import parameter_sizes, remarks, resources
+from runners.languages import (
+    BuildKit,
+    Built,
+    CudaCompiler,
+    DeviceBinary,
+    Kernel,
+    Recipe,
+)
+
+GPU = Path("/dev/nvidiactl")
+GPU_OF_WSL = Path("/dev/dxg")
+
+
+def build(folder: Path, recipe: Recipe) -> Built:
+    """Build the submission in `folder`: by its call where it has one, else by its language."""
+    if recipe.format is TaskFormat.IO_CONTRACT:
+        return io_contract.build(folder, recipe)
+    built: Built = languages.language(recipe.language).build(folder, recipe, KIT)
+    return built
+
+
+@dataclass(frozen=True, slots=True)
+class Nvrtc(CudaCompiler):
+    """NVRTC as it was found on this machine."""
+
+    found: nvrtc.Toolchain
+
+    @property
+    @override
+    def title(self) -> str:
+        return f"NVRTC {self.found.version}"
+
+    @property
+    @override
+    def includes(self) -> tuple[Path, ...]:
+        return self.found.includes
+
+    @override
+    def compile(
+        self, source: str, file_name: str, *, kernel: str, options: list[str]
+    ) -> DeviceBinary:
+        code = nvrtc.compile_source(
+            self.found.library, source, file_name, kernel=kernel, options=options
+        )
+        return DeviceBinary(
+            entry=code.entry,
+            cubin=code.cubin,
+            parameter_sizes=parameter_sizes(code.ptx, code.entry),
+            resources=resources(code.log, code.entry),
+            remarks=remarks(code.log),
+        )
+
+
+class HarnessKit(BuildKit):
+    """The kit on this machine."""
+
+    @override
+    def import_file(self, folder: Path, file_name: str) -> ModuleType:
+        return imported(folder, file_name)
+
+    @override
+    def model_kernel(self, module: ModuleType) -> Kernel | None:
+        model_class = getattr(module, "ModelNew", None)
+        function = getattr(module, FUNCTION, None)
+        if model_class is None and callable(function):
+            return ModelKernel(lambda *_: function)
+        return ModelKernel(model_class) if callable(model_class) else None
+
+    @override
+    def cache_folder(self, folder: Path, name: str) -> Path:
+        return folder / builds.FOLDER / name
+
+    @override
+    def has_gpu(self) -> bool:
+        return GPU.exists() or GPU_OF_WSL.exists()
+
+    @override
+    def gpu_architecture(self) -> str:
+        return nvrtc.architecture(torch.cuda.get_device_capability())
+
+    @override
+    def nvrtc(self) -> CudaCompiler | None:
+        found = nvrtc.find()
+        return None if found is None else Nvrtc(found)
+
+    @override
+    def device_kernel(self, cubin: bytes, entry: str) -> Kernel:
+        return DeviceCode(cubin, entry)
+
+
+KIT = HarnessKit()

@@ -1,0 +1,71 @@
+"""A submission as a Python module, and a KernelBench model out of it.
+
+This runs in the candidate, beside the submission: nothing here protects the judge.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from runners.harness.protocol import weights
+from runners.languages import InvalidSubmissionError
+
+
+def imported(folder: Path, file_name: str, **names: Any) -> ModuleType:  # noqa: ANN401 - any
+    """The module of a file in the candidate's folder, from which it can import its neighbours.
+
+    `names` are in it already, as if it had imported them.
+    Whatever the import raises passes through: it is the submission's own failure.
+    """
+    sys.path.insert(0, str(folder))
+    name = Path(file_name).stem
+    spec = importlib.util.spec_from_file_location(name, folder / file_name)
+    if spec is None or spec.loader is None:
+        raise InvalidSubmissionError(f"{file_name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    vars(module).update(names)
+    spec.loader.exec_module(module)
+    return module
+
+
+PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+"""The element types of inputs and weights, by the names that KernelBench gives them."""
+FUNCTION = "forward"
+"""What a problem, and an answer to it, may be in place of a model."""
+
+
+class ModelKernel:
+    """Makes the model at the first call, which is never timed, and calls its forward from then on.
+
+    It is made under the reference's own seed and then given the reference's weights, so that what a
+    constructor prepares from its weights is right as well.
+    """
+
+    def __init__(self, model_class: Callable[..., Any]) -> None:
+        self.model_class = model_class
+        self.made_of: int | None = None
+        self.model: Any = None
+
+    def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
+        """The model's output for the inputs that lie in `data`."""
+        if self.made_of != data["seed"]:
+            self.model = self._made(data)
+            self.made_of = data["seed"]
+        with torch.no_grad():
+            return self.model(*data["inputs"])
+
+    def _made(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - the submission's own class
+        device = data["weights"]["table"].device
+        torch.manual_seed(data["seed"])
+        model = self.model_class(*data["init"])
+        if not isinstance(model, torch.nn.Module):
+            return model
+        model = model.to(device=device, dtype=PRECISIONS[data["precision"]])
+        weights.load(model, weights.unpack(data["weights"]))
+        return model

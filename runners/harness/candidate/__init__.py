@@ -1,0 +1,1 @@
+"""What runs next to a submission, in its own process."""

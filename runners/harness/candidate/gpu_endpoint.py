@@ -1,0 +1,236 @@
+"""The candidate's side of a call on the GPU: judge-owned memory in, judge-owned memory out."""
+
+import mmap
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from runners.harness.gpu.device_code import ReadyLaunch
+from runners.harness.gpu.handover import DONE, RELEASED
+from runners.harness.gpu.memory import (
+    DeviceBuffer,
+    DriverError,
+    HostBuffer,
+    await_word,
+    broken_by,
+    typed_view,
+    write_word,
+)
+from runners.harness.gpu.output_pool import OutputPool
+from runners.harness.protocol.arena import reach, view
+from runners.harness.protocol.channel import DeviceFds, Order, Reply, Status, Transport
+from runners.harness.protocol.values import DTYPES, TensorNode, bits, leaves, restore, tensors
+
+BUFFERS: dict[Transport, type[DeviceBuffer] | type[HostBuffer]] = {
+    "vmm": DeviceBuffer,
+    "pinned-host": HostBuffer,
+}
+"""How device memory may be shared, by transport."""
+
+
+class KernelError(Exception):
+    """Device code could not be launched, or failed while it ran."""
+
+
+class Guest:
+    """A candidate's CUDA context with the judge's memory mapped into it."""
+
+    def __init__(self, host: mmap.mmap, shared: DeviceFds, fds: list[int]) -> None:
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+        torch.zeros(1, device="cuda")  # makes the context
+        self.host = host
+        self.turn = 0
+        self.shared = shared
+        buffer = BUFFERS[shared.transport]
+        self.memory = buffer.adopt(fds[0], shared.size)
+        self.words = buffer.adopt(fds[1], shared.words_size)
+        self.remote = shared.transport == "pinned-host"
+        whole = self.memory.bytes
+        self.local = torch.empty_like(whole[: shared.output_at]) if self.remote else whole
+        room = shared.size - shared.pool_at
+        self.pool = OutputPool(self.memory.address + shared.pool_at, room) if room else None
+        self.stream = torch.cuda.default_stream()
+        self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self.filling: Callable[[Any], Any] = _nothing
+        self.stand_in_for: tuple[TensorNode, ...] | None = None
+        self._load()
+
+    def _load(self) -> None:
+        """Load what the stand-in is made of while others start too, and not when it is timed."""
+        numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
+        numbers.view(torch.uint8).fill_(1)
+        numbers.amax()
+        torch.cuda.synchronize()
+
+    def fetch(self, node: TensorNode) -> torch.Tensor:
+        """The input tensor that a node describes, on the device that it names."""
+        return typed_view(self.local, node) if node.device == "cuda" else view(self.host, node)
+
+    def call(
+        self,
+        kernel: Callable[[Any], Any],
+        order: Order,
+        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
+        tell: Callable[[Reply], None],
+    ) -> tuple[Any, tuple[float, float]]:
+        """Run the kernel between two events; gives its output and the claimed nanoseconds.
+
+        Device code has no traceback of its own: KernelError has CUDA's name for what went wrong.
+        """
+        try:
+            return self._call(kernel, order, described, tell)
+        except (DriverError, RuntimeError) as error:
+            if order.launch is None:
+                raise
+            reason = error.reason if isinstance(error, DriverError) else broken_by()
+            raise KernelError(reason or str(error)) from None
+
+    def _call(
+        self,
+        kernel: Callable[[Any], Any],
+        order: Order,
+        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
+        tell: Callable[[Reply], None],
+    ) -> tuple[Any, tuple[float, float]]:
+        """The same, whatever it raises.
+
+        A call that is queued ahead runs up to its last launch before the input is there, and tells
+        where the output will lie; another one waits for its input first, and its whole output is
+        copied. What of the output does not lie in the shared memory is copied there, which counts.
+        """
+        data = self._given(order)
+        self.turn += 1
+        await_word(self.words.address + RELEASED, self.turn)
+        if not order.ahead:
+            tell(Reply(status=Status.DONE))
+            self.stream.synchronize()
+        if self.remote:
+            self.local.copy_(self.memory.bytes[: self.shared.output_at])
+        with self._allocating():
+            self.begin.record(self.stream)
+            output = kernel(data)
+            if self.remote:
+                self.end.record(self.stream)
+            with torch.cuda.stream(self.stream):
+                queued = self._delivered(output, order, described)
+            if not self.remote:
+                self.end.record(self.stream)
+        write_word(self.words.address + DONE, self.turn)
+        if order.ahead and queued:
+            tell(queued)
+        torch.cuda.synchronize()
+        return output, (self.begin.elapsed_time(self.end) * 1e6, 0.0)
+
+    def _delivered(
+        self,
+        output: object,
+        order: Order,
+        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
+    ) -> Reply | None:
+        """Have an output copied where the judge captures it, or say where it can be captured."""
+        rooms = iter(order.rooms)
+        if isinstance(output, torch.Tensor) and not order.ahead:
+            self._copied(output, next(rooms, None))
+            return None  # to describe it takes time, which would count
+        deliver = self._captured_there if order.ahead else self._copied
+        return described(output, lambda each: deliver(each, next(rooms, None)))
+
+    def _given(self, order: Order) -> Any:  # noqa: ANN401 - as the task's input is
+        """What the kernel is called with: the input, or for device code a launch on it."""
+        if order.value is None:
+            raise ValueError("an order without an input")
+        data = restore(order.value, self.fetch)
+        if order.launch is None:
+            return data
+        if not self.remote:
+            rooms = [typed_view(self.memory.bytes, room) for room in order.rooms]
+            return ReadyLaunch(order.launch, leaves(data), rooms)
+        own = tuple(
+            torch.empty(room.shape, dtype=DTYPES[room.dtype], device="cuda") for room in order.rooms
+        )
+        return ReadyLaunch(order.launch, leaves(data), own, own)
+
+    def _allocating(self) -> AbstractContextManager[None]:
+        return self.pool.used() if self.pool else nullcontext()
+
+    def _captured_there(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+        """The tensor of an output where it lies, if the judge can capture it there, or a copy."""
+        if room is not None and _fits(tensor, room) and self._here(tensor, room):
+            return tensor
+        return self._copied(tensor, room)
+
+    def _copied(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+        """Its copy in its room, if it is of that shape."""
+        if room is None or not _fits(tensor, room):
+            return tensor
+        copied = typed_view(self.memory.bytes, room)
+        bits(copied).copy_(bits(tensor.detach()))
+        return copied
+
+    def _here(self, tensor: torch.Tensor, room: TensorNode) -> bool:
+        """Whether the judge can capture the tensor where it lies."""
+        if self.remote or tensor.is_conj() or tensor.is_neg():
+            return False
+        offset, size = tensor.data_ptr() - self.memory.address, reach(tensor)
+        within = 0 <= offset <= self.shared.size - size
+        return within and size <= room.reach and offset % tensor.element_size() == 0
+
+    def stand_in(self, order: Order) -> Callable[[Any], Any]:
+        """The trusted kernel for calibration: reads the input, fills as many bytes as the output.
+
+        So it leaves the cache as a kernel does. What is made here is made before the window that
+        it is used in.
+        """
+        if self.stand_in_for != order.rooms:
+            self.stand_in_for = order.rooms
+            self.filling = self._filling(order)
+        return self.filling
+
+    def _filling(self, order: Order) -> Callable[[Any], Any]:
+        whole = self.memory.bytes
+        if self.remote:  # where a kernel's output lies then
+            whole = torch.empty(self.shared.pool_at, dtype=torch.uint8, device="cuda")
+        ready = tuple(_filled(whole, room) for room in order.rooms)
+        parts = [_bytes_of(whole, room) for room in _on_device(order.rooms)]
+        parts = parts or [torch.empty(1, dtype=torch.uint8, device="cuda")]
+        inputs = _on_device(() if order.value is None else tensors(order.value))
+        used = max((each.reach + (each.offset or 0) for each in inputs), default=0)
+        read = self.local[: used & ~3].view(torch.int32) if used > 3 else parts[0]
+
+        def fill(_: object) -> Any:  # noqa: ANN401 - as the task's output is
+            read.amax()
+            for part in parts:
+                part.fill_(1)
+            return ready
+
+        fill(None)  # loads what it is made of
+        return fill
+
+
+def _fits(tensor: torch.Tensor, room: TensorNode) -> bool:
+    same = tuple(tensor.shape) == room.shape and str(tensor.dtype) == f"torch.{room.dtype}"
+    plain = tensor.layout is torch.strided
+    return same and plain and room.device == tensor.device.type == "cuda"
+
+
+def _on_device(nodes: tuple[TensorNode, ...]) -> list[TensorNode]:
+    return [node for node in nodes if node.device == "cuda"]
+
+
+def _filled(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
+    """An output's tensor in its room; one on the host is zeros."""
+    if room.device == "cuda":
+        return typed_view(whole, room)
+    return torch.zeros(room.shape, dtype=DTYPES[room.dtype])
+
+
+def _bytes_of(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
+    begin = room.offset or 0
+    return whole[begin : begin + room.reach]
+
+
+def _nothing(_: object) -> None:
+    """What stands in before anything was asked for."""

@@ -1,0 +1,303 @@
+"""The program in the candidate: obeys the judge's orders until it is killed.
+
+It is run, never imported, by the template's forked child. It is trusted until the submission
+is imported and counts as hostile from then on, so nothing here protects the judge.
+"""
+
+import errno
+import faulthandler
+import json
+import mmap
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from runners.harness.build import kit
+from runners.harness.candidate.gpu_endpoint import Guest
+from runners.harness.gpu.warm import have_one_copy_queue
+from runners.harness.protocol import builds
+from runners.harness.protocol.arena import view
+from runners.harness.protocol.channel import (
+    FRAME_MAX,
+    READY_FRAME,
+    Announcement,
+    Enlistment,
+    Operation,
+    Order,
+    Reply,
+    Status,
+    Welcome,
+    encode,
+)
+from runners.harness.protocol.values import (
+    TensorNode,
+    UndescribableError,
+    bits,
+    describe,
+    leaves,
+    restore,
+)
+from runners.harness.sandbox import isolate
+from runners.harness.sandbox.diagnostics import failed_build
+from runners.languages import BuildFailedError, InvalidSubmissionError
+
+MESSAGE = 1000
+"""Letters of a message: all doors show so much of it at once."""
+Claims = tuple[float, float]
+"""What a candidate says that a call took: wall time and, on the CPU, CPU time, in ns."""
+
+
+def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
+    """The trusted stand-in for a kernel: reads every input once and gives the last one back."""
+    found = leaves(data)
+    for tensor in found:
+        torch.count_nonzero(bits(tensor))
+    return found[-1] if found else data
+
+
+def nothing(data: Any) -> Any:  # noqa: ANN401 - any task's input
+    """The kernel of a candidate that was told to build nothing."""
+    return data
+
+
+class Candidate:
+    """One candidate's state: its socket, its mapping of the arena, its kernel."""
+
+    def __init__(self, orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
+        self.orders = orders
+        self.enlisted = enlisted
+        self.builds, arena, *device = fds
+        self.buffer = mmap.mmap(arena, enlisted.arena_size)
+        self.guest = enlisted.shared and Guest(self.buffer, enlisted.shared, device)
+        self.kernel: Callable[[Any], Any] = nothing
+        self.known: dict[bytes, Order] = {}
+        self.kept: list[torch.Tensor] = []  # must stay mapped until the judge has read them
+
+    def serve(self) -> None:
+        """Answer orders until the judge hangs up."""
+        while frame := self.orders.recv(FRAME_MAX):
+            order = self.known.get(frame) or self.known.setdefault(
+                frame, Order.model_validate_json(frame)
+            )
+            self.tell(self.answer(order))
+
+    def answer(self, order: Order) -> Reply:
+        """Carry out one order; the submission's failures become replies."""
+        match order.operation:
+            case Operation.BUILD:
+                return guarded(lambda: self.build(order), Status.BUILD_FAILED)
+            case Operation.RUN:
+                return guarded(lambda: self.call(self.kernel, order), Status.RAISED)
+            case Operation.PACK:
+                return guarded(self.pack, Status.RAISED)
+            case Operation.PROFILE:
+                return guarded(lambda: self.call(self.profiled, order), Status.RAISED)
+            case Operation.TOUCH:
+                return guarded(lambda: self.call(self.stand_in(order), order), Status.RAISED)
+
+    def profiled(self, data: Any) -> Any:  # noqa: ANN401 - any task's input
+        """Call the kernel under the profiler and print what took how long."""
+        with torch.profiler.profile() as profiler:
+            output = self.kernel(data)
+            if self.guest is not None:
+                torch.cuda.synchronize()
+        order = "self_cpu_time_total" if self.guest is None else "self_cuda_time_total"
+        print(profiler.key_averages().table(sort_by=order, row_limit=20))  # noqa: T201 - the log
+        return output
+
+    def stand_in(self, order: Order) -> Callable[[Any], Any]:
+        """The trusted kernel for calibration."""
+        return self.guest.stand_in(order) if self.guest else touch
+
+    def build(self, order: Order) -> Reply:
+        """Import the submission, with what an earlier candidate compiled of it at hand."""
+        if order.built:
+            with suppress(Exception):  # it compiles for itself, then
+                builds.unpack(self.builds, Path.home())
+        recipe = self.enlisted.recipe
+        try:
+            built = kit.build(Path.home(), recipe)
+        except InvalidSubmissionError as error:
+            return Reply(status=Status.INVALID, message=str(error))
+        except BuildFailedError as error:
+            print(error.log)  # noqa: T201 - the log
+            return Reply(status=Status.BUILD_FAILED, message=str(error)[:MESSAGE])
+        self.kernel = built.kernel
+        return Reply(status=Status.DONE, compiled=built.compiled)
+
+    def pack(self) -> Reply:
+        """Keep what was compiled for the candidates to come."""
+        try:
+            builds.pack(Path.home(), self.builds)
+        except OSError as error:  # ours, and nothing for the submission's log
+            return Reply(status=Status.DISK, message=f"it cannot be kept: {error}")
+        return Reply(status=Status.DONE)
+
+    def call(self, kernel: Callable[[Any], Any], order: Order) -> Reply:
+        """Call the kernel on the input that lies ready and describe what it gave."""
+        self.kept = []
+        if self.guest:
+            output, (wall, cpu) = self.guest.call(kernel, order, self.described, self.tell)
+        else:
+            output, (wall, cpu) = self.call_here(kernel, order)
+        reply = self.described(output, lambda tensor: tensor)
+        return reply.model_copy(update={"claimed_ns": wall, "claimed_cpu_ns": cpu})
+
+    def tell(self, reply: Reply) -> None:
+        """Answer an order, or say that a call on the GPU is queued."""
+        self.orders.sendall(packed(reply))
+
+    def described(self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> Reply:
+        """What a call gave; `placed` says for each of its tensors which one is to be looked at."""
+        if output is None:
+            return Reply(status=Status.INVALID, message="`custom_kernel` returned nothing")
+        try:
+            place = lambda tensor: self.whereabouts(placed(tensor))  # noqa: E731 - for one call
+            node = describe(output, place, keys_sorted=True)
+        except UndescribableError as error:
+            return Reply(status=Status.INVALID, message=f"the output is or holds {error}")
+        return Reply(status=Status.DONE, output=node)
+
+    def call_here(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, Claims]:
+        """Call the kernel on the CPU; gives its output, and its wall and CPU time in ns."""
+        if order.value is None:
+            raise ValueError("an order without an input")
+        data = restore(order.value, lambda node: view(self.buffer, node))
+        self.orders.sendall(READY_FRAME)
+        self.orders.recv(FRAME_MAX)
+        used = time.process_time_ns()
+        begin = time.perf_counter_ns()
+        output = kernel(data)
+        wall = time.perf_counter_ns() - begin
+        return output, (float(wall), float(time.process_time_ns() - used))
+
+    def whereabouts(self, tensor: torch.Tensor) -> TensorNode:
+        """Where a tensor of the output lies in this process."""
+        if tensor.layout is not torch.strided:
+            raise UndescribableError(f"a tensor of layout {tensor.layout}")
+        plain = tensor.detach().resolve_conj().resolve_neg()
+        self.kept.append(plain)
+        return TensorNode(
+            dtype=str(plain.dtype).removeprefix("torch."),
+            shape=tuple(plain.shape),
+            stride=tuple(plain.stride()),
+            address=plain.data_ptr(),
+            device=plain.device.type,
+        )
+
+
+def packed(reply: Reply) -> bytes:
+    """The reply as bytes, or a refusal of an output that is too long to describe."""
+    try:
+        return encode(reply)
+    except ValueError:
+        text = "the output has too many parts to be described"
+        return encode(Reply(status=Status.INVALID, message=text))
+
+
+def guarded(step: Callable[[], Reply], failure: Status) -> Reply:
+    """Turn whatever submitted code raises into a reply, and show its traceback in the log."""
+    try:
+        return step()
+    except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
+        said = failed_build(_words(error))
+        if said is None:
+            traceback.print_exception(error.with_traceback(_own_frames(error)))
+        else:  # the log is cut at its end: what matters comes first, and commands last
+            print(said.errors)  # noqa: T201 - the log
+            traceback.print_tb(_own_frames(error))
+            print(said.commands)  # noqa: T201 - the log
+        message = _headline(error, None if said is None else said.reason)
+        return Reply(status=_status(error, failure), message=message)
+
+
+def _words(error: BaseException) -> str:
+    """What an exception says; one of `subprocess.run` has what the program said beside it."""
+    found = [str(error)]
+    for said in (getattr(error, "stderr", None), getattr(error, "stdout", None)):
+        if isinstance(said, bytes):
+            found.append(said.decode(errors="replace"))
+        elif isinstance(said, str):
+            found.append(said)
+    return "\n".join(found)
+
+
+def _is_own(file: str) -> bool:
+    return file.startswith(str(Path.home()))
+
+
+def _own_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or None
+    """The traceback from the submission's first frame on."""
+    frames = error.__traceback__
+    while frames and not _is_own(frames.tb_frame.f_code.co_filename):
+        frames = frames.tb_next
+    return frames
+
+
+def _headline(error: BaseException, reason: str | None) -> str:
+    """What went wrong, in a few lines; `reason` is what a compiler said of it."""
+    kind = type(error).__name__
+    if isinstance(error, SyntaxError):
+        text = f"{kind}: {error.msg} ({error.filename}, line {error.lineno})"
+        return text.replace(f"{Path.home()}/", "")[:MESSAGE]
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each.filename)]
+    where = f" (line {frames[-1].lineno})" if frames else ""
+    text = f"{kind}: {error if reason is None else reason}"
+    if len(text) > MESSAGE:  # Triton, for one, quotes the kernel first and says why at the end
+        text = f"{text[: MESSAGE // 3]}\n[...]\n{text[-MESSAGE // 2 :]}"
+    return text + where
+
+
+def _status(error: BaseException, failure: Status) -> Status:
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return Status.MEMORY
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return Status.DISK
+    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
+        return Status.MEMORY  # torch's host allocator has no exception type of its own
+    return failure
+
+
+def lay_out_files(fd: int) -> None:
+    """Write the submission's files; the descriptor's position is shared with other candidates."""
+    packed = os.pread(fd, os.fstat(fd).st_size, 0)
+    for name, text in json.loads(packed).items():
+        (Path.home() / name).write_text(text)
+    os.close(fd)
+
+
+def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
+    """Confine this process, lay out the submission's files, and serve."""
+    output, files, *memory = fds
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it ends by a kill
+    faulthandler.enable()  # where a native crash happened is worth knowing to who wrote it
+    os.putenv("KINETO_LOG_LEVEL", "99")  # torch's profiler talks to stderr otherwise
+
+    def announce(pid: int) -> None:
+        orders.sendall(encode(Announcement(pid=pid)))
+
+    layers, missing = isolate.enter(
+        enlisted.limits,
+        announce,
+        keep_fds=frozenset({orders.fileno(), *fds[1:]}),
+        gpu=enlisted.shared is not None,
+    )
+    torch.set_num_threads(enlisted.threads)
+    if enlisted.shared is not None:
+        have_one_copy_queue()
+    candidate = Candidate(orders, memory, enlisted)
+    lay_out_files(files)
+    address = candidate.guest.local.data_ptr() if candidate.guest else 0
+    orders.sendall(encode(Welcome(layers=layers, missing=missing, device_address=address)))
+    candidate.serve()

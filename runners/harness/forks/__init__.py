@@ -1,1 +1,0 @@
-"""Programs in Python that are forked where torch is imported, in place of being executed."""

@@ -1,0 +1,234 @@
+"""The memory that judge and candidate share on a GPU: how large it is, and where it lies."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+
+from runners.contract.verdict import Verdict
+from runners.harness.gpu.memory import DeviceBuffer, DriverError, HostBuffer
+from runners.harness.gpu.output_pool import GRAIN
+from runners.harness.protocol.arena import Layout, Plan
+from runners.harness.protocol.values import DTYPES, Node, TensorNode, describe, restore, tensors
+from runners.harness.supervision.process import UnreadableError
+from runners.harness.verdicts import Ruling
+
+LINE = 128
+"""Bytes of a line of the cache."""
+SHARE = 8
+"""One line in so many is withheld from a small tensor, and at least one of any."""
+LAST_BITS = {1: 2, 2: 6, 4: 18, 8: 40}
+"""How many bits of a number of so many bytes may be wrong in a line: it stays of a likely size."""
+MOST = 512
+"""How many lines are withheld in all: few enough that a large input stays cold."""
+
+
+class Withheld:
+    """The lines of the next input that lie wrong in `staging` and that are put right at the end."""
+
+    def __init__(self, staging: torch.Tensor) -> None:
+        """Staging is as many bytes as the shared input, whole lines."""
+        self.staging = _lines_of(staging)
+        self.random = torch.Generator().manual_seed(secrets.randbits(63))
+        self._note({})
+
+    def _note(self, masks: Mapping[int, int]) -> None:
+        places, lines = zip(*sorted(masks.items() or {0: 0}.items()), strict=True)
+        self.places = torch.tensor(places).to(self.staging.device)
+        self.masks = torch.tensor(lines).to(self.staging.device).unsqueeze(1)
+        self.right = self.staging[self.places]
+
+    def take(self, nodes: Sequence[TensorNode]) -> None:
+        """Withhold lines of tensors that lie in staging, all bytes of which are right."""
+        masks: dict[int, int] = {}
+        for node in nodes:
+            masks |= dict.fromkeys(self._chosen(node, MOST // len(nodes)), _last_bits(node))
+        self._note(masks)
+        if masks:
+            noise = torch.randint(1 << 62, self.right.shape, device=self.staging.device)
+            likely = self.right.roll(1, 0) ^ (noise & self.masks)
+            self.staging.index_copy_(0, self.places, likely if len(masks) > 1 else ~self.right)
+
+    def _chosen(self, node: TensorNode, most: int) -> list[int]:
+        begin = node.offset or 0
+        first, last = begin // LINE, (begin + node.reach - 1) // LINE
+        count = min(-(-(last - first + 1) // SHARE), max(1, most))
+        return torch.randint(first, last + 1, (count,), generator=self.random).tolist()
+
+    def reveal(self, memory: torch.Tensor) -> None:
+        """Put them right in the shared memory; all of it is queued."""
+        _lines_of(memory).index_copy_(0, self.places, self.right)
+
+    def restore(self) -> None:
+        """Put them right in staging too."""
+        self.staging.index_copy_(0, self.places, self.right)
+
+
+def _last_bits(node: TensorNode) -> int:
+    """Eight bytes in which those bits of each of the tensor's numbers are set that matter least."""
+    if node.dtype == "bool":
+        size, bits = 1, 1
+    else:
+        size = min(8, node.itemsize // (2 if node.dtype.startswith("complex") else 1))
+        bits = LAST_BITS[size]
+    return int.from_bytes(((1 << bits) - 1).to_bytes(size, "little") * (8 // size), "little")
+
+
+def _lines_of(memory: torch.Tensor) -> torch.Tensor:
+    return memory.view(torch.int64).view(-1, LINE // 8)
+
+
+SPARE = 64 << 20
+"""Bytes of output room beyond twice the input, where no reference tells the output's size."""
+POOL_SPARE = 128 << 20
+"""Bytes of pool beyond four times the output."""
+CONTEXT_BYTES = 1 << 30
+"""What a process with a CUDA context takes of the GPU, generously."""
+
+
+def aligned(size: int) -> int:
+    """The size, rounded up to what the driver maps at once."""
+    return -(-size // GRAIN) * GRAIN
+
+
+@dataclass(slots=True)
+class Buffers:
+    """What judge and candidate share on the device, and what the judge keeps to itself."""
+
+    memory: DeviceBuffer | HostBuffer
+    """Shared: the input, the room for copied outputs, and the pool of the kernel's allocations."""
+    words: DeviceBuffer | HostBuffer
+    output_at: int
+    pool_at: int
+    staging: torch.Tensor
+    """The judge's own copy of the next input, always at one place, since that matters for time."""
+    withheld: Withheld
+    """What of it a candidate sees last."""
+    flush: torch.Tensor
+    free_before: int
+    """Bytes that were free on the GPU before the candidate worked."""
+
+    @classmethod
+    def create(cls, room: Plan, expected: Node | None, *, pooled: bool = True) -> Self:
+        """Buffers for inputs like `room`; the flush is twice as large as the L2 cache.
+
+        Device code allocates nothing and needs no pool.
+        """
+        wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
+        output_at = aligned(max(1, room.device_size))
+        pool_at = output_at + aligned(max(1, wanted))
+        (memory, words), pool = share(pool_at, pool_size(expected if pooled else None, wanted))
+        staging = torch.zeros(output_at, dtype=torch.uint8, device="cuda")  # gaps travel as well
+        made = cls(
+            memory=memory,
+            words=words,
+            output_at=output_at,
+            pool_at=pool_at if pool else memory.size,
+            staging=staging,
+            withheld=Withheld(staging),
+            flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
+            free_before=torch.cuda.mem_get_info()[0],
+        )
+        made.reveal()  # loads what these are made of: nothing can be while a stream waits
+        made.complete()
+        return made
+
+    def refuse_hoard(self) -> None:
+        """Refuse a candidate that leaves the judge no memory to go on with."""
+        free, _ = torch.cuda.mem_get_info()
+        if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
+            raise Ruling(
+                Verdict.MEMORY_EXCEEDED, f"only {free >> 20} MiB of the GPU's memory were left"
+            )
+
+    def sweep(self) -> None:
+        """Fill the cache with what nobody needs, whatever a candidate had it hold."""
+        self.flush.add_(1)
+
+    def reveal(self) -> None:
+        """Let the candidate see the next input but for a few lines, and leave none in the cache."""
+        self.memory.bytes[: self.output_at].copy_(self.staging)
+        self.sweep()
+
+    def complete(self) -> None:
+        """Let it see those lines too."""
+        self.withheld.reveal(self.memory.bytes[: self.output_at])
+
+    def close(self) -> None:
+        """Free the shared memory."""
+        self.memory.close()
+        self.words.close()
+
+
+def l2_cache_bytes() -> int:
+    """The size of this GPU's level-two cache."""
+    return int(torch.cuda.get_device_properties(0).L2_cache_size)
+
+
+def pool_size(expected: Node | None, wanted: int) -> int:
+    """Bytes for the kernel's own allocations, in which an output may lie; 0 where room is scarce.
+
+    Torch asks for segments of up to 20 MiB even for small tensors, and scratch memory takes its
+    part as well.
+    """
+    if expected is None:
+        return 0
+    size = aligned(4 * wanted + POOL_SPARE)
+    return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
+
+
+def starts_at_once(room: Plan, expected: Node | None) -> int:
+    """How many candidates may wait at once, without filling the GPU's memory."""
+    wanted = 0 if expected is None else device_bytes(expected)
+    each = CONTEXT_BYTES + room.device_size + 5 * wanted + POOL_SPARE
+    free, _ = torch.cuda.mem_get_info()
+    return max(1, free // 2 // each)
+
+
+def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
+    """Shared memory and words, and how much of the memory is a pool.
+
+    They are on the device, or, where it refuses, in pinned host memory, which has no pool.
+    """
+    torch.cuda.init()  # type: ignore[no-untyped-call]
+    torch.zeros(1, device="cuda")  # makes the context
+    made: list[DeviceBuffer] = []
+    try:
+        for size in (fixed + pool, GRAIN):
+            made.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be known
+    except (DriverError, AttributeError):
+        for each in made:
+            each.close()
+        return [HostBuffer.create(size) for size in (fixed, GRAIN)], 0
+    return made, pool
+
+
+def device_bytes(node: Node) -> int:
+    """Bytes of device memory up to the end of a laid out structure."""
+    return max((each.reach + (each.offset or 0) for each in on_device(node)), default=0)
+
+
+def on_device(node: Node) -> list[TensorNode]:
+    """The tensors of a structure that lie on the GPU."""
+    return [each for each in tensors(node) if each.device == "cuda"]
+
+
+def replan(node: Node) -> Node:
+    """Lay a described output out anew, contiguous, in a buffer of the judge's."""
+    layout = Layout()
+    places = iter(tensors(node))
+
+    def shape_of(place: TensorNode) -> torch.Tensor:
+        dtype = DTYPES.get(place.dtype)
+        if dtype is None:
+            raise UnreadableError(f"the output is a {place.dtype} tensor")
+        try:
+            return torch.empty(place.shape, dtype=dtype, device="meta")
+        except RuntimeError as error:
+            raise UnreadableError(f"the output cannot be laid out: {error}") from error
+
+    return describe(
+        restore(node, shape_of), lambda tensor: layout.place(tensor, next(places).device)
+    )

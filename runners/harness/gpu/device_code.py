@@ -1,0 +1,77 @@
+"""Device code in a CUDA context of its own: loaded once, launched as the judge's numbers say.
+
+Source: CUDA driver API, chapters "Module Management" and "Execution Control".
+"""
+
+import ctypes
+from collections.abc import Sequence
+
+import torch
+
+from runners.contract.launch import LaunchNumbers
+from runners.contract.parameters import BufferArgument, ScalarArgument
+from runners.harness.gpu.memory import check, cuda_driver
+
+_MAX_DYNAMIC_SHARED = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
+
+
+class ReadyLaunch:
+    """One launch with its arguments in memory, so that nothing is left to do but to launch it."""
+
+    def __init__(
+        self,
+        numbers: LaunchNumbers,
+        inputs: Sequence[torch.Tensor],
+        outputs: Sequence[torch.Tensor],
+        returned: tuple[torch.Tensor, ...] = (),
+    ) -> None:
+        self.grid, self.block, self.shared = numbers.grid, numbers.block, numbers.shared
+        buffers = {"in": inputs, "out": outputs}
+        packed = [_packed(each, buffers) for each in numbers.arguments]
+        self.kept = [ctypes.create_string_buffer(data, len(data)) for data in packed]
+        self.pointers = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, self.kept))
+        self.returned = returned
+        """What of the output has still to be copied to where the judge looks."""
+
+
+def _packed(
+    argument: BufferArgument | ScalarArgument, buffers: dict[str, Sequence[torch.Tensor]]
+) -> bytes:
+    if isinstance(argument, ScalarArgument):
+        return bytes.fromhex(argument.data)
+    return buffers[argument.kind][argument.index].data_ptr().to_bytes(8, "little")
+
+
+class DeviceCode:
+    """One kernel of a cubin, which can be called in the context of the thread that made it."""
+
+    def __init__(self, cubin: bytes, entry: str) -> None:
+        self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.shared = 0
+        """How much dynamic shared memory it may have at a launch, by what was asked for so far."""
+        check(cuda_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), "cuModuleLoadData")
+        found = cuda_driver().cuModuleGetFunction(
+            ctypes.byref(self.function), self.module, entry.encode()
+        )
+        check(found, "cuModuleGetFunction")
+
+    def __call__(self, launch: ReadyLaunch) -> tuple[torch.Tensor, ...]:
+        """Launch it on the default stream; DriverError when it cannot be launched like this."""
+        if launch.shared > self.shared:
+            self._allow(launch.shared)
+        sizes = [ctypes.c_uint(size) for size in (*launch.grid, *launch.block, launch.shared)]
+        default_stream, nothing = ctypes.c_void_p(0), ctypes.c_void_p(0)
+        launched = cuda_driver().cuLaunchKernel(
+            self.function, *sizes, default_stream, launch.pointers, nothing
+        )
+        check(launched, "cuLaunchKernel")
+        return launch.returned
+
+    def _allow(self, shared: int) -> None:
+        """More than 48 KiB of shared memory has to be asked for before it is used."""
+        allowed = cuda_driver().cuFuncSetAttribute(
+            self.function, ctypes.c_int(_MAX_DYNAMIC_SHARED), ctypes.c_int(shared)
+        )
+        check(allowed, f"asking for {shared} bytes of dynamic shared memory")
+        self.shared = shared

@@ -1,0 +1,138 @@
+"""Whether a GPU is fit for the next evaluation, after the last one and all that it left.
+
+Nobody else computes on it, its memory is free again and holds nothing of anybody's, it has not lost
+any bit, and its arithmetic is right. Who serves looks once before its first evaluation, and every
+judge looks before its request comes.
+"""
+
+import json
+import os
+import select
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+import torch
+
+from runners.contract.runner import Health
+from runners.harness.gpu.nvml import Monitor
+from runners.harness.gpu.warm import make_context
+from runners.harness.sandbox.program import visible_gpus
+
+SETTLE_S = 10.0
+"""How long the driver may take to free what dead processes had."""
+LOOK_S = 0.02
+LEFT_MOST = 256 << 20
+"""Bytes of a GPU's memory that may be in use beyond those of the first look: the driver's own."""
+SAMPLE_BYTES = 2 << 30
+"""How much fresh memory a judge looks through; if others left anything there, all is wiped."""
+BLOCK_BYTES = 1 << 30
+RESERVE_BYTES = 1 << 30
+"""What of the GPU's memory is not asked for while it is wiped."""
+NUMBERS = 1 << 20
+SQUARES = 34_348_066_600
+"""The sum of the squares of 0 to `NUMBERS` - 1, each modulo `MODULUS`."""
+MODULUS = 65_521
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One GPU as it was found before its first evaluation."""
+
+    handle: str
+    """Its UUID, or its number."""
+    used: int
+    """Bytes of its memory in use."""
+    errors: int
+    """How often its memory had failed since the driver was loaded."""
+
+
+def first_look() -> tuple[Card, ...]:
+    """The GPUs of this process, before it or any other has done anything on them.
+
+    In a process of its own, since who has used the driver cannot leave it to those that it forks.
+    """
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with suppress(BaseException):
+            os.write(writer, json.dumps([asdict(each) for each in _found()]).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        told = answer.read()
+    os.waitpid(pid, 0)
+    return tuple(Card(**each) for each in json.loads(told or b"[]"))
+
+
+def _found() -> Iterable[Card]:
+    for handle in visible_gpus():
+        monitor = Monitor(handle)
+        yield Card(handle, monitor.used(), monitor.memory_errors())
+
+
+def examine(cards: Iterable[Card]) -> Health:
+    """Look at the GPUs, and begin to use them; nothing of ours may have a context by now."""
+    for card in cards:
+        if why := _left_on(card):
+            return Health(unfit=why)
+    make_context()
+    try:
+        wiped = 0
+        for number in range(torch.cuda.device_count()):
+            with torch.cuda.device(number):
+                if not reckons_right("cuda"):
+                    return Health(unfit=f"GPU {number} makes mistakes: a sum came out wrong")
+                wiped += scrub()
+    except (RuntimeError, AssertionError) as error:
+        return Health(unfit=f"CUDA does not work: {error}"[:1000])
+    return Health(scrubbed=wiped) if torch.cuda.device_count() else Health(unfit="there is no GPU")
+
+
+def _left_on(card: Card) -> str:
+    """What others do on a GPU, or what is wrong with it; waits a while for what is just ending."""
+    monitor = Monitor(card.handle)
+    if monitor.memory_errors() > card.errors:
+        return f"GPU {card.handle}: its memory failed beyond correction"
+    deadline = time.monotonic() + SETTLE_S
+    while why := _occupied(monitor, card):
+        if time.monotonic() > deadline:
+            return f"GPU {card.handle}: {why}"
+        select.select([], [], [], LOOK_S)
+    return ""
+
+
+def _occupied(monitor: Monitor, card: Card) -> str:
+    if others := monitor.processes():
+        return f"{others} other process{'es' if others > 1 else ''} computing on it"
+    left = monitor.used() - card.used
+    return f"{left >> 20} MiB of its memory were not given back" if left > LEFT_MOST else ""
+
+
+def reckons_right(device: str) -> bool:
+    """Whether integer arithmetic over some megabytes comes out as it must."""
+    numbers = torch.arange(NUMBERS, dtype=torch.int64, device=device)
+    return int((numbers * numbers % MODULUS).sum()) == SQUARES
+
+
+def scrub() -> int:
+    """Wipe the current GPU's free memory if it holds anything; gives the bytes that were wiped."""
+    free, _ = torch.cuda.mem_get_info()
+    sample = torch.empty(min(SAMPLE_BYTES, free // 4) & ~7, dtype=torch.uint8, device="cuda")
+    dirty = bool(sample.view(torch.int64).any())
+    del sample
+    torch.cuda.empty_cache()
+    return _wipe() if dirty else 0
+
+
+def _wipe() -> int:
+    blocks: list[torch.Tensor] = []
+    with suppress(torch.OutOfMemoryError):
+        while torch.cuda.mem_get_info()[0] > BLOCK_BYTES + RESERVE_BYTES:
+            blocks.append(torch.zeros(BLOCK_BYTES, dtype=torch.uint8, device="cuda"))
+    torch.cuda.synchronize()
+    wiped = BLOCK_BYTES * len(blocks)
+    blocks.clear()
+    torch.cuda.empty_cache()
+    return wiped

@@ -1,0 +1,70 @@
+"""What of an input lies on the host: the GPU itself shows it, as steadily as it shows the rest.
+
+A processor that copies some MiB takes a time that varies by more than most kernels last. So the
+judge keeps a copy on the GPU and queues its way into the shared host memory like everything else
+of a window.
+"""
+
+import os
+
+import torch
+
+from runners.harness.gpu.buffers import Withheld
+from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
+from runners.harness.protocol.arena import ALIGNMENT, Arena
+from runners.harness.protocol.values import Node, bits, leaves, on_host, tensors
+
+
+class HostInput:
+    """The host tensors of one input after the other, in an arena that a candidate maps."""
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+        self.pinned: HostBuffer | None = None
+        self.staging = torch.empty(0, dtype=torch.uint8)
+        self.withheld: Withheld | None = None
+        """What the present input has a candidate see last; None where all lies on the GPU."""
+
+    def lay(self, node: Node, value: object) -> None:
+        """Lay the host tensors of a value ready, unseen."""
+        pairs = zip(tensors(node), leaves(value), strict=True)
+        hosted = [(place, tensor) for place, tensor in pairs if on_host(place)]
+        self.withheld = None
+        if not hosted:
+            return
+        self._have_room(max((place.offset or 0) + place.reach for place, _ in hosted))
+        for place, tensor in hosted:
+            bits(typed_view(self.staging, place)).copy_(bits(tensor.detach()))
+        self.withheld = Withheld(self.staging)
+        self.withheld.take([place for place, _ in hosted])
+
+    def _have_room(self, size: int) -> None:
+        size = -(-size // ALIGNMENT) * ALIGNMENT
+        if size <= self.staging.numel():
+            return
+        self.close()
+        self.pinned = HostBuffer.adopt(os.dup(self.arena.fd), size)
+        self.staging = torch.zeros(size, dtype=torch.uint8, device="cuda")
+        self.arena.keep(size)
+
+    def reveal(self) -> None:
+        """Let the candidate see all of it but a few lines; queued, like what follows."""
+        if self.pinned and self.withheld:
+            self.pinned.bytes.copy_(self.staging)
+
+    def complete(self) -> None:
+        """Let it see those lines too."""
+        if self.pinned and self.withheld:
+            self.withheld.reveal(self.pinned.bytes)
+
+    def restore(self) -> None:
+        """Put them right in the judge's copy too."""
+        if self.withheld:
+            self.withheld.restore()
+
+    def close(self) -> None:
+        """Let go of the arena's memory."""
+        if self.pinned:
+            with letting_go():
+                self.pinned.close()
+        self.pinned = None

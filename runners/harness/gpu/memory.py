@@ -1,0 +1,264 @@
+"""Memory that two processes share: of the GPU, by the driver's calls, or pinned on the host.
+
+One allocation holds exactly one buffer, so that mapping it shares nothing beside it; and the
+descriptor crosses user, mount and network namespaces, where legacy IPC handles may not.
+Function and structure layouts: CUDA driver API, chapter "Virtual Memory Management".
+
+Both sides see it through the GPU; the candidate copies its input onto the device first.
+"""
+
+import ctypes
+import functools
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar, Self
+
+import torch
+
+from runners.harness.protocol.arena import sealed_memory
+from runners.harness.protocol.channel import Transport
+from runners.harness.protocol.values import DTYPES, TensorNode
+
+
+class DriverError(Exception):
+    """A call of the CUDA driver failed; `reason` is CUDA's own name for it."""
+
+    def __init__(self, call: str, reason: str) -> None:
+        super().__init__(f"{call} failed: {reason}")
+        self.reason = reason
+
+
+@functools.cache
+def cuda_driver() -> ctypes.CDLL:
+    """The driver's library, which every process with a CUDA context has loaded."""
+    return ctypes.CDLL("libcuda.so.1")
+
+
+@contextmanager
+def letting_go() -> Iterator[None]:
+    """What is let go of in a context that is broken goes with this process: it is no error."""
+    try:
+        yield
+    except (DriverError, torch.AcceleratorError):
+        if broken_by() is None:
+            raise
+
+
+def check(status: int, call: str) -> None:
+    """Raise DriverError when a call did not succeed."""
+    if status != 0:
+        raise DriverError(call, reason_of(status))
+
+
+def reason_of(status: int) -> str:
+    """CUDA's name for an error, and what it means, as in `CUDA_ERROR_INVALID_VALUE (...)`."""
+    name, words = ctypes.c_char_p(), ctypes.c_char_p()
+    known = cuda_driver().cuGetErrorName(status, ctypes.byref(name)) == 0
+    if not known or cuda_driver().cuGetErrorString(status, ctypes.byref(words)) != 0:
+        return f"CUDA error {status}"
+    return f"{(name.value or b'').decode()} ({(words.value or b'').decode()})"
+
+
+def broken_by() -> str | None:
+    """What the present context was broken by; None while it is whole. Waits for its work."""
+    status = cuda_driver().cuCtxSynchronize()
+    return None if status == 0 else reason_of(status)
+
+
+def await_word(address: int, value: int) -> None:
+    """Have the default stream wait, on the device, until a word of memory has reached a value.
+
+    Source: CUDA driver API, chapter "Stream Memory Operations"; the comparison is cyclic.
+    """
+    waiting = cuda_driver().cuStreamWaitValue32_v2(
+        ctypes.c_void_p(0), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
+    )
+    check(waiting, "cuStreamWaitValue32")
+
+
+def write_word(address: int, value: int, stream: int = 0) -> None:
+    """Have a stream, by default the default one, write a word when its earlier work is done."""
+    written = cuda_driver().cuStreamWriteValue32_v2(
+        ctypes.c_void_p(stream), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
+    )
+    check(written, "cuStreamWriteValue32")
+
+
+class _Bytes:
+    """Raw device memory in the form that `torch.as_tensor` takes without a copy."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+            "strides": None,
+        }
+
+
+def raw_bytes(address: int, size: int) -> torch.Tensor:
+    """Device memory as a tensor of bytes, without a copy; the caller keeps it mapped."""
+    return torch.as_tensor(_Bytes(address, size), device="cuda")
+
+
+def typed_view(raw: torch.Tensor, node: TensorNode) -> torch.Tensor:
+    """The tensor that lies at the node's offset in raw device bytes, without a copy."""
+    if node.span == 0 or node.offset is None:
+        return torch.empty(node.shape, dtype=DTYPES[node.dtype], device="cuda")
+    part = raw[node.offset : node.offset + node.reach]
+    return part.view(DTYPES[node.dtype]).as_strided(node.shape, node.stride)
+
+
+_PINNED = 1
+_POSIX_FD = 1
+_ON_DEVICE = 1
+_READ_WRITE = 3
+
+
+class _Location(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]  # type: ignore[mutable-override]
+
+
+class _Properties(ctypes.Structure):
+    _fields_ = [  # type: ignore[mutable-override]
+        ("type", ctypes.c_int),
+        ("handle_types", ctypes.c_int),
+        ("location", _Location),
+        ("win32", ctypes.c_void_p),
+        ("flags", ctypes.c_ubyte * 8),
+    ]
+
+
+class _Access(ctypes.Structure):
+    _fields_ = [("location", _Location), ("flags", ctypes.c_int)]  # type: ignore[mutable-override]
+
+
+def _properties(device: int) -> _Properties:
+    properties = _Properties()
+    properties.type = _PINNED
+    properties.handle_types = _POSIX_FD
+    properties.location = _Location(_ON_DEVICE, device)
+    return properties
+
+
+def _map(driver: ctypes.CDLL, handle: ctypes.c_uint64, size: int, device: int) -> int:
+    address = ctypes.c_uint64()
+    width = ctypes.c_size_t(size)
+    zero = ctypes.c_uint64(0)
+    reserve = driver.cuMemAddressReserve(
+        ctypes.byref(address), width, ctypes.c_size_t(0), zero, zero
+    )
+    check(reserve, "cuMemAddressReserve")
+    check(driver.cuMemMap(address, width, ctypes.c_size_t(0), handle, zero), "cuMemMap")
+    access = _Access(_Location(_ON_DEVICE, device), _READ_WRITE)
+    granted = driver.cuMemSetAccess(address, width, ctypes.byref(access), ctypes.c_size_t(1))
+    check(granted, "cuMemSetAccess")
+    return int(address.value)
+
+
+class DeviceBuffer:
+    """Bytes on the GPU, shared between two processes by a descriptor."""
+
+    transport: ClassVar[Transport] = "vmm"
+
+    def __init__(self, fd: int, address: int, size: int) -> None:
+        self.fd = fd
+        self.address = address
+        self.size = size
+        self.bytes = raw_bytes(address, size)
+
+    @classmethod
+    def create(cls, size: int, device: int = 0) -> Self:
+        """Allocate at least `size` bytes and export them."""
+        driver = cuda_driver()
+        properties = _properties(device)
+        grain = ctypes.c_size_t()
+        asked = driver.cuMemGetAllocationGranularity(
+            ctypes.byref(grain), ctypes.byref(properties), 0
+        )
+        check(asked, "cuMemGetAllocationGranularity")
+        whole = max(1, -(-size // grain.value)) * grain.value
+        handle = ctypes.c_uint64()
+        zero = ctypes.c_uint64(0)
+        made = driver.cuMemCreate(
+            ctypes.byref(handle), ctypes.c_size_t(whole), ctypes.byref(properties), zero
+        )
+        check(made, "cuMemCreate")
+        fd = ctypes.c_int(-1)
+        exported = driver.cuMemExportToShareableHandle(ctypes.byref(fd), handle, _POSIX_FD, zero)
+        check(exported, "cuMemExportToShareableHandle")
+        address = _map(driver, handle, whole, device)
+        check(driver.cuMemRelease(handle), "cuMemRelease")  # the mapping keeps it
+        return cls(fd.value, address, whole)
+
+    @classmethod
+    def adopt(cls, fd: int, size: int, device: int = 0) -> Self:
+        """Map what another process exported."""
+        driver = cuda_driver()
+        handle = ctypes.c_uint64()
+        imported = driver.cuMemImportFromShareableHandle(
+            ctypes.byref(handle), ctypes.c_void_p(fd), _POSIX_FD
+        )
+        check(imported, "cuMemImportFromShareableHandle")
+        return cls(fd, _map(driver, handle, size, device), size)
+
+    def close(self) -> None:
+        """Unmap the memory and close the descriptor."""
+        torch.cuda.synchronize()
+        driver = cuda_driver()
+        self.bytes = torch.empty(0, dtype=torch.uint8, device="cuda")
+        width = ctypes.c_size_t(self.size)
+        check(driver.cuMemUnmap(ctypes.c_uint64(self.address), width), "cuMemUnmap")
+        freed = driver.cuMemAddressFree(ctypes.c_uint64(self.address), width)
+        check(freed, "cuMemAddressFree")
+        os.close(self.fd)
+
+
+_DEVICE_MAP = 2
+
+
+class HostBuffer:
+    """Bytes of host memory that the GPU can reach, shared between two processes."""
+
+    transport: ClassVar[Transport] = "pinned-host"
+
+    def __init__(self, fd: int, size: int) -> None:
+        self.fd = fd
+        self.size = size
+        self.memory = mmap.mmap(fd, size)
+        self.host = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        driver = cuda_driver()
+        registered = driver.cuMemHostRegister_v2(
+            ctypes.c_void_p(self.host), ctypes.c_size_t(size), _DEVICE_MAP
+        )
+        check(registered, "cuMemHostRegister")
+        address = ctypes.c_uint64()
+        found = driver.cuMemHostGetDevicePointer_v2(
+            ctypes.byref(address), ctypes.c_void_p(self.host), 0
+        )
+        check(found, "cuMemHostGetDevicePointer")
+        self.address = int(address.value)
+        self.bytes = raw_bytes(self.address, size)
+
+    @classmethod
+    def create(cls, size: int) -> Self:
+        """At least `size` fresh bytes."""
+        torch.cuda.current_stream()  # makes the context that registering needs
+        whole = -(-max(1, size) // mmap.PAGESIZE) * mmap.PAGESIZE
+        return cls(sealed_memory("pinned", whole), whole)
+
+    @classmethod
+    def adopt(cls, fd: int, size: int) -> Self:
+        """Map what another process made."""
+        torch.cuda.current_stream()
+        return cls(fd, size)
+
+    def close(self) -> None:
+        """Unregister the memory and close the descriptor; views of it end with the process."""
+        torch.cuda.synchronize()
+        driver = cuda_driver()
+        check(driver.cuMemHostUnregister(ctypes.c_void_p(self.host)), "cuMemHostUnregister")
+        os.close(self.fd)

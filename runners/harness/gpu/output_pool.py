@@ -1,0 +1,66 @@
+"""Torch allocations out of memory that the judge owns, so that an output lies in it already."""
+
+import ctypes
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+from runners.harness.gpu.memory import cuda_driver
+
+GRAIN = 2 << 20
+"""Bytes; every segment that torch asks for is a multiple of it, and begins at one."""
+
+_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
+_FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
+
+
+class Segments:
+    """Hands out segments of one piece of memory, and of the driver's own once it is used up."""
+
+    def __init__(self, address: int, size: int, beyond: Callable[[int], int | None]) -> None:
+        self.begin = self.free = address
+        self.end = address + size
+        self.beyond = beyond
+
+    def allocate(self, size: int) -> int | None:
+        """The address of `size` fresh bytes; None when there are none."""
+        whole = -(-size // GRAIN) * GRAIN
+        if self.free + whole > self.end:
+            return self.beyond(size)
+        self.free += whole
+        return self.free - whole
+
+    def owns(self, address: int) -> bool:
+        """Whether a segment came from the one piece, which is never given back."""
+        return self.begin <= address < self.end
+
+
+class OutputPool:
+    """A pool for the calling thread's allocations which begins with the judge's memory."""
+
+    def __init__(self, address: int, size: int) -> None:
+        segments = Segments(address, size, _from_driver)
+
+        def allocate(size: int, _device: int, _stream: int | None) -> int | None:
+            return segments.allocate(size)
+
+        def free(address: int, _size: int, _device: int, _stream: int | None) -> None:
+            if not segments.owns(address):
+                cuda_driver().cuMemFree_v2(ctypes.c_uint64(address))
+
+        self.kept = (_ALLOCATE(allocate), _FREE(free))  # torch calls them for ever after
+        pointers = (ctypes.cast(each, ctypes.c_void_p).value for each in self.kept)
+        binding: Any = torch._C  # noqa: SLF001 - the public form wants a compiled library
+        self.pool = torch.cuda.MemPool(binding._cuda_customAllocator(*pointers))  # noqa: SLF001
+
+    def used(self) -> AbstractContextManager[None]:
+        """Inside the block, torch allocates from the pool."""
+        return torch.cuda.use_mem_pool(self.pool)
+
+
+def _from_driver(size: int) -> int | None:
+    address = ctypes.c_uint64()
+    made = cuda_driver().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
+    return address.value if made == 0 else None

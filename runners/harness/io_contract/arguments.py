@@ -1,0 +1,197 @@
+"""The arguments that a contract describes, made by the judge: drawn, literal or plain."""
+
+import base64
+import hashlib
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from runners.contract.io_contract import (
+    GIVEN_SEED,
+    Argument,
+    Fill,
+    Literals,
+    Role,
+    ScalarArgument,
+    TensorArgument,
+)
+from runners.contract.verdict import Verdict
+from runners.harness.protocol.values import DTYPES
+from runners.harness.verdicts import Ruling
+
+INTEGERS_MOST = 1_000_000
+"""How far from nothing an integer of 64 bits is drawn, where nothing is said."""
+UNIFORM_HIGH = 100
+"""The largest integer that is drawn evenly, where nothing is said."""
+_UNWRITTEN = 0x5A
+"""The bytes of an integer output before a kernel writes it; a float is NaN."""
+
+
+def materialised(
+    arguments: Sequence[Argument], seed: int, names: frozenset[str], device: torch.device
+) -> list[Any]:
+    """The values of a call, in their order.
+
+    The trial of seed `GIVEN_SEED` has the seeds of the contract, every other one its own. Equal
+    seeds draw equal values, so that two contracts agree where they say the same. A tensor without
+    a seed goes by its name where that is among `names`, which both contracts know, else by its
+    place among the tensors that are read.
+    """
+    found: list[Any] = []
+    place = 0
+    for argument in arguments:
+        if isinstance(argument, ScalarArgument):
+            found.append(argument.value)
+            continue
+        key = argument.name if argument.name in names else f"#{place}"
+        place += argument.role is not Role.OUTPUT
+        found.append(_tensor(argument, seed, key, device))
+    return found
+
+
+def size_of(arguments: Sequence[Argument]) -> int:
+    """Bytes of all tensors of a call."""
+    tensors = (each for each in arguments if isinstance(each, TensorArgument))
+    return sum(math.prod(each.shape) * _dtype(each).itemsize for each in tensors)
+
+
+def unwritten(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Memory in which nothing right lies by chance: what a kernel leaves of it is seen."""
+    made = torch.empty(shape, dtype=dtype, device=device)
+    if dtype.is_floating_point or dtype.is_complex:
+        return made.fill_(math.nan)
+    pattern = int.from_bytes(bytes([_UNWRITTEN]) * dtype.itemsize, "little")
+    return made.fill_(1 if dtype == torch.bool else pattern)
+
+
+def _dtype(argument: TensorArgument) -> torch.dtype:
+    found = DTYPES.get(argument.dtype)
+    if found is None:
+        raise _unmade(argument, f"there is no dtype {argument.dtype!r}")
+    return found
+
+
+def _unmade(argument: TensorArgument, why: str) -> Ruling:
+    return Ruling(Verdict.TASK_ERROR, f"argument {argument.name!r} cannot be made: {why}")
+
+
+def _tensor(argument: TensorArgument, seed: int, key: str, device: torch.device) -> torch.Tensor:
+    dtype = _dtype(argument)
+    try:
+        if argument.literals is not None:
+            return _literal(argument.literals, argument.shape, dtype).to(device)
+        if argument.fill is None:
+            return unwritten(argument.shape, dtype, device)
+        drawn = _Drawing(argument.fill, argument.shape, dtype, device)
+        return drawn.tensor(_seed(argument.fill.seed, seed, key))
+    except (ValueError, OverflowError, RuntimeError) as error:
+        raise _unmade(argument, str(error)) from error
+
+
+def _seed(given: int | None, trial: int, key: str) -> int:
+    if given is not None and trial == GIVEN_SEED:
+        return given % (1 << 63)
+    of = key if given is None else f"seed {given}"
+    digest = hashlib.blake2b(f"{of}\0{trial}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def _literal(literals: Literals, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """The bytes as they came, in C order; ValueError where they are no such tensor."""
+    wanted = math.prod(shape) * dtype.itemsize
+    data = base64.b64decode(literals.data, validate=True)
+    if literals.zipped:
+        data = _unzipped(data, wanted)
+    if len(data) != wanted:
+        raise ValueError(f"its data has {len(data)} bytes, and its shape takes {wanted}")
+    if not data:
+        return torch.empty(tuple(shape), dtype=dtype)
+    flat = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    return flat.view(dtype).reshape(tuple(shape))
+
+
+def _unzipped(data: bytes, wanted: int) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(data, wanted + 1)
+    except zlib.error as error:
+        raise ValueError(f"zlib cannot unpack its data: {error}") from error
+
+
+class _Drawing:
+    """One tensor as its fill says; what the fill does not say is the usual of its kind."""
+
+    def __init__(
+        self, fill: Fill, shape: Sequence[int], dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self.fill, self.shape, self.dtype, self.device = fill, tuple(shape), dtype, device
+        self.floats = dtype.is_floating_point or dtype.is_complex
+
+    def tensor(self, seed: int) -> torch.Tensor:
+        """Drawn by a generator of the device's own."""
+        match self.fill.kind:
+            case "randn":
+                return self._normal(seed)
+            case "uniform":
+                return self._uniform(seed)
+            case "arange":
+                return self._row()
+            case "zeros" | "ones" | "full":
+                return self._constant()
+
+    def _constant(self) -> torch.Tensor:
+        values = {"zeros": 0, "ones": 1, "full": self.fill.value or 0}
+        return torch.full(self.shape, values[self.fill.kind], dtype=self.dtype, device=self.device)
+
+    def _normal(self, seed: int) -> torch.Tensor:
+        if not self.floats:
+            return self._integers(seed, *self._range())
+        drawn = torch.randn(self.shape, **self._by(seed))
+        std = 1.0 if self.fill.std is None else self.fill.std
+        return drawn.mul_(std).add_(self.fill.mean or 0.0).to(self.dtype)
+
+    def _uniform(self, seed: int) -> torch.Tensor:
+        low = 0.0 if self.fill.low is None else self.fill.low
+        if not self.floats:
+            high = float(UNIFORM_HIGH) if self.fill.high is None else self.fill.high
+            top = 1 if self.dtype == torch.bool else int(high)
+            return self._integers(seed, min(int(low), top), top)
+        high = 1.0 if self.fill.high is None else self.fill.high
+        drawn = torch.rand(self.shape, **self._by(seed))
+        return drawn.mul_(high - low).add_(low).to(self.dtype)
+
+    def _integers(self, seed: int, low: int, high: int) -> torch.Tensor:
+        """Whole numbers from `low` to `high`, both of them among what may come."""
+        drawn = torch.randint(
+            low, high + 1, self.shape, generator=self._generator(seed), device=self.device
+        )
+        return drawn.to(self.dtype)
+
+    def _range(self) -> tuple[int, int]:
+        if self.dtype == torch.bool:
+            return 0, 1
+        if self.dtype.itemsize == torch.int64.itemsize:
+            return -INTEGERS_MOST, INTEGERS_MOST
+        limits = torch.iinfo(self.dtype)
+        return limits.min, limits.max
+
+    def _row(self) -> torch.Tensor:
+        """A row of steps along the last dimension, the same in all others."""
+        start = self.fill.start or 0.0
+        step = 1.0 if self.fill.step is None else self.fill.step
+        count = self.shape[-1] if self.shape else 1
+        exact = torch.float64 if self.floats or step % 1 or start % 1 else torch.int64
+        row = torch.arange(count, dtype=exact, device=self.device)
+        row = row * (step if exact.is_floating_point else int(step))
+        row = (row + (start if exact.is_floating_point else int(start))).to(self.dtype)
+        return row.expand(self.shape).contiguous() if self.shape else row.reshape(())
+
+    def _by(self, seed: int) -> dict[str, Any]:
+        """How floats are drawn: those of half the size as whole ones, which are then rounded."""
+        wide = torch.float64 if self.dtype == torch.float64 else torch.float32
+        return {"generator": self._generator(seed), "device": self.device, "dtype": wide}
+
+    def _generator(self, seed: int) -> torch.Generator:
+        return torch.Generator(self.device).manual_seed(seed)

@@ -1,0 +1,61 @@
+"""What `ncu` counts of one call of each kernel, once both are right and timed.
+
+No verdict hangs on it, and nothing is timed under it: what goes wrong is a line of the log.
+"""
+
+from contextlib import suppress
+
+from runners.contract.files import EvaluationFile, fit
+from runners.contract.io_contract import COUNTERS, UNCOUNTED, side_of
+from runners.contract.task import Mode
+from runners.harness.deadline import Deadline
+from runners.harness.judge.session import Session
+from runners.harness.profile.kernel_profile import KernelProfiler, NoProfileError
+from runners.harness.toolchains import ncu
+from runners.harness.verdicts import Grade, Ruling
+
+BEGINS = '"ID"'
+"""How the first row of the counters begins; what stands before it are remarks."""
+
+
+def count(session: Session, grade: Grade, deadline: Deadline) -> None:
+    """Keep the counters of every timed kernel of a ranked run among the files."""
+    if session.request.mode is not Mode.RANKED or not grade.passed:
+        return
+    if not session.on_gpu:
+        _note(session, "there is no GPU here")
+        return
+    try:
+        found = ncu.here()
+    except ncu.UnusableError as error:
+        _note(session, str(error))
+        return
+    _count_by(session, found, deadline)
+
+
+def _count_by(session: Session, found: ncu.Ncu, deadline: Deadline) -> None:
+    for workload in session.request.task.timed(session.request.mode):
+        profiler = KernelProfiler(session.code.session_for(session, workload), found)
+        try:
+            counters = profiler.count_call(workload, deadline)
+        except (NoProfileError, Ruling) as error:
+            _note(session, f"{workload.spec}: {error}")
+            continue
+        _keep(session, COUNTERS[side_of(workload)], counters)
+
+
+def _keep(session: Session, name: str, counters: str) -> None:
+    begin = counters.find(BEGINS)
+    if begin < 0:
+        _note(session, f"{name} has no counters")
+        return
+    with suppress(ValueError):
+        file = EvaluationFile.of(name, counters[begin:].encode())
+        if fit([*session.files, file]):
+            session.files.append(file)
+            return
+    _note(session, f"{name} is larger than can travel")
+
+
+def _note(session: Session, why: str) -> None:
+    session.keep_log(f"\n{UNCOUNTED}{why}\n".encode())

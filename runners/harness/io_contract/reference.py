@@ -1,0 +1,310 @@
+"""The reference of an IOContract, and how two outputs are compared.
+
+The judge makes the arguments by itself. A reference, and a source that tells its own inputs, are
+asked in candidates of their own.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from typing_extensions import override
+
+from runners.contract.io_contract import (
+    CONTRACT,
+    DRAWN,
+    GIVEN_SEED,
+    REFERENCE_FAULT,
+    Argument,
+    Contract,
+    Role,
+    Side,
+    TensorArgument,
+    side_of,
+)
+from runners.contract.task import Workload
+from runners.contract.verdict import Verdict
+from runners.harness.build.io_contract.outputs import NOTHING
+from runners.harness.build.io_contract.python_kernels import MODEL_SEED
+from runners.harness.deadline import Deadline
+from runners.harness.io_contract.arguments import materialised, size_of
+from runners.harness.io_contract.metrics import count
+from runners.harness.io_contract.sources import Asked, blamed, own_session, wide_room
+from runners.harness.judge.session import Session, TaskCode
+from runners.harness.protocol.arena import Plan, room_for
+from runners.harness.protocol.values import Node, leaves
+from runners.harness.verdicts import Grade, Ruling, as_task_error
+
+_NARROW_BYTES = 2
+"""Floats up to this size are compared as wider ones."""
+
+
+def mismatch(
+    right: Sequence[torch.Tensor], given: Sequence[torch.Tensor], atol: float, rtol: float
+) -> str | None:
+    """How outputs differ from the reference's; None where they do not. NaN equals nothing."""
+    if len(right) != len(given):
+        return f"Output count mismatch: ref={len(right)}, custom={len(given)}"
+    for number, (want, got) in enumerate(zip(right, given, strict=True)):
+        place = f"output {number}: " if len(right) > 1 else ""
+        if want.shape != got.shape:
+            return f"{place}Shape mismatch: ref={list(want.shape)}, custom={list(got.shape)}"
+        if want.dtype != got.dtype:
+            return f"{place}Dtype mismatch: ref={_name(want)}, custom={_name(got)}"
+        wrong = _values(want, got, atol, rtol)
+        if wrong:
+            return place + wrong
+    return None
+
+
+def undefined(outputs: Sequence[torch.Tensor]) -> bool:
+    """Whether there is a value that is no number at all."""
+    floats = (each for each in outputs if each.is_floating_point() or each.is_complex())
+    return any(bool(torch.isnan(_wide(each)).any()) for each in floats)
+
+
+def _values(right: torch.Tensor, given: torch.Tensor, atol: float, rtol: float) -> str | None:
+    if right.dtype == torch.bool:
+        off = right != given
+    else:
+        right, given = _wide(right), _wide(given)
+        off = ~torch.isclose(given, right, rtol=rtol, atol=atol)
+    count = int(off.sum())
+    if not count:
+        return None
+    exact = torch.complex128 if right.is_complex() else torch.float64
+    apart = (right.to(exact) - given.to(exact)).abs()
+    first = [int(each) for each in off.nonzero()[0]]
+    return (
+        f"{count} of {off.numel()} elements differ, the first at {first}. "
+        f"Max difference: {apart.max().item():g}. Avg difference: {apart.mean().item():g}. "
+        f"Tolerance: atol={atol:g}, rtol={rtol:g}."
+    )
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    narrow = tensor.is_floating_point() and tensor.dtype.itemsize <= _NARROW_BYTES
+    return tensor.float() if narrow else tensor
+
+
+def _name(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+GPU_PART = 24
+"""As much of a GPU's memory may all tensors of a call have: they lie in the judge and in several
+candidates, some of which need room for an output that nobody knows yet, and for allocations."""
+SHOWN = 16
+"""As many inputs are named in an answer."""
+REMEMBERED = 2
+"""How many inputs are still known by the seed that they were made of: the last one is asked for."""
+
+
+class ContractTask(TaskCode):
+    """Both kernels' arguments, and the comparison of the outputs with the reference's.
+
+    `opened` gives it the session that its own candidates need.
+    """
+
+    def __init__(self, contract: Contract, *, on_gpu: bool) -> None:
+        self.contract = contract
+        self.device = torch.device("cuda" if on_gpu else "cpu")
+        self.sessions: dict[Side, Session] = {}
+        self.asked: dict[Side, Asked] = {}
+        self.end = Deadline.after(0)
+        """By when the whole evaluation must have ended."""
+        self._made: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
+        self._right: tuple[Any, tuple[torch.Tensor, ...]] | None = None
+        self._called_with = ""
+        self._shared = self._names(Side.CUSTOM) & self._names(Side.REFERENCE)
+
+    @override
+    @contextmanager
+    def opened(self, session: Session) -> Iterator[None]:
+        """While the block runs, sources can be asked; their candidates end with it."""
+        limit = session.request.task.limit_s(session.request.mode)
+        self.end = Deadline.after(limit)
+        with (
+            own_session(session, self.contract, Side.CUSTOM) as custom,
+            own_session(session, self.contract, Side.REFERENCE) as reference,
+            session.beside,
+        ):
+            self.sessions = {Side.CUSTOM: session, Side.REFERENCE: reference}
+            self.asked = {
+                Side.CUSTOM: Asked(custom, Side.CUSTOM),
+                Side.REFERENCE: Asked(reference, Side.REFERENCE),
+            }
+            try:
+                yield
+            except torch.OutOfMemoryError as error:
+                words = (
+                    "the tensors of the call do not fit into this GPU's memory beside each other"
+                )
+                raise Ruling(Verdict.TASK_ERROR, f"{words}; make them smaller") from error
+
+    @override
+    def session_for(self, session: Session, workload: Workload) -> Session:
+        """Return the session of the kernel that the case is for."""
+        return self.sessions[side_of(workload)]
+
+    @override
+    def deadline(self, seconds: float) -> Deadline:
+        """Return the end of a step, which never outlasts the evaluation."""
+        return Deadline.after(min(seconds, self.end.remaining))
+
+    @override
+    def plan(self, workload: Workload, seed: int) -> Plan | None:
+        """As the default; a source without inputs fails when it is tested, after the build."""
+        try:
+            return super().plan(workload, seed)
+        except Ruling:
+            return None
+
+    @override
+    def first_plan(self, largest: Plan) -> Plan:
+        """Leave room for outputs that may be much larger than the inputs."""
+        return replace(largest, device_size=max(largest.device_size, wide_room()))
+
+    @override
+    def attributing(self, workload: Workload) -> AbstractContextManager[None]:
+        """Turn a verdict on the reference kernel into the task's fault."""
+        return blamed(side_of(workload))
+
+    @override
+    def after(self, session: Session, grade: Grade) -> None:
+        """Count device metrics where they are asked for; log the inputs that no io describes."""
+        if self.contract.counted:
+            count(session, grade, self.end)
+        if self._called_with:
+            session.keep_log(f"\n{DRAWN}{self._called_with}\n".encode())
+
+    @override
+    def generate(self, workload: Workload, seed: int) -> dict[str, Any]:
+        """What the kernel of a case is given in one trial."""
+        side = side_of(workload)
+        data = self._data(side, seed)
+        self._made.append((data, side, seed))
+        return data
+
+    @override
+    def expected(self, data: Any) -> Node | None:
+        """On a GPU the shape of an output, as the reference or else the kernel itself gives it.
+
+        The CPU's outputs are fetched as they are.
+        """
+        if self.device.type == "cpu":
+            return None
+        room: Node = as_task_error("kernel", lambda: room_for(self._right_for(data)))
+        return room
+
+    @override
+    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
+        """Why an output is wrong; that of a kernel by itself is right as soon as it is there."""
+        found = leaves(output)
+        if not found:
+            return NOTHING
+        reference = self.contract.reference
+        if reference is None or not self._compared(data):
+            return None
+        right = self._right_for(data)
+        if undefined(right):
+            raise Ruling(
+                Verdict.TASK_ERROR,
+                f"{REFERENCE_FAULT} gives NaN, or leaves a part of its output unwritten: nothing"
+                " can be compared with that",
+            )
+        wrong = mismatch(right, found, reference.atol, reference.rtol)
+        if wrong and mismatch(right, self._answer(data), reference.atol, reference.rtol):
+            raise Ruling(
+                Verdict.TASK_ERROR,
+                f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
+            )
+        return wrong
+
+    def _compared(self, data: Any) -> bool:  # noqa: ANN401 - as `generate` made it
+        return self.contract.reference is not None and self._known(data)[0] is Side.CUSTOM
+
+    def _known(self, data: Any) -> tuple[Side, int]:  # noqa: ANN401 - as `generate` made it
+        return next((side, seed) for made, side, seed in self._made if made is data)
+
+    def _right_for(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
+        if self._right is None or self._right[0] is not data:
+            self._right = (data, self._answer(data))
+        return self._right[1]
+
+    def _answer(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
+        """The output for the trial that `data` was made for: the reference's, if there is one."""
+        _, seed = self._known(data)
+        side = Side.CUSTOM if self.contract.reference is None else Side.REFERENCE
+
+        def public() -> dict[str, Any]:
+            return self._data(side, GIVEN_SEED)
+
+        given = self._data(side, seed)
+        return leaves(self.asked[side].ask("answer", given, self.end, public))
+
+    def _data(self, side: Side, seed: int) -> dict[str, Any]:
+        arguments = self.contract.call_of(side).args
+        if arguments is None:
+            return self._drawn(seed)
+        most = self._room()
+        if size_of(arguments) > most:
+            raise Ruling(
+                Verdict.TASK_ERROR,
+                f"the tensors of io take {size_of(arguments) >> 20:,} MiB; there is room for"
+                f" {most >> 20:,}",
+            )
+        return {"args": materialised(arguments, seed, self._shared, self.device)}
+
+    def _room(self) -> int:
+        """Bytes that all tensors of a call may have."""
+        if self.device.type == "cpu":
+            return self.sessions[Side.CUSTOM].request.limits.memory // 2
+        _, whole = torch.cuda.mem_get_info()
+        return int(whole // GPU_PART)
+
+    def _drawn(self, seed: int) -> dict[str, Any]:
+        """One trial's inputs as a source tells them, on the device of the kernels."""
+        side = self.contract.drawn_by
+        public = {"draw": MODEL_SEED}
+        order = public if seed == GIVEN_SEED else {"draw": seed}
+        told = self.asked[side].ask("draw", order, self.end, lambda: public)
+        if not isinstance(told, dict) or told.keys() != {"init", "inputs"}:
+            raise Ruling(Verdict.DISALLOWED, "the inputs of a source are not what was asked for")
+        self._called_with = ", ".join(_shown(each) for each in leaves(told["inputs"])[:SHOWN])
+        return {key: self._placed(value) for key, value in told.items()}
+
+    def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
+        if isinstance(value, torch.Tensor):
+            return value.to(self.device)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._placed(each) for each in value)
+        return value
+
+    def _names(self, side: Side) -> frozenset[str]:
+        """The tensors that a kernel reads."""
+        arguments: tuple[Argument, ...] = ()
+        if side is Side.CUSTOM or self.contract.reference is not None:
+            arguments = self.contract.call_of(side).args or ()
+        return frozenset(
+            each.name
+            for each in arguments
+            if isinstance(each, TensorArgument) and each.role is not Role.OUTPUT
+        )
+
+
+def _shown(tensor: torch.Tensor) -> str:
+    """As in `float32[1024, 512]`."""
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+
+
+def read_contract(folder: Path) -> Contract:
+    """The contract of a task that was laid out there; Ruling where it cannot be read."""
+    found: Contract = as_task_error(
+        "contract", lambda: Contract.model_validate_json((folder / CONTRACT).read_bytes())
+    )
+    return found

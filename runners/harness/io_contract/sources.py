@@ -1,0 +1,173 @@
+"""A source whose word is wanted and whose worth is not judged: the reference, or who tells inputs.
+
+It is a stranger's code as much as the judged one, so it runs as a candidate in a sandbox of its
+own. The judge asks, reads bytes, and believes nothing else.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from runners.contract.io_contract import CALL, REFERENCE_FAULT, Contract, Side
+from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import Seat
+from runners.harness.judge.pool import take_seat
+from runners.harness.judge.session import Session, planned
+from runners.harness.judge.workspace import candidate_files
+from runners.harness.protocol.arena import Plan
+from runners.harness.protocol.builds import Builds
+from runners.harness.protocol.channel import Operation
+from runners.harness.protocol.values import Node
+from runners.harness.supervision.template import pack_files
+from runners.harness.verdicts import Ruling
+
+ROOM_MOST = 2 << 30
+"""Bytes on a GPU for half of an output whose size nobody knows yet."""
+ROOM_PART = 32
+"""And at most this part of what is free there."""
+
+
+Data = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Seated:
+    """A candidate that answers one kind of question, and the structure of its answers."""
+
+    seat: Seat
+    stack: ExitStack
+    answer: Node | None
+
+
+class Asked:
+    """One source's own session, and the candidates that answer for it, one for each question."""
+
+    def __init__(self, session: Session, side: Side) -> None:
+        self.session = session
+        self.side = side
+        self.seated: dict[str, _Seated] = {}
+        self.fallen: dict[str, Ruling] = {}
+        """What public data alone has brought down: to try it again could take as long."""
+
+    def ask(self, question: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
+        """The judge's own copy of what it gives for `data`; Ruling where it gives nothing.
+
+        Questions of one name have answers of one structure. What is compiled is kept of a call on
+        `public` data alone.
+        """
+        with blamed(self.side):
+            if question in self.fallen:
+                raise self.fallen[question]
+            found = self.seated.get(question)
+            if found is None:
+                found = self._sit(question, public(), deadline)
+            exchange = found.seat.call(Operation.RUN, data, found.answer, deadline)
+            answer = found.seat.fetch(exchange.reply, found.answer, deadline)
+            found.seat.handle.confirm_stood(deadline)
+            return _own(answer)
+
+    def _sit(self, question: str, data: Data, deadline: Deadline) -> _Seated:
+        """A candidate that is built; on a GPU one that has just the room for its answers."""
+        room = planned(data)
+        checking = self.session.request.task.test_timeout
+        try:
+            soon = Deadline.after(min(checking, deadline.remaining))
+            answer = self._rehearsed(room, data, soon)
+        except Ruling as ruling:
+            self.fallen[question] = ruling
+            raise
+        stack = self.session.beside.enter_context(ExitStack())
+        stack.callback(self.seated.pop, question, None)
+        seat = stack.enter_context(take_seat(self.session, room, answer))
+        seat.build(deadline)
+        self.seated[question] = _Seated(seat, stack, answer)
+        return self.seated[question]
+
+    def _rehearsed(self, room: Plan, data: Data, deadline: Deadline) -> Node | None:
+        """What an answer looks like on a GPU, by a candidate that is there for nothing else."""
+        if self.session.on_gpu:
+            room = replace(room, device_size=max(room.device_size, wide_room()))
+        with take_seat(self.session, room, None) as seat:
+            seat.build(deadline)
+            seat.call(Operation.RUN, data, None, deadline)
+            self._keep_builds(seat, deadline)
+            return seat.discovered
+
+    def _keep_builds(self, seat: Seat, deadline: Deadline) -> None:
+        """Hand on what was compiled, where nobody did so before."""
+        if self.session.builds.packed:
+            return
+        with suppress(Ruling):  # then every candidate compiles for itself
+            seat.pack(deadline)
+            self.session.builds.packed = True
+        self.session.builds.seal()
+
+
+def wide_room() -> int:
+    """Bytes on a GPU for an input, so that twice as much is there for an unknown output."""
+    free, _ = torch.cuda.mem_get_info()
+    return min(ROOM_MOST, int(free) // ROOM_PART)
+
+
+def _own(value: Any) -> Any:  # noqa: ANN401 - as it came
+    """A copy without gaps: on a GPU the next answer comes to lie where this one did."""
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_own, value))
+    if isinstance(value, dict):
+        return {key: _own(each) for key, each in value.items()}
+    return value
+
+
+@contextmanager
+def own_session(session: Session, contract: Contract, side: Side) -> Iterator[Session]:
+    """A session in which one side's source is the submission, with builds of its own.
+
+    What it does to its inputs is nobody's business, and its times are nobody's score.
+    """
+    reference = contract.reference
+    task, source = session.request.task, session.request.source
+    if side is Side.REFERENCE and reference is not None:
+        task = _task_of(task, contract, reference.file_name)
+        source = reference.source
+    task = task.model_copy(update={"mutates_inputs": True})
+    request = session.request.model_copy(update={"task": task, "source": source})
+    with ExitStack() as stack:
+        builds = Builds(request.limits.disk)
+        stack.callback(builds.close)
+        yield replace(
+            session, request=request, files_fd=_packed(request.task, source, stack), builds=builds
+        )
+
+
+def _task_of(task: TaskDefinition, contract: Contract, file_name: str) -> TaskDefinition:
+    call = contract.call_of(Side.REFERENCE).bare().model_dump_json(exclude_none=True)
+    files = {**task.files, CALL: call}
+    return task.model_copy(update={"files": files, "submission_file": file_name})
+
+
+def _packed(task: TaskDefinition, source: str, stack: ExitStack) -> int:
+    files = pack_files(candidate_files(task, source))
+    stack.callback(os.close, files)
+    return files
+
+
+@contextmanager
+def blamed(side: Side) -> Iterator[None]:
+    """What falls in the block is the reference's fault, where it is its turn."""
+    try:
+        yield
+    except Ruling as ruling:
+        if side is Side.CUSTOM or ruling.message.startswith(REFERENCE_FAULT):
+            raise
+        words = ruling.verdict.value.replace("_", " ")
+        raise Ruling(
+            Verdict.TASK_ERROR, f"{REFERENCE_FAULT}: {words}: {ruling.message}"
+        ) from ruling

@@ -1,0 +1,1 @@
+"""The trusted side: inputs, references, comparison, and candidates on either device."""

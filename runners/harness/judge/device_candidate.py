@@ -1,0 +1,259 @@
+"""A candidate at work on the GPU: judge-owned device buffers, flushed and poisoned by the judge."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from typing_extensions import override
+
+from runners.contract.launch import LaunchNumbers
+from runners.contract.verdict import Verdict
+from runners.harness.build.launches import refuse_unfit
+from runners.harness.deadline import Deadline
+from runners.harness.gpu.buffers import Buffers, device_bytes, on_device, replan
+from runners.harness.gpu.guards import Guards
+from runners.harness.gpu.handover import Crossing, Gate, Steps
+from runners.harness.gpu.host_input import HostInput
+from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
+from runners.harness.gpu.nvml import first_gpu
+from runners.harness.judge.answer import Answer
+from runners.harness.judge.host_candidate import Seat, enlisted, host_arena, readable
+from runners.harness.judge.integrity import Changes, refuse_changed, spans
+from runners.harness.judge.session import Session
+from runners.harness.protocol.arena import Plan, lay_out
+from runners.harness.protocol.channel import (
+    DeviceFds,
+    Exchange,
+    Operation,
+    Order,
+    Reply,
+    Status,
+    encode,
+)
+from runners.harness.protocol.values import (
+    Fetch,
+    Node,
+    ScalarNode,
+    bits,
+    leaves,
+    on_host,
+    tensors,
+    told_by_host,
+)
+from runners.harness.supervision.handle import Handle
+from runners.harness.verdicts import Ruling
+
+PATIENCE_S = 0.1
+"""How long a candidate may take to queue its call; who waits for the GPU in it takes for ever."""
+
+
+class DeviceSeat(Seat):
+    """A candidate whose inputs and outputs lie in memory that the judge owns."""
+
+    def __init__(
+        self, session: Session, handle: Handle, hosted: HostInput, buffers: Buffers
+    ) -> None:
+        super().__init__(session, handle, hosted.arena)
+        self.buffers = buffers
+        self.hosted = hosted
+        self.gate = Gate(buffers.words)
+        self.device_base = handle.welcome.device_address
+        self.remote = isinstance(buffers.memory, HostBuffer)
+        self.answer = Answer(buffers, self.device_base, remote=self.remote)
+        self.guards: Guards | None = None
+        """Round the inputs and outputs of the call that was ordered last, if it is device code."""
+
+    @override
+    def call(
+        self,
+        operation: Operation,
+        value: object,
+        expected: Node | None,
+        deadline: Deadline,
+        *,
+        launch: LaunchNumbers | None = None,
+    ) -> Exchange:
+        plan = self._plan(value)
+        if plan.device_size > self.buffers.output_at:
+            raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
+        if operation is Operation.TOUCH:
+            return self._cross(self._order(operation, plan, expected, ahead=True), value, deadline)
+        if launch is not None:
+            refuse_unfit(launch, tensors(plan.node), expected)
+        if expected is None:
+            expected = self._discover(plan, value, deadline)
+        # Neither can be queued ahead: a kernel may need what of its input lies on the host, and
+        # what of its answer does is nobody's but its own until its work is done.
+        by_host = any(map(on_host, tensors(plan.node))) or told_by_host(expected)
+        held_up = self.ahead and by_host
+        ahead = self.ahead and not held_up
+        order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
+        exchange = self._cross(order, value, deadline)
+        self.buffers.refuse_hoard()
+        return replace(exchange, late=exchange.late or held_up)
+
+    def _order(
+        self,
+        operation: Operation,
+        plan: Plan,
+        expected: Node | None,
+        *,
+        ahead: bool,
+        launch: LaunchNumbers | None = None,
+    ) -> Order:
+        """An order whose output has its room; from now on that is where it is looked for."""
+        self.answer.expect(expected)
+        rooms = self.answer.rooms if launch is None else self.answer.outputs
+        self.guards = None
+        if launch is not None and not self.remote:
+            self.guards = Guards.round(tensors(plan.node), rooms, self.buffers)
+        return Order(operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch)
+
+    def _cross(self, order: Order, value: object, deadline: Deadline) -> Exchange:
+        """One order through the gate; its output is where the candidate says first, if it does."""
+        node = order.value or ScalarNode()
+        self._stage(node, value)
+        told: list[Reply] = []
+
+        def queued(first: Reply | None) -> None:
+            if first and order.ahead:
+                told.append(first)
+            self.answer.aim(self._promised(order, first))
+
+        def take(last: Reply) -> None:
+            with readable():
+                trusted = order.operation is Operation.TOUCH
+                read = super(DeviceSeat, self)._reader(deadline)
+                self.answer.take(last.output, read, trusted=trusted)
+
+        steps = Steps(
+            queued=queued,
+            sweep=self.buffers.sweep,
+            reveal=self._reveal,
+            complete=self._complete,
+            capture=self.answer.capture,
+            take=take if self.answer.told else None,
+        )
+        crossing = Crossing(self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps)
+        try:
+            exchange = self.handle.race(self._packed(order), deadline, crossing)
+        except BaseException:
+            with letting_go():
+                self.gate.abort()
+            raise
+        self.buffers.withheld.restore()
+        self.hosted.restore()
+        if order.launch is not None:  # it writes into its rooms, whatever is told of that
+            told = [Reply(status=Status.DONE, output=self.answer.room)]
+        if not told:
+            return exchange
+        return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
+
+    def _promised(self, order: Order, first: Reply | None) -> Node | None:
+        """Where an output is to lie, by the candidate's first frame; None when that is unknown."""
+        if first is None:
+            return None
+        own = order.operation is Operation.TOUCH or order.launch is not None
+        if order.ahead and not own:
+            return self.answer.places(first.output)
+        return self.answer.room
+
+    def _reveal(self) -> None:
+        self.buffers.reveal()
+        self.hosted.reveal()
+
+    def _complete(self) -> None:
+        self.buffers.complete()
+        self.hosted.complete()
+
+    @override
+    def build(self, deadline: Deadline) -> None:
+        super().build(deadline)
+        self.buffers.refuse_hoard()
+
+    @override
+    def slowed_by(self) -> tuple[str, ...]:
+        return first_gpu().slowed_by()
+
+    def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
+        """Without a reference output, one untimed call tells the structure of this one."""
+        order = self._order(Operation.RUN, plan, None, ahead=False)
+        exchange = self._cross(order, value, deadline)
+        if exchange.reply.output is None:
+            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        with readable():
+            wanted = replan(exchange.reply.output)
+        if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
+            raise Ruling(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
+        self.answer.expect(wanted)
+        with readable():
+            rooms = self.answer.rooms
+            encode(Order(operation=Operation.PROFILE, value=plan.node, rooms=rooms))
+        self.discovered = wanted
+        return wanted
+
+    def _stage(self, node: Node, value: object) -> None:
+        for place, tensor in zip(tensors(node), leaves(value), strict=True):
+            if place.device == "cuda":
+                bits(typed_view(self.buffers.staging, place)).copy_(bits(tensor.detach()))
+        self.hosted.lay(node, value)
+        if self.guards is not None:
+            self.guards.lay(self.buffers.staging, self.buffers.memory.bytes)
+        self.buffers.withheld.take([each for each in on_device(node) if each.span])
+        torch.cuda.synchronize()
+
+    @override
+    def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:
+        if self.answer.wanted is None:
+            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        return super().fetch(reply, self.answer.wanted, deadline)
+
+    @override
+    def _reader(self, deadline: Deadline) -> Fetch:
+        return self.answer.reader()
+
+    @override
+    def refuse_overruns(self) -> None:
+        if self.guards is not None:
+            self.guards.refuse_changed(self.buffers.memory.bytes)
+
+    @override
+    def refuse_changes(self, data: object, reply: Reply) -> None:
+        super().refuse_changes(data, reply)
+        if reply.output is None or self.remote:
+            return  # from pinned memory the kernel got a copy of its own
+        plan = lay_out(data)
+        found = [typed_view(self.buffers.memory.bytes, each) for each in on_device(plan.node)]
+        wanted = [typed_view(self.buffers.staging, each) for each in on_device(plan.node)]
+        changes = Changes(on_device(plan.node), found, wanted)
+        refuse_changed(changes, spans(self.answer.confirmed(reply.output), self.device_base))
+
+
+@contextmanager
+def device_start(
+    session: Session, room: Plan, expected: Node | None
+) -> Iterator[Callable[[], DeviceSeat]]:
+    """A fresh candidate on the GPU, which starts; gives what waits for it and seats it."""
+    with session.lasting("memory"):
+        buffers = Buffers.create(room, expected, pooled=session.launching is None)
+    fds = [buffers.memory.fd, buffers.words.fd]
+    shared = DeviceFds(
+        transport=buffers.memory.transport,
+        size=buffers.memory.size,
+        output_at=buffers.output_at,
+        pool_at=buffers.pool_at,
+        words_size=buffers.words.size,
+    )
+    session.transport = shared.transport
+    try:
+        with (
+            host_arena(session, room) as arena,
+            closing(HostInput(arena)) as hosted,
+            enlisted(session, arena, fds, shared) as handle,
+        ):
+            yield lambda: DeviceSeat(session, handle, hosted, buffers)
+    finally:
+        with session.lasting("memory"), letting_go():
+            buffers.close()

@@ -1,0 +1,215 @@
+"""A candidate at work on the CPU: orders in, the judge's own copies of outputs out."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from runners.contract.evaluation import Limits
+from runners.contract.launch import LaunchNumbers
+from runners.contract.verdict import Stage, Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.judge.difference import difference, like
+from runners.harness.judge.integrity import changes_in, refuse_changed, spans
+from runners.harness.judge.session import Session, planned
+from runners.harness.protocol.arena import Arena, Plan
+from runners.harness.protocol.channel import (
+    DeviceFds,
+    Enlistment,
+    Exchange,
+    Operation,
+    Order,
+    Reply,
+    encode,
+)
+from runners.harness.protocol.values import (
+    Fetch,
+    Node,
+    TensorNode,
+    UndescribableError,
+    on_host,
+    restore,
+    tensors,
+)
+from runners.harness.supervision.handle import Handle
+from runners.harness.supervision.process import UnreadableError
+from runners.harness.verdicts import Ruling
+from runners.languages import Recipe
+
+CORES = len(os.sched_getaffinity(0))
+"""How many threads can run at once."""
+
+
+def threads_of(limits: Limits, *, gpu: bool) -> int:
+    """How many threads torch is to use: every core, as far as the limit allows.
+
+    The limit on processes counts threads as well. A kernel may want some of its own, and so does
+    what drives a GPU.
+    """
+    return min(CORES, limits.processes // (4 if gpu else 2))
+
+
+TOO_LARGE = "an input of the task exceeds the memory limit"
+
+
+class Seat:
+    """A candidate with an arena of its own, frozen unless it is asked something or is loose."""
+
+    def __init__(self, session: Session, handle: Handle, arena: Arena) -> None:
+        with session.lasting("start"):
+            session.greet(handle.welcome)
+        self.session = session
+        self.handle = handle
+        self.arena = arena
+        self.discovered: Node | None = None
+        """On a GPU: the structure of the output, where a call and no reference told it."""
+        self.ahead = False
+        """On a GPU: calls are queued before their input is there."""
+        self.remote = False
+        """On a GPU: inputs and outputs go through host memory, for want of a better way."""
+        handle.process.freeze()
+        self.base = handle.process.address_of("arena")  # no submitted code has run yet
+
+    def build(self, deadline: Deadline) -> None:
+        """Import the submission; Ruling when it does not."""
+        try:
+            order = Order(operation=Operation.BUILD, built=self.session.builds.packed)
+            built = self.handle.ask(encode(order), deadline)
+        except Ruling as ruling:
+            raise Ruling(ruling.verdict, ruling.message, Stage.BUILD) from ruling
+        if self.session.launching is not None:  # no other submission has anything to tell
+            self.session.compiled = self.session.compiled or built.reply.compiled
+
+    def pack(self, deadline: Deadline) -> None:
+        """Have what was compiled kept for later candidates."""
+        self.handle.ask(encode(Order(operation=Operation.PACK)), deadline)
+
+    def call(
+        self,
+        operation: Operation,
+        value: object,
+        expected: Node | None,  # noqa: ARG002 - a seat on the GPU needs it
+        deadline: Deadline,
+        *,
+        launch: LaunchNumbers | None = None,  # noqa: ARG002 - as above
+    ) -> Exchange:
+        """Make one input visible, have the kernel called on it, and freeze the candidate.
+
+        `expected` tells where on a GPU the output is wanted; on the CPU it is fetched. `launch`
+        tells how device code is called.
+        """
+        plan = self._plan(value)
+        order = self._packed(Order(operation=operation, value=plan.node))
+        return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
+
+    def slowed_by(self) -> tuple[str, ...]:
+        """What slows the GPU at this moment, so that no time tells of the kernel."""
+        return ()
+
+    def _plan(self, value: object) -> Plan:
+        plan = planned(value)
+        if plan.host_size > self.arena.size:
+            raise Ruling(Verdict.TASK_ERROR, TOO_LARGE)
+        return plan
+
+    @staticmethod
+    def _packed(order: Order) -> bytes:
+        try:
+            return encode(order)
+        except ValueError as error:
+            raise Ruling(Verdict.TASK_ERROR, "an input of the task has too many parts") from error
+
+    def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:  # noqa: ANN401
+        """The judge's own copy of the output, read while the candidate stands still.
+
+        What is described otherwise than `expected` is refused before any of it is read.
+        """
+        if reply.output is None:
+            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+        wrong = difference(expected, reply.output) if expected is not None else None
+        if wrong:
+            raise Ruling(Verdict.WRONG_ANSWER, wrong)
+        output = reply.output if expected is None else like(expected, reply.output)
+        with readable():
+            return restore(output, self._reader(deadline))
+
+    def _reader(self, deadline: Deadline) -> Fetch:
+        """Copies tensors of an output out of the candidate: in all, as much as it may hold."""
+        room = self.session.request.limits.memory
+
+        def read(node: TensorNode) -> torch.Tensor:
+            nonlocal room
+            if deadline.remaining < 0:
+                raise Ruling(Verdict.TIMED_OUT, "the time limit passed while the output was read")
+            if node.device != "cpu":
+                raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
+            found = self.handle.process.read(node, room)
+            room -= node.room
+            return found
+
+        return read
+
+    def overhead(self, exchange: Exchange) -> float:
+        """What a calibrating window cost in nanoseconds beyond the trusted kernel's own time."""
+        return exchange.window_ns - exchange.told_ns - exchange.reply.claimed_ns
+
+    def refuse_overruns(self) -> None:
+        """Refuse device code that wrote beside its output; elsewhere each tensor lies alone."""
+
+    def refuse_changes(self, data: object, reply: Reply) -> None:
+        """Refuse a kernel that wrote into an input which it did not give back."""
+        if reply.output is not None:
+            hosted = filter(on_host, tensors(reply.output))
+            refuse_changed(changes_in(self.arena, data), spans(hosted, self.base))
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """An output that cannot be read is a wrong one."""
+    try:
+        yield
+    except (UnreadableError, UndescribableError, ValueError, OverflowError) as error:
+        raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
+
+
+@contextmanager
+def enlisted(
+    session: Session, arena: Arena, device_fds: list[int], shared: DeviceFds | None
+) -> Iterator[Handle]:
+    """A fresh candidate process, which may still start; killed at the end, its log is kept."""
+    launching = session.launching
+    enlistment = Enlistment(
+        limits=session.request.limits,
+        threads=threads_of(session.request.limits, gpu=session.on_gpu),
+        recipe=Recipe.of(session.request.task, launching.signature if launching else None),
+        arena_size=arena.size,
+        shared=shared,
+    )
+    with session.lasting("start"):
+        fds = [session.files_fd, session.builds.fd, arena.fd, *device_fds]
+        handle = Handle(session.template, enlistment, fds, arena)
+    try:
+        yield handle
+    finally:
+        with session.lasting("kill"):
+            handle.close()
+        session.keep_log(bytes(handle.printed.text))
+
+
+@contextmanager
+def host_arena(session: Session, room: Plan) -> Iterator[Arena]:
+    """Shared host memory with room for a task's inputs, as far as the limits allow."""
+    size = session.request.limits.memory
+    if room.host_size > size:
+        raise Ruling(Verdict.TASK_ERROR, TOO_LARGE)
+    with Arena(size) as arena:
+        yield arena
+
+
+@contextmanager
+def host_start(session: Session, room: Plan) -> Iterator[Callable[[], Seat]]:
+    """A fresh candidate on the CPU, which starts; gives what waits for it and seats it."""
+    with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
+        yield lambda: Seat(session, handle, arena)

@@ -1,0 +1,93 @@
+"""Checks on what a candidate did beside answering: changed inputs, processes left behind."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from runners.contract.verdict import Verdict
+from runners.harness.protocol.arena import Arena, lay_out, view
+from runners.harness.protocol.values import TensorNode, bits, leaves, tensors
+from runners.harness.verdicts import Ruling
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    flat = bits(tensor).contiguous().reshape(-1)
+    # A single element keeps whatever stride it had, which bytes cannot have.
+    return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
+
+
+def same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two tensors are alike in type, shape and every bit."""
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    return torch.equal(_bytes(left), _bytes(right))
+
+
+def _same_beside(
+    place: TensorNode, left: torch.Tensor, private: torch.Tensor, given: Sequence[range]
+) -> bool:
+    """Whether an input is as it was but for the bytes in `given`, counted as its place is."""
+    if same(left, private):
+        return True
+    begin = place.offset or 0
+    covered = torch.zeros(place.span, dtype=torch.bool, device=left.device)
+    for span in given:
+        first = max(0, -(-(span.start - begin) // place.itemsize))
+        last = min(place.span, (span.stop - begin) // place.itemsize)
+        covered[first : max(first, last)] = True
+    shown = covered.as_strided(place.shape, place.stride).reshape(-1)
+    if left.dtype != private.dtype or left.shape != private.shape:
+        return bool(shown.all())
+    pair = (_bytes(each).view(-1, place.itemsize) for each in (left, private))
+    differs = torch.ne(*pair).any(dim=1)
+    return not bool((differs & ~shown).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Input tensors after a call beside the judge's private copies, with where they lie."""
+
+    places: Sequence[TensorNode]
+    left: Sequence[torch.Tensor]
+    private: Sequence[torch.Tensor]
+
+
+def spans(nodes: Iterable[TensorNode], base: int) -> list[range]:
+    """The bytes that tensors take up without a gap, counted from the address `base`."""
+    whole = (node for node in nodes if node.numel == node.span)
+    starts = ((node.address - base, node.reach) for node in whole)
+    return [range(start, start + reach) for start, reach in starts]
+
+
+def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
+    """Refuse a kernel that wrote into an input, save where what it gave back lies.
+
+    `given` counts bytes as the inputs' places do.
+    """
+    rows = zip(changes.places, changes.left, changes.private, strict=True)
+    for place, left, private in rows:
+        if not _same_beside(place, left, private, given):
+            raise Ruling(
+                Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
+            )
+
+
+def changes_in(arena: Arena, data: object) -> Changes:
+    """The host tensors of an arena beside the private `data` that was written into it."""
+    rows = list(zip(tensors(lay_out(data).node), leaves(data), strict=True))
+    host = [(node, private) for node, private in rows if node.device == "cpu"]
+    return Changes(
+        places=[node for node, _ in host],
+        left=[view(arena.buffer, node) for node, _ in host],
+        private=[private for _, private in host],
+    )
+
+
+def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
+    """Refuse a timed call that left processes behind which were not there after the warm-up."""
+    new = frozenset(now) - before
+    if new:
+        count = len(new)
+        what = "a process" if count == 1 else f"{count} processes"
+        raise Ruling(Verdict.DISALLOWED, f"the kernel left {what} running after its call")

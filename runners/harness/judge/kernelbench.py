@@ -1,0 +1,198 @@
+"""A KernelBench problem in the judge's process: `Model`, `get_inputs`, `get_init_inputs`."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from typing_extensions import override
+
+from runners.contract.task import Workload
+from runners.contract.verdict import Verdict
+from runners.harness.build.input_shapes import Guess, fitting, guesses, tensors_taken
+from runners.harness.build.loading import FUNCTION, PRECISIONS
+from runners.harness.judge.session import TaskCode
+from runners.harness.judge.task_code import (
+    reference_function,
+    reference_module,
+    shape_mismatch,
+)
+from runners.harness.protocol import weights
+from runners.harness.protocol.arena import room_for
+from runners.harness.protocol.values import Node, clone, leaves
+from runners.harness.verdicts import Ruling, as_task_error
+
+TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}
+"""Relative and absolute, by precision, as KernelBench has them."""
+WEIGHTS_SEED = 42
+"""Of the weights, where a case names no `weights` of its own; KernelBench's number."""
+_ARGS = {"precision", "seed", "weights"}
+
+
+class KernelBenchTask(TaskCode):
+    """A problem's reference, with one model at a time.
+
+    A case may say `precision` (fp32), `seed` of its inputs, and `weights`, the seed of the weights.
+    An input is what the candidate needs: the constructor's arguments, the weights, the inputs.
+    """
+
+    def __init__(self, folder: Path, *, on_gpu: bool) -> None:
+        module = reference_module(folder)
+        alone = not hasattr(module, "Model") and callable(getattr(module, FUNCTION, None))
+        source = _Alone(module) if alone else module
+        self._model_class = reference_function(source, "Model")
+        self._get_inputs = reference_function(source, "get_inputs")
+        self._get_init_inputs = reference_function(source, "get_init_inputs")
+        self._device = torch.device("cuda" if on_gpu else "cpu")
+        self._of: tuple[int, str] | None = None
+        self._model: Any = None
+        self._given: dict[str, Any] = {}
+
+    @override
+    def generate(self, workload: Workload, seed: int) -> Any:
+        """Fresh inputs, and with them what makes the model; integers stay integers."""
+        precision = _precision(workload)
+        given = self._made(_weights_seed(workload), precision)
+        inputs = as_task_error("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
+        return {**given, "inputs": inputs}
+
+    @override
+    def expected(self, data: Any) -> Node | None:
+        """The structure of the reference's output."""
+        room: Node = as_task_error("Model", lambda: room_for(self._forward(data)))
+        return room
+
+    @override
+    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
+        """How the output differs from the reference's by more than its precision allows."""
+        wrong = shape_mismatch(output, expected)
+        if wrong:
+            return wrong
+        tolerance = TOLERANCES[data["precision"]]
+        want = as_task_error("Model", lambda: self._forward(data))
+        _refuse_undefined(want)
+        wrong = _difference(want, output, tolerance)
+        if wrong and _difference(
+            want, as_task_error("Model", lambda: self._forward(data)), tolerance
+        ):
+            raise Ruling(
+                Verdict.TASK_ERROR,
+                "the task's Model gives another output each time that it is given the same input",
+            )
+        return wrong
+
+    def _made(self, seed: int, precision: str) -> dict[str, Any]:
+        """What makes a model; the model itself is kept until another one is wanted."""
+        if self._of != (seed, precision):
+            self._given = as_task_error("Model", lambda: self._make(seed, precision))
+            self._of = (seed, precision)
+        return self._given
+
+    def _make(self, seed: int, precision: str) -> dict[str, Any]:
+        _seed_all(seed)
+        init = list(self._get_init_inputs())
+        _seed_all(seed)
+        model = self._model_class(*init).to(device=self._device, dtype=PRECISIONS[precision])
+        self._model = model
+        packed = weights.pack(model.state_dict(), self._device)
+        return {"seed": seed, "precision": precision, "init": init, "weights": packed}
+
+    def _inputs(self, seed: int, dtype: torch.dtype) -> list[Any]:
+        _seed_all(seed)
+        with self._device:  # large inputs are drawn where they are needed
+            return [self._placed(each, dtype) for each in self._get_inputs()]
+
+    def _placed(self, value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - as it came
+        if isinstance(value, torch.Tensor):
+            floats = value.is_floating_point()
+            return value.to(device=self._device, dtype=dtype if floats else value.dtype)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._placed(each, dtype) for each in value)
+        return value
+
+    def _forward(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
+        """The reference's output; the model is afterwards as it was."""
+        self._made(data["seed"], data["precision"])
+        with torch.no_grad():
+            before = [each.clone() for each in self._model.buffers()]
+            output = self._model(*clone(data["inputs"]))
+            for buffer, old in zip(self._model.buffers(), before, strict=True):
+                buffer.copy_(old)
+        return output
+
+
+class _Alone:
+    """A problem that is one function, `forward`, as one that is a `Model`.
+
+    Its own `get_inputs` counts; without one its tensors have the first shape that it takes.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self._function: Callable[..., Any] = getattr(module, FUNCTION)
+        self._guess: Guess | None = None
+        self.get_inputs = getattr(module, "get_inputs", self._drawn)
+
+    def Model(self) -> torch.nn.Module:  # noqa: N802 - KernelBench's name of it
+        model = torch.nn.Module()
+        model.forward = self._function
+        return model
+
+    def get_init_inputs(self) -> list[Any]:
+        return []
+
+    def _drawn(self) -> list[torch.Tensor]:
+        count = tensors_taken(self._function)
+        if self._guess is None:
+            with torch.random.fork_rng(), torch.no_grad():
+                self._guess = fitting(
+                    guesses(self._function),
+                    lambda guess: self._function(*(guess.drawn() for _ in range(count))),
+                )
+        return [self._guess.drawn() for _ in range(count)]
+
+
+def _precision(workload: Workload) -> str:
+    named = workload.args.get("precision", "fp32")
+    if not isinstance(named, str) or named not in PRECISIONS:
+        known = ", ".join(PRECISIONS)
+        raise Ruling(Verdict.TASK_ERROR, f"precision {named!r} is not known; there are {known}")
+    return named
+
+
+def _weights_seed(workload: Workload) -> int:
+    seed = workload.args.get("weights", WEIGHTS_SEED)
+    if not isinstance(seed, int) or workload.args.keys() - _ARGS:
+        known = ", ".join(sorted(_ARGS))
+        raise Ruling(Verdict.TASK_ERROR, f"a case of a kernelbench task has only {known}")
+    return seed
+
+
+def _seed_all(seed: int) -> None:
+    random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def _refuse_undefined(output: object) -> None:
+    """A reference that gives NaN can be matched by nobody."""
+    if any(bool(torch.isnan(each).any()) for each in leaves(output) if each.is_floating_point()):
+        raise Ruling(Verdict.TASK_ERROR, "the task's Model gives NaN for its own input")
+
+
+def _difference(want: object, got: object, tolerance: float) -> str | None:
+    """In words, where two outputs of one structure differ in value."""
+    pairs = list(zip(leaves(want), leaves(got), strict=True))
+    for number, (right, given) in enumerate(pairs):
+        off = ~torch.isclose(given, right, rtol=tolerance, atol=tolerance)
+        if bool(off.any()):
+            place = f"output {number}: " if len(pairs) > 1 else ""
+            return place + _spelled(right, given, off, tolerance)
+    return None
+
+
+def _spelled(right: torch.Tensor, given: torch.Tensor, off: torch.Tensor, tolerance: float) -> str:
+    first = tuple(int(each) for each in off.nonzero()[0])
+    count = f"{int(off.sum())} of {off.numel()} elements differ"
+    values = f"{given[first].item()}, {right[first].item()} is expected"
+    return f"{count} by more than {tolerance:g}; the first at {list(first)}: {values}"

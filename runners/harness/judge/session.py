@@ -1,0 +1,154 @@
+"""One evaluation's means: the request, the task's code, the template, and what is noted."""
+
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from runners.contract.evaluation import (
+    Compiled,
+    EvaluationRequest,
+    Isolation,
+    Progress,
+    Timing,
+)
+from runners.contract.files import EvaluationFile
+from runners.contract.launch import LaunchNumbers
+from runners.contract.task import Workload
+from runners.contract.verdict import Stage
+from runners.harness.build.launches import Launching
+from runners.harness.deadline import Deadline
+from runners.harness.protocol.arena import Plan, lay_out
+from runners.harness.protocol.builds import Builds
+from runners.harness.protocol.channel import Welcome
+from runners.harness.protocol.values import Node
+from runners.harness.supervision.template import Template
+from runners.harness.verdicts import Grade, MachineError, as_task_error
+
+SLOWED_MOST = 500
+"""How many samples of an evaluation may be lost to a GPU that protects itself."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What every step of one evaluation shares."""
+
+    request: EvaluationRequest
+    task_code: "TaskCode | None"
+    template: Template
+    files_fd: int
+    builds: Builds
+    nonce: bytes
+    report: Callable[[Progress], None]
+    isolation: Isolation
+    launching: Launching | None = None
+    """How device code is launched; None for a submission with a host part."""
+    on_gpu: bool = False
+    transport: str = "shared-memory"
+    timing: Timing = Timing.OUTSIDE
+    log: bytearray = field(default_factory=bytearray)
+    files: list[EvaluationFile] = field(default_factory=list)
+    durations_s: dict[str, float] = field(default_factory=dict)
+    slowed: Counter[str] = field(default_factory=Counter)
+    compiled: Compiled | None = None
+    beside: ExitStack = field(default_factory=ExitStack)
+    """Ends candidates that live beside the judged ones, such as a reference that is asked; they
+    start anew when they are wanted."""
+
+    @property
+    def code(self) -> "TaskCode":
+        """The task's own code, for a grader that loads it."""
+        if self.task_code is None:
+            raise LookupError("this grader loads none of the task's code")
+        return self.task_code
+
+    def launch_of(self, workload: Workload) -> LaunchNumbers | None:
+        """How device code is launched for a case; None for a submission with a host part."""
+        return None if self.launching is None else self.launching.of(workload)
+
+    def note_slowed(self, reasons: tuple[str, ...]) -> None:
+        """Count why the GPU protected itself; MachineError when that does not end."""
+        self.slowed.update(reasons)
+        if max(self.slowed.values()) > SLOWED_MOST:
+            raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
+
+    def tell(self, stage: Stage, done: int, total: int) -> None:
+        """Report one step of progress."""
+        self.report(Progress(stage=stage, done=done, total=total))
+
+    @contextmanager
+    def lasting(self, step: str) -> Iterator[None]:
+        """Add the seconds of a block to the step's account."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - begin
+            self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
+
+    def greet(self, welcome: Welcome) -> None:
+        """Note which layers a candidate was confined by."""
+        self.confined(welcome.layers, welcome.missing)
+
+    def confined(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:
+        """Note which layers were round what ran the submission."""
+        self.isolation = self.isolation.around(layers, missing)
+
+    def keep_log(self, text: bytes) -> None:
+        """Add what a candidate printed, up to the limit."""
+        self.log += text[: max(0, self.request.limits.output - len(self.log))]
+
+
+def planned(data: object) -> Plan:
+    """Return how an input lies in the arenas; Ruling when it is of a type that cannot travel."""
+    return as_task_error("generate_input", lambda: lay_out(data))
+
+
+class TaskCode(ABC):
+    """The task's own code in the judge's process, of whatever format; it raises a Ruling only.
+
+    A format defines the three abstract methods. The others have the default that fits code which
+    the judge calls by itself.
+    """
+
+    @abstractmethod
+    def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
+        """Return a fresh input, determined by the seed."""
+
+    @abstractmethod
+    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - the task's type
+        """Return the structure of a right output, where the task tells."""
+
+    @abstractmethod
+    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
+        """Return why an output is wrong, or None; may change `data`, the judge's private input."""
+
+    def opened(self, session: Session) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Hold what the code needs while one evaluation is graded."""
+        return nullcontext()
+
+    def session_for(self, session: Session, workload: Workload) -> Session:  # noqa: ARG002
+        """Return the session in which a case is timed and profiled."""
+        return session
+
+    def deadline(self, seconds: float) -> Deadline:
+        """Return the end of a step that may take so many seconds."""
+        return Deadline.after(seconds)
+
+    def plan(self, workload: Workload, seed: int) -> Plan | None:
+        """Return how a case's input lies on a GPU; None where that shows when it is tested."""
+        return planned(self.generate(workload, seed))
+
+    def first_plan(self, largest: Plan) -> Plan:
+        """Return the memory layout of the first candidate, whose largest input lies like this."""
+        return largest
+
+    def attributing(self, workload: Workload) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Turn a Ruling raised in a case into a fault of the task where its own code was run."""
+        return nullcontext()
+
+    def after(self, session: Session, grade: Grade) -> None:  # noqa: B027
+        """Add what is measured or noted after every case was graded."""

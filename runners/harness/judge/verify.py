@@ -1,0 +1,27 @@
+"""Whether the output of one call is right, and its input as it was."""
+
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import Seat
+from runners.harness.protocol.channel import Reply
+from runners.harness.protocol.values import Node
+from runners.harness.verdicts import Ruling
+
+
+def verify(
+    seat: Seat, data: object, reply: Reply, expected: Node | None, *, deadline: Deadline
+) -> None:
+    """Refuse a wrong output, or an input that was changed where the task does not allow it.
+
+    The check comes last: only then must everything be read, and only it may change `data`.
+    """
+    session = seat.session
+    with session.lasting("check"):
+        output = seat.fetch(reply, expected, deadline)
+        seat.refuse_overruns()
+        if not session.request.task.mutates_inputs:
+            seat.refuse_changes(data, reply)
+        seat.handle.confirm_stood(deadline)
+        wrong = session.code.mismatch(data, output, expected)
+        if wrong:
+            raise Ruling(Verdict.WRONG_ANSWER, wrong)

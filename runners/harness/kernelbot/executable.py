@@ -1,0 +1,181 @@
+"""A task's sources and a submission, compiled into one program that no later phase can change.
+
+The compiler reads hostile text, so it runs in a sandbox of its own, without a GPU and before any
+seed is drawn. What it makes are bytes to the judge, which never looks into them.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from runners.contract.task import COMPILE_S, BuildConfig, Scalar
+from runners.contract.verdict import Stage, Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.judge.session import Session
+from runners.harness.sandbox.diagnostics import cut, first_error, without_paths, without_use
+from runners.harness.sandbox.make import MADE, End
+from runners.harness.sandbox.program import Program, own_script
+from runners.harness.supervision.watched_program import Phase
+from runners.harness.toolchains import nvcc
+from runners.harness.verdicts import MachineError, Ruling, ruling_of_end
+
+NAME = "eval.out"
+LOG_MAX = 16 << 10
+"""Bytes of what the compilers said that are kept."""
+SAID_MAX = 1 << 20
+"""Bytes that they may say: an error in templates is long, and no reason to refuse anything else."""
+MESSAGE_MAX = 1500
+_FLAGS = (
+    "--std=c++20",
+    "-DNDEBUG",
+    "-Xcompiler=-Wno-psabi",
+    "-Xcompiler=-fno-strict-aliasing",
+    "--expt-extended-lambda",
+    "--expt-relaxed-constexpr",
+    "-forward-unknown-to-host-compiler",
+    "-O3",
+    "-Xnvlink=--verbose",
+    "-Xptxas=--verbose",
+    "-Xptxas=--warn-on-spills",
+)
+"""As KernelBot's tasks in CUDA C++ expect."""
+_DISK_PER_PROGRAM = 4
+"""How many times a program must fit the scratch space: all that it comes of lies there too."""
+_FULL = re.compile(r"File too large|No space left on device")
+_SPECIFIC_FROM = 90
+"""Compute capabilities from here on have instructions that need `a` after the number."""
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
+
+
+@contextmanager
+def compiled(session: Session) -> Iterator[int]:
+    """A descriptor that holds the program, for as long as the block lasts.
+
+    Ruling when it cannot be made of this submission; MachineError when nothing here compiles.
+    """
+    compiler, kind = nvcc.find(), nvcc.toolchain()
+    if compiler is None or kind is None:
+        raise MachineError(f"this runner cannot compile tasks of sources: {nvcc.lacking()}")
+    program = os.memfd_create("program", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        session.tell(Stage.BUILD, 0, 1)
+        with session.lasting("compile"):
+            _compile(session, compiler, kind, program)
+        session.tell(Stage.BUILD, 1, 1)
+        yield program
+    finally:
+        os.close(program)
+
+
+def command(compiler: Path, config: BuildConfig, capability: int | None) -> tuple[str, ...]:
+    """The compiler's command line without its output.
+
+    `capability` is 90 for compute capability 9.0, None for no GPU in particular.
+    """
+    return (
+        str(compiler),
+        *_FLAGS,
+        *config.compile_flags,
+        "-I.",
+        *(f"-D{_define(name, value)}" for name, value in config.defines.items()),
+        *config.sources,
+        *_architecture(capability),
+    )
+
+
+def _architecture(capability: int | None) -> tuple[str, ...]:
+    if capability is None:
+        return ()
+    number = f"{capability}a" if capability >= _SPECIFIC_FROM else str(capability)
+    return (f"-gencode=arch=compute_{number},code=sm_{number}",)
+
+
+def _define(name: str, value: Scalar | None) -> str:
+    if value is None:
+        return name
+    return f"{name}={int(value) if isinstance(value, bool) else value}"
+
+
+def _compile(session: Session, compiler: Path, kind: str, program: int) -> None:
+    request = session.request
+    capability = _capability() if session.on_gpu else None
+    line = command(compiler, request.task.config, capability)
+    most = request.limits.disk // _DISK_PER_PROGRAM
+    order = Program(
+        command=own_script("sandbox/make.py", str(program), str(most), NAME, *line, "-o", MADE),
+        files={**request.task.files, request.task.submission_file: request.source},
+        environment={},
+        limits=request.limits.model_copy(update={"output": SAID_MAX}),
+        handed=frozenset({program}),
+    )
+    printed = bytearray()
+    fault = _fault(Phase(order, printed, session.confined), most)
+    said = without_paths(printed.decode(errors="replace"), _folders(compiler))
+    if fault is not None:
+        said = without_use(said)
+        session.keep_log(cut(said, LOG_MAX).encode())
+        raise _told(fault, said)
+    made_for = f" for compute capability {capability / 10}" if capability else ""
+    session.keep_log(cut(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode())
+    fcntl.fcntl(program, fcntl.F_ADD_SEALS, _SEALS)
+
+
+def _told(fault: Ruling, said: str) -> Ruling:
+    """The ruling with the words of the compiler where it has none of its own."""
+    full = fault.verdict is Verdict.BUILD_FAILED and _FULL.search(said)
+    verdict = Verdict.OUTPUT_EXCEEDED if full else fault.verdict
+    return Ruling(verdict, fault.message or first_error(said)[:MESSAGE_MAX], Stage.BUILD)
+
+
+def _fault(phase: Phase, most: int) -> Ruling | None:
+    """Why there is no program, without a message where the compiler's own words tell it."""
+    try:
+        status = phase.run(Deadline.after(COMPILE_S)).status
+    except Ruling as ruling:
+        return _ruling_of_limit(ruling, phase.order.limits.memory)
+    if status < 0:
+        return ruling_of_end(status)
+    if status not in set(End):
+        words = phase.log.decode(errors="replace")[-2000:]
+        raise MachineError(f"the compiler did not run: {words}")
+    return _ruling_of(End(status), most)
+
+
+def _ruling_of(end: End, most: int) -> Ruling | None:
+    match end:
+        case End.MADE:
+            return None
+        case End.REFUSED:
+            return Ruling(Verdict.BUILD_FAILED, "")
+        case End.NOTHING:
+            return Ruling(Verdict.BUILD_FAILED, "the compiler made no program")
+        case End.TOO_LARGE:
+            words = f"the program has more than {most >> 20} MiB"
+            return Ruling(Verdict.OUTPUT_EXCEEDED, words)
+
+
+def _ruling_of_limit(ruling: Ruling, memory: int) -> Ruling:
+    match ruling.verdict:
+        case Verdict.TIMED_OUT:
+            return Ruling(ruling.verdict, f"compiling took longer than {COMPILE_S} s")
+        case Verdict.MEMORY_EXCEEDED:
+            return Ruling(ruling.verdict, f"compiling took more than {memory >> 20} MiB of memory")
+        case Verdict.OUTPUT_EXCEEDED:
+            return Ruling(Verdict.BUILD_FAILED, "")
+        case _:
+            return ruling
+
+
+def _capability() -> int:
+    major, minor = torch.cuda.get_device_capability(0)
+    return 10 * major + minor
+
+
+def _folders(compiler: Path) -> tuple[str, ...]:
+    """Where the compiler's own files lie, as it may name them."""
+    return tuple(str(path.parents[1]) for path in (compiler, compiler.resolve()))

@@ -1,0 +1,1 @@
+"""Profile mode: where a kernel's time goes."""

@@ -1,0 +1,255 @@
+"""What `ncu` tells of the kernels that one call of a submission launches.
+
+The call is made again, in a sandbox of its own, with nothing that a submission may not know. Only
+tables and a report come of it, for whoever handed it in: they are not looked into, and no verdict
+hangs on them.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runners.contract.evaluation import Limits
+from runners.contract.files import FILE_MAX
+from runners.contract.task import Workload
+from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import threads_of
+from runners.harness.judge.session import Session
+from runners.harness.judge.task_code import seed_of
+from runners.harness.judge.workspace import candidate_files
+from runners.harness.profile.tables import Kernel, Tables, kernels_of
+from runners.harness.protocol.arena import ALIGNMENT, Arena, Layout
+from runners.harness.protocol.channel import ProfiledCall
+from runners.harness.protocol.values import Node, describe, leaves, replaced, tensors
+from runners.harness.sandbox.diagnostics import without_paths
+from runners.harness.sandbox.make import MADE, End
+from runners.harness.sandbox.program import RESULT_FD, Program, own_script, python
+from runners.harness.supervision.handle import StartError
+from runners.harness.supervision.watched_program import Phase
+from runners.harness.timing.stopwatch import WARM_UPS
+from runners.harness.toolchains.ncu import MORE_SECTIONS, SECTIONS, Details, Ncu
+from runners.harness.verdicts import Ruling
+from runners.languages import Recipe
+
+CALL_S = 60.0
+"""How long one call may take under the profiler, its build and its warm-up included."""
+READ_S = 20.0
+REPORT = "report.ncu-rep"
+PRINTED_MAX = 1 << 20
+"""Bytes that the profiler and the submission may print, most of which nobody sees."""
+SAID_MAX = 2000
+"""Bytes of these that are shown where no report comes of it."""
+TABLES_MAX = 8 << 20
+"""Bytes that it may print of a report."""
+INPUT_MAX = 8 << 30
+"""Bytes of the largest input: twice as many are needed for a moment."""
+_OWN = {"memory": 8 << 30, "disk": 512 << 20, "processes": 256, "open_files": 1024}
+"""What the profiler needs beside the submission; it keeps what a kernel writes, for the next run
+of it."""
+_ROOT = Path(__file__).resolve().parents[3]
+_ORDER, _INPUT = "order.json", "input.bin"
+
+
+class NoProfileError(Exception):
+    """No profile came of a call; why, as it may be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProfile:
+    """The tables of each kernel, and the report that they were read from."""
+
+    tables: Tables
+    report: bytes
+    fault: str = ""
+    """Why there are no tables."""
+    listed: str = ""
+    """The details of the report as CSV."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProfiler:
+    """The profiler for the submission of one session."""
+
+    session: Session
+    ncu: Ncu
+
+    def profile_call(self, workload: Workload, deadline: Deadline) -> KernelProfile:
+        """Profile one call on a workload's input; NoProfileError when nothing comes of it."""
+        session = self.session
+        data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
+        expected = session.code.expected(data) if session.launching else None
+        with _laid_ready(data) as (value, content):
+            del data
+            call = _call(session, workload, value, expected)
+            return self._profile(self._calling(call, content), deadline)
+
+    def count_call(self, workload: Workload, deadline: Deadline) -> str:
+        """Every counter of one call's kernels, as CSV; NoProfileError when nothing comes of it."""
+        data = self.session.code.generate(workload, seed_of(self.session.nonce, workload, 0))
+        with _laid_ready(data) as (value, content), _memory_file() as report:
+            del data
+            call = _call(self.session, workload, value, None)
+            order = self._calling(call, content, (*SECTIONS, *MORE_SECTIONS))
+            with self.session.lasting("ncu"):
+                self._measure(order, report, deadline)
+            with self.session.lasting("ncu tables"):
+                return self._said(report, self.ncu.counting(REPORT), deadline)
+
+    def profile_program(self, order: Program, deadline: Deadline) -> KernelProfile:
+        """Profile what a program of the task's own marks; NoProfileError when nothing comes of it.
+
+        What it says on its line is printed, and nobody reads it.
+        """
+        asked = self.session.request.profile
+        measuring = self.ncu.measuring(MADE, order.command, asked=asked)
+        told = ("/usr/bin/env", f"{RESULT_FD}=1", *measuring)
+        return self._profile(replace(order, command=told), deadline)
+
+    def _calling(
+        self, call: ProfiledCall, content: int, sections: tuple[str, ...] = SECTIONS
+    ) -> Program:
+        program = python("-P", "-m", "runners.harness.profile.program")
+        return Program(
+            command=self.ncu.measuring(MADE, program, sections, self.session.request.profile),
+            files={_ORDER: call.model_dump_json()},
+            programs={_INPUT: content},
+            environment={"PYTHONPATH": str(_ROOT)},
+            limits=self.session.request.limits,
+            gpu=self.session.on_gpu,
+            handed=frozenset(() if call.builds is None else {call.builds}),
+        )
+
+    def _profile(self, order: Program, deadline: Deadline) -> KernelProfile:
+        """Run a program whose command makes a report, and read that."""
+        with _memory_file() as report:
+            with self.session.lasting("ncu"):
+                self._measure(order, report, deadline)
+            content = os.pread(report, os.fstat(report).st_size, 0)
+            with self.session.lasting("ncu tables"):
+                return self._read(report, content, deadline)
+
+    def _measure(self, order: Program, report: int, deadline: Deadline) -> None:
+        """Run it; NoProfileError unless the file was made."""
+        script = ("sandbox/make.py", str(report), str(FILE_MAX), REPORT, *order.command)
+        order = replace(
+            order,
+            command=own_script(*script),
+            limits=_limits(order.limits),
+            handed=order.handed | {report},
+        )
+        printed = bytearray()
+        until = Deadline.after(min(CALL_S, deadline.remaining))
+        status = _ended(Phase(order, printed, self.session.confined), until)
+        if status != End.MADE:
+            raise NoProfileError(f"{_why(status)}{_words(printed)}")
+
+    def _read(self, report: int, content: bytes, deadline: Deadline) -> KernelProfile:
+        """The profile with its tables, or with why they cannot be read."""
+        try:
+            short = self._printed(report, "header", deadline)
+            detailed = self._printed(report, "body", deadline)
+            listed = self._said(report, self.ncu.listing(REPORT), deadline)
+            return KernelProfile(Tables(short, detailed), content, listed=_rows(listed))
+        except NoProfileError as error:
+            return KernelProfile(Tables(()), content, f"its tables cannot be shown: {error}")
+
+    def _printed(self, report: int, details: Details, deadline: Deadline) -> tuple[Kernel, ...]:
+        """The tables of a report; NoProfileError when they are not printed."""
+        return kernels_of(self._said(report, self.ncu.reading(REPORT, details), deadline))
+
+    def _said(self, report: int, command: tuple[str, ...], deadline: Deadline) -> str:
+        """What the profiler prints of a report; NoProfileError when it does not."""
+        printed = bytearray()
+        limits = _limits(self.session.request.limits).model_copy(update={"output": TABLES_MAX})
+        order = Program(
+            command=command,
+            files={},
+            programs={REPORT: report},
+            environment={},
+            limits=limits,
+        )
+        phase = Phase(order, printed, self.session.confined)
+        status = _ended(phase, Deadline.after(min(READ_S, deadline.remaining)))
+        if status:
+            raise NoProfileError(f"it ended with status {status}{_words(printed)}")
+        return printed.decode(errors="replace")
+
+
+def _rows(printed: str) -> str:
+    """CSV without what the profiler says before it."""
+    return printed[printed.find('"') :] if '"' in printed else ""
+
+
+def _ended(phase: Phase, deadline: Deadline) -> int:
+    """Its exit status; NoProfileError when it did not end by itself."""
+    try:
+        return phase.run(deadline).status
+    except (Ruling, StartError) as error:
+        raise NoProfileError(f"{error}{_words(phase.log)}") from error
+
+
+@contextmanager
+def _memory_file() -> Iterator[int]:
+    descriptor = os.memfd_create("report", os.MFD_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _laid_ready(data: object) -> Iterator[tuple[Node, int]]:
+    """An input in a memory file, tensors of a GPU too: its description and the descriptor."""
+    layout = Layout()
+    on_host = describe(data, lambda tensor: layout.place(tensor, "cpu"))
+    size = max(ALIGNMENT, layout.sizes["cpu"])
+    if size > INPUT_MAX:
+        raise NoProfileError(f"the input has more than {INPUT_MAX >> 30} GiB")
+    devices = iter([tensor.device.type for tensor in leaves(data)])
+    value = replaced(on_host, lambda node: node.model_copy(update={"device": next(devices)}))
+    with Arena(size) as arena:
+        arena.write(on_host, data)
+        yield value, arena.fd
+
+
+def _call(session: Session, workload: Workload, value: Node, expected: Node | None) -> ProfiledCall:
+    request, launching = session.request, session.launching
+    return ProfiledCall(
+        recipe=Recipe.of(request.task, launching.signature if launching else None),
+        files=candidate_files(request.task, request.source),
+        threads=threads_of(request.limits, gpu=session.on_gpu),
+        warm_ups=WARM_UPS,
+        value=value,
+        outputs=() if expected is None else tensors(expected),
+        launch=session.launch_of(workload),
+        builds=session.builds.fd if session.builds.packed else None,
+        gpu=session.on_gpu,
+    )
+
+
+def _limits(limits: Limits) -> Limits:
+    more = {name: getattr(limits, name) + own for name, own in _OWN.items()}
+    return limits.model_copy(update={**more, "output": PRINTED_MAX})
+
+
+def _why(status: int) -> str:
+    match status:
+        case End.REFUSED:
+            return "it ended with an error"
+        case End.NOTHING:
+            return (
+                "no kernel was launched between the marks of the profiler, or none of the name "
+                "that was asked for"
+            )
+        case End.TOO_LARGE:
+            return f"its report has more than {FILE_MAX >> 20} MiB"
+        case _:
+            return f"it ended with status {status}"
+
+
+def _words(printed: bytearray) -> str:
+    """The last that was printed, on lines of its own."""
+    said = without_paths(printed.decode(errors="replace")).strip()[-SAID_MAX:]
+    return f"; the last that was printed:\n{said}" if said else ""

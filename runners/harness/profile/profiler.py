@@ -1,0 +1,117 @@
+"""One call of a submission under the profiler: torch's, and on a GPU that of single kernels too."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from runners.contract.files import PACKED_MAX, EvaluationFile, fit
+from runners.contract.task import PROFILE_S, Workload
+from runners.harness.deadline import Deadline
+from runners.harness.judge.pool import take_seat
+from runners.harness.judge.session import Session, planned
+from runners.harness.judge.task_code import seed_of
+from runners.harness.judge.verify import verify
+from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
+from runners.harness.protocol.channel import Operation
+from runners.harness.sandbox.diagnostics import cut
+from runners.harness.timing.stopwatch import WARM_UPS
+from runners.harness.toolchains import ncu
+from runners.harness.verdicts import Ruling
+
+Look = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
+"""How the kernels of one case are looked at."""
+
+
+def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
+    """One warm, checked call under torch's profiler in a fresh candidate.
+
+    What the first one compiled is kept for the next ones: all of them see public inputs alone.
+    """
+    data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
+    expected = session.code.expected(data)
+    first = not session.builds.packed
+    with take_seat(session, planned(data), expected) as seat:
+        seat.build(deadline)
+        launch = session.launch_of(workload)
+        for _ in range(WARM_UPS):
+            seat.call(Operation.RUN, data, expected, deadline, launch=launch)
+        exchange = seat.call(Operation.PROFILE, data, expected, deadline, launch=launch)
+        verify(seat, data, exchange.reply, expected, deadline=deadline)
+        if first:
+            with suppress(Ruling):  # then every candidate compiles for itself
+                seat.pack(deadline)
+                session.builds.packed = True
+    if first:
+        session.builds.seal()
+
+
+def profile_kernels(
+    session: Session, workloads: Sequence[Workload], look: Look = KernelProfiler.profile_call
+) -> None:
+    """Add to the log and the files what `ncu` tells, or a line that says why it tells nothing."""
+    if not session.on_gpu:
+        return
+    try:
+        found = ncu.here()
+    except ncu.UnusableError as error:
+        _note(session, f"no kernel was profiled by {ncu.NAME}: {error}\n")
+        return
+    profile_by(KernelProfiler(session, found), workloads, look)
+
+
+def profile_by(
+    profiler: KernelProfiler,
+    workloads: Sequence[Workload],
+    look: Look = KernelProfiler.profile_call,
+) -> None:
+    """Have one call on each workload profiled, as far as the time for all of them allows.
+
+    The submission was found right before; nothing that goes wrong here is held against it.
+    """
+    deadline = Deadline.after(PROFILE_S)
+    session = profiler.session
+    lists: dict[str, str] = {}
+    for number, workload in enumerate(workloads, 1):
+        head = f"\n{ncu.NAME} {profiler.ncu.version}, {workload.spec}:\n"
+        try:
+            seen = look(profiler, workload, deadline)
+        except (NoProfileError, Ruling) as error:
+            _note(session, f"{head}no profile: {error}\n")
+            continue
+        kept = _kept(session, f"case-{number}.ncu-rep", seen)
+        lists[f"case-{number}.csv"] = seen.listed
+        used = len(session.log) + len(f"{head}{kept}".encode())
+        room = session.request.limits.output - used
+        share = max(0, room // (len(workloads) - number + 1))
+        _note(session, f"{head}{_text(seen, share)}{kept}")
+    for name, listed in lists.items():
+        _keep_list(session, name, listed)
+
+
+def _text(seen: KernelProfile, most: int) -> str:
+    return cut(f"{seen.fault}\n", most) if seen.fault else seen.tables.text(most)
+
+
+def _kept(session: Session, name: str, seen: KernelProfile) -> str:
+    """Keep a report among the files; gives the line that tells of it."""
+    try:
+        file = EvaluationFile.of(name, seen.report)
+    except ValueError:
+        file = None
+    if file is None or not fit([*session.files, file]):
+        most = f"all reports of an evaluation may have {PACKED_MAX >> 20} MiB together, packed"
+        return f"{name} of {len(seen.report) / 2**20:.1f} MiB is left out: {most}\n"
+    session.files.append(file)
+    sizes = f"{len(seen.report) / 2**20:.1f} MiB, {file.packed_size / 2**20:.1f} MiB packed"
+    return f"the whole report is {name} ({sizes}), for Nsight Compute\n"
+
+
+def _keep_list(session: Session, name: str, listed: str) -> None:
+    """Keep the details as CSV where the reports, which have them too, leave room."""
+    if listed:
+        file = EvaluationFile.of(name, listed.encode())
+        if fit([*session.files, file]):
+            session.files.append(file)
+
+
+def _note(session: Session, text: str) -> None:
+    session.keep_log(text.encode())

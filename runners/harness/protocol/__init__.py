@@ -1,0 +1,1 @@
+"""What judge and candidate exchange."""

@@ -1,0 +1,144 @@
+"""Shared host memory in which the judge lays one input at a time."""
+
+import fcntl
+import mmap
+import os
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+
+from runners.harness.protocol.values import (
+    DTYPES,
+    Node,
+    TensorNode,
+    UndescribableError,
+    bits,
+    describe,
+    leaves,
+    tensors,
+)
+
+ALIGNMENT = 4096
+"""Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
+
+
+def reach(value: torch.Tensor) -> int:
+    """Bytes from a tensor's first element to the end of its last one."""
+    if value.numel() == 0:
+        return 0
+    steps = ((n - 1) * s for n, s in zip(value.shape, value.stride(), strict=True))
+    return (1 + sum(steps)) * value.element_size()
+
+
+class Layout:
+    """Lays the tensors of one value out, page after page, in the arena of their device."""
+
+    def __init__(self) -> None:
+        self.sizes = {"cpu": 0, "cuda": 0}
+
+    def place(self, value: torch.Tensor, device: str | None = None) -> TensorNode:
+        """Give the tensor the next free pages, of its own device when none is named."""
+        device = device or value.device.type
+        dtype = str(value.dtype).removeprefix("torch.")
+        strided = value.layout is torch.strided
+        if not strided or dtype not in DTYPES or device not in self.sizes:
+            layout = "" if strided else f" of layout {value.layout}"
+            raise UndescribableError(f"a tensor{layout} of type {dtype} on device {device}")
+        offset = self.sizes[device]
+        self.sizes[device] += -(-reach(value) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+        return TensorNode(
+            dtype=dtype,
+            shape=tuple(value.shape),
+            stride=tuple(value.stride()),
+            offset=offset,
+            device=device,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a value will lie in its arenas; sizes in bytes."""
+
+    node: Node
+    host_size: int
+    device_size: int
+
+
+def lay_out(value: object) -> Plan:
+    """Describe a value as it will lie in its arenas."""
+    layout = Layout()
+    node = describe(value, layout.place)
+    return Plan(node, layout.sizes["cpu"], layout.sizes["cuda"])
+
+
+def room_for(value: object) -> Node:
+    """Describe a value as its copy would lie: whole and without gaps, however it lies itself."""
+    layout = Layout()
+
+    def placed(each: torch.Tensor) -> TensorNode:
+        whole = torch.empty_like(each, memory_format=torch.contiguous_format, device="meta")
+        return layout.place(whole, each.device.type)
+
+    return describe(value, placed)
+
+
+def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
+    """The tensor that lies at the node's offset, without a copy."""
+    dtype = DTYPES[node.dtype]
+    if node.span == 0 or node.offset is None:
+        return torch.empty(node.shape, dtype=dtype)
+    flat = torch.frombuffer(buffer, dtype=dtype, count=node.span, offset=node.offset)
+    return flat.as_strided(node.shape, node.stride)
+
+
+def sealed_memory(name: str, size: int) -> int:
+    """A memory file whose size nobody can change, not even who maps it; gives its descriptor."""
+    fd = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    os.ftruncate(fd, size)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL)
+    return fd
+
+
+class Arena:
+    """A memory file that the judge owns and a candidate maps; its size can never change.
+
+    It is sparse: only pages that were written take memory, so it is made as large as an
+    input may ever be.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.filled = 0
+        self.fd = sealed_memory("arena", self.size)
+        self.buffer = mmap.mmap(self.fd, self.size)
+
+    def write(self, node: Node, value: object) -> None:
+        """Copy every host tensor of `value` to where `node` says."""
+        for place, tensor in zip(tensors(node), leaves(value), strict=True):
+            if place.device == "cpu":
+                bits(view(self.buffer, place)).copy_(bits(tensor.detach()))
+                self.keep((place.offset or 0) + place.reach)
+
+    def keep(self, size: int) -> None:
+        """Take the memory of the first `size` bytes for the judge's own, whatever lies there."""
+        self.filled = max(self.filled, -(-size // ALIGNMENT) * ALIGNMENT)
+
+    @property
+    def hoard(self) -> int:
+        """Bytes of memory that the candidate has the file hold, beyond the judge's own input.
+
+        Pages that it touched and unmapped again are in no process's account.
+        """
+        return max(0, os.fstat(self.fd).st_blocks * 512 - self.filled)
+
+    def close(self) -> None:
+        """Let go of the memory; tensors that still view it keep it alive until they go."""
+        os.close(self.fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,125 @@
+"""A process with everything that it started: what they hold, and their end."""
+
+import math
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from runners.process_tree import alive, descendants, living_threads
+
+KILL_S = 10.0
+"""How long killed processes may take to end: beside a GPU it can be seconds."""
+_ROUND_S = 1e-3
+_HELD = {"RssAnon:", "RssShmem:"}
+_SHARED_OUT = {"Pss_Anon:", "Pss_Shmem:"}
+
+
+def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
+    """Bytes of memory that the process and its descendants hold, files aside.
+
+    One process alone is read from `status`, which costs microseconds; several share pages since
+    they were forked, so that each one's share is asked for. Many that keep the cores busy can make
+    that last for seconds: after `within_s` no more of them are counted.
+    """
+    end = time.monotonic() + within_s
+    tree = (pid, *descendants(pid))
+    held = held_by if len(tree) == 1 else _share_of
+    total = 0
+    for each in tree:
+        total += sum(map(held, living_threads(each)[:1]))
+        if time.monotonic() > end:
+            break
+    return total
+
+
+def holds_more(pid: int, most: int, within_s: float = math.inf) -> bool:
+    """Whether the process and its descendants hold more bytes than that, files aside.
+
+    What they share is counted for each of them at first. Only where that is too much is it looked
+    for, as `memory_of_tree` does: the system walks through all of their pages for it, many times a
+    second, and holds up who maps memory meanwhile.
+    """
+    end = time.monotonic() + within_s
+    total = 0
+    for each in (pid, *descendants(pid)):
+        total += sum(map(held_by, living_threads(each)[:1]))
+        if total > most:
+            return memory_of_tree(pid, end - time.monotonic()) > most
+        if time.monotonic() > end:
+            break
+    return False
+
+
+def held_by(thread: int) -> int:
+    """Bytes of memory that one process holds, what it shares with others included."""
+    return _sum_kib(f"/proc/{thread}/status", _HELD)
+
+
+def _share_of(thread: int) -> int:
+    """Without what it shares; of a process that lets nobody look into it, all that it holds."""
+    try:
+        return _sum_kib(f"/proc/{thread}/smaps_rollup", _SHARED_OUT)
+    except PermissionError:
+        return held_by(thread)
+
+
+def _sum_kib(path: str, fields: set[str]) -> int:
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it ended, or its memory is already gone
+    words = (line.split() for line in lines)
+    return sum(int(each[1]) for each in words if each and each[0] in fields) << 10
+
+
+def kill_tree(pid: int, within_s: float = KILL_S) -> bool:
+    """Kill a process and its descendants; gives whether none runs any more.
+
+    PID 1 of a PID namespace takes its namespace along at once. The caller reaps its own children.
+    """
+    return _hunt(lambda: (pid, *descendants(pid)), within_s)
+
+
+def kill_beneath(pid: int, within_s: float = KILL_S) -> bool:
+    """Kill the descendants of a process, itself spared; gives whether none runs any more.
+
+    Beneath a process that adopts orphans nothing escapes by having its parent end.
+    """
+    return _hunt(lambda: descendants(pid), within_s)
+
+
+def kill_others(pid: int, spared: Iterable[int], within_s: float = KILL_S) -> bool:
+    """As `kill_beneath`, sparing these; for a process that knows what it had started before."""
+    kept = frozenset(spared)
+    return _hunt(lambda: tuple(each for each in descendants(pid) if each not in kept), within_s)
+
+
+def _hunt(listed: Callable[[], tuple[int, ...]], within_s: float) -> bool:
+    """Kill what is listed until a listing is empty, and all that were ever listed have ended.
+
+    All are stopped before any is killed: else one would fork while the others are listed, and
+    its children be nobody's.
+    """
+    end = time.monotonic() + within_s
+    hunted: set[int] = set()
+    while time.monotonic() < end:
+        found = {each for each in listed() if alive(each)} - hunted
+        hunted = found | {each for each in hunted if alive(each)}
+        if found:
+            _send(found, signal.SIGSTOP)
+        elif hunted:
+            _send(hunted, signal.SIGKILL)
+            select.select([], [], [], _ROUND_S)
+        else:
+            return True
+    return False
+
+
+def _send(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)

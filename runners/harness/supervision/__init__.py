@@ -1,0 +1,1 @@
+"""The judge's hold on the processes in which submitted code runs."""

@@ -1,0 +1,337 @@
+"""The judge's hold on one candidate: start it, give it an order, time the answer, kill it."""
+
+import functools
+import os
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Self
+
+from pydantic import ValidationError
+
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.protocol.arena import Arena
+from runners.harness.protocol.channel import (
+    FAILURES,
+    FRAME_MAX,
+    GO_FRAME,
+    GREETING,
+    READY_FRAME,
+    Announcement,
+    Enlistment,
+    Exchange,
+    Reply,
+    Status,
+    Turn,
+    Welcome,
+    pair,
+)
+from runners.harness.sandbox.process_limits import holds_more, memory_of_tree
+from runners.harness.supervision.process import ProcessGoneError, RestlessError, Subject
+from runners.harness.supervision.template import Template
+from runners.harness.verdicts import Ruling, ruling_of_end
+
+
+class Printed:
+    """The reading end of a candidate's streams."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.text = bytearray()
+        self.ended = False
+        self.fd, self.writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.fd, False)
+
+    def drain(self) -> None:
+        """Read what is there, bytes beyond the limit not; Ruling when there are any."""
+        while len(self.text) <= self.limit:
+            try:
+                more = os.read(self.fd, 65536)
+            except BlockingIOError:
+                return
+            if not more:
+                self.ended = True
+                return
+            self.text += more
+        del self.text[self.limit :]
+        raise Ruling(
+            Verdict.OUTPUT_EXCEEDED,
+            f"more than {self.limit >> 10} KiB were written to stdout or stderr",
+        )
+
+    def given_away(self) -> None:
+        """Let go of the writing end, which is the candidate's by now."""
+        os.close(self.writer)
+
+    def close(self) -> None:
+        """Let go of the reading end; what was read is kept."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+WATCH_S = 0.1
+"""How often a waiting judge looks at a candidate's memory, output and deadline."""
+
+START_S = 30.0
+"""How long a candidate may take to start: all of it is our own code."""
+
+DYING_S = 10.0
+"""How long a process may take to end after it has closed its sockets: on a GPU over a second."""
+
+LATE_S = 2.0
+"""How far beyond its deadline that wait may reach, and how long an answer may be there before its
+work is done."""
+
+
+class StartError(Exception):
+    """A candidate did not come up; our own fault, since no submitted code had run."""
+
+
+class Handle:
+    """One candidate process, frozen unless it is being asked something or is loose."""
+
+    def __init__(
+        self,
+        template: Template,
+        enlisted: Enlistment,
+        shared: list[int],
+        arena: Arena | None = None,
+    ) -> None:
+        self.enlisted = enlisted
+        self.arena = arena
+        self.next_look = 0.0
+        self.orders, theirs = pair()
+        self.printed = Printed(enlisted.limits.output)
+        self.subject: Subject | None = None
+        try:
+            template.enlist(enlisted, [theirs.fileno(), self.printed.writer, *shared])
+        except OSError as error:
+            self.end()
+            raise StartError(f"a candidate did not start: {error}") from error
+        finally:
+            theirs.close()  # else a candidate that dies early would not be heard
+            self.printed.given_away()
+
+    @functools.cached_property
+    def welcome(self) -> Welcome:
+        """What the candidate said when it had started; waits until it has."""
+        try:
+            welcome = self._meet(Deadline.after(START_S))
+        except (OSError, ValidationError, StartError) as error:
+            self.end()
+            said = self.printed.text.decode(errors="replace")
+            raise StartError(f"a candidate did not start: {error}\n{said}") from error
+        self._watch()
+        return welcome
+
+    def _meet(self, deadline: Deadline) -> Welcome:
+        self.orders.settimeout(START_S)
+        while True:
+            if deadline.remaining < 0:
+                raise StartError("it did not answer in time")
+            frame = self.orders.recv(FRAME_MAX)
+            if not frame:
+                self.printed.drain()
+                raise StartError("it ended at once")
+            greeting = GREETING.validate_json(frame)
+            if not isinstance(greeting, Announcement):
+                return greeting
+            self.subject = Subject(greeting.pid)
+
+    def _watch(self) -> None:
+        self.inherited = memory_of_tree(self.process.pid)
+        self.orders.settimeout(0)
+        self.poll = select.poll()
+        self.poll.register(self.orders, select.POLLIN)
+        self.poll.register(self.printed.fd, select.POLLIN)
+        self.poll.register(self.process.pidfd, select.POLLIN)
+
+    @property
+    def process(self) -> Subject:
+        """The candidate's process; waits until it has started."""
+        if self.subject is None:
+            _ = self.welcome
+        if self.subject is None:
+            raise StartError("the candidate has no process")
+        return self.subject
+
+    def ask(self, order: bytes, deadline: Deadline) -> Exchange:
+        """Give an order to the frozen candidate, let it run, and freeze it when it has replied."""
+        with self._ruling(deadline):
+            self._refuse_unasked()
+            return self._answered(order, deadline)
+
+    def step(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> Exchange:
+        """Let the candidate get ready for an order, freeze it, write its input, and time the rest.
+
+        The window begins before the input can be read and ends when every thread stands still.
+        """
+        with self._ruling(deadline):
+            self._refuse_unasked()
+            self.orders.sendall(order)
+            self.process.thaw()
+            frame = self._await_frame(deadline)
+            self.process.freeze()
+            if frame != READY_FRAME:
+                self._judged(frame)
+                raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
+            self._refuse_unasked()
+            write()
+            return self._answered(GO_FRAME, deadline)
+
+    def _answered(self, order: bytes, deadline: Deadline) -> Exchange:
+        self.orders.sendall(order)
+        used = self.process.cpu_ns()
+        begin = time.perf_counter_ns()
+        self.process.thaw()
+        frame = self._await_frame(deadline)
+        end = self.process.freeze()
+        used = self.process.cpu_ns() - used
+        self._enforce(deadline)
+        return Exchange(end - begin, self._judged(frame), used)
+
+    def race(self, order: bytes, deadline: Deadline, turn: Turn) -> Exchange:
+        """Let the candidate queue its work, release the input, and wait until its answer is ours.
+
+        The window is the turn's own; nothing that happens here lies in it. The candidate is frozen
+        afterwards.
+        """
+        with self._ruling(deadline):
+            self._refuse_unasked()
+            self.orders.sendall(order)
+            self.process.thaw()
+            patience = Deadline.after(turn.patience_s)
+            first = self._until(lambda: False, patience, deadline, WATCH_S)
+            turn.queued(self._judged(first) if first else None)
+            turn.release()
+            if first is None:
+                self._judged(self._await_frame(deadline))
+            last = None if turn.told else self._until(turn.over, deadline, deadline)
+            reply = self._judged(last or self._await_frame(deadline))
+            if turn.told:
+                turn.take(reply)
+            self._confirm_over(turn, deadline)
+            self.process.freeze()
+            self._enforce(deadline)
+            return Exchange(turn.window_ns(), reply, told_ns=turn.told_ns(), late=first is None)
+
+    def _until(
+        self, done: Callable[[], bool], patience: Deadline, deadline: Deadline, wait_s: float = 0.0
+    ) -> bytes | None:
+        """Ask every `wait_s` seconds until it is done, patience ends, or a frame comes before."""
+        while not done() and (left := patience.remaining) > 0:
+            frame = self._look(deadline, min(wait_s, left))
+            if frame is not None:
+                return frame
+        self._enforce(deadline)
+        return None
+
+    def _confirm_over(self, turn: Turn, deadline: Deadline) -> None:
+        frame = self._until(turn.over, Deadline.after(LATE_S), deadline)
+        if frame is not None or not turn.over():
+            raise Ruling(Verdict.DISALLOWED, "the candidate answered before its work was done")
+
+    def confirm_stood(self, deadline: Deadline) -> None:
+        """Refuse a candidate that has run since it was frozen: what was read might be its work."""
+        with self._ruling(deadline):
+            self.process.confirm_stood()
+
+    def _judged(self, frame: bytes) -> Reply:
+        reply = Reply.model_validate_json(frame)
+        self.printed.drain()
+        if reply.status is not Status.DONE:
+            raise Ruling(FAILURES[reply.status], reply.message)
+        return reply
+
+    @contextmanager
+    def _ruling(self, deadline: Deadline) -> Iterator[None]:
+        """Turn every way in which a candidate can fail into its verdict."""
+        try:
+            yield
+        except ProcessGoneError as gone:
+            self.printed.drain()
+            raise ruling_of_end(gone.status) from gone
+        except ValidationError as error:
+            raise Ruling(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
+        except RestlessError as error:
+            raise Ruling(Verdict.DISALLOWED, f"the kernel broke a stop: {error}") from error
+        except BlockingIOError as error:
+            raise Ruling(Verdict.DISALLOWED, "the candidate does not read its orders") from error
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise self._ruling_of_hang_up(deadline) from error
+
+    def _look(self, deadline: Deadline, wait_s: float = 0.0) -> bytes | None:
+        """Wait so long for a frame; raises when the candidate is no more or broke a limit."""
+        ready = {fd for fd, _ in self.poll.poll(wait_s * 1000)}
+        if self.orders.fileno() in ready:
+            frame = self.orders.recv(FRAME_MAX)
+            if not frame:
+                raise ConnectionResetError
+            return frame
+        if self.printed.fd in ready:
+            self.printed.drain()
+            if self.printed.ended:  # every later look would see its end again
+                self.poll.unregister(self.printed.fd)
+        if self.process.pidfd in ready:
+            self.process.check()
+        self._enforce(deadline)
+        return None
+
+    def _refuse_unasked(self) -> None:
+        try:
+            frame = self.orders.recv(1)
+        except BlockingIOError:
+            return
+        if frame:
+            raise Ruling(Verdict.DISALLOWED, "the candidate answered without being asked")
+        raise ConnectionResetError
+
+    def _await_frame(self, deadline: Deadline) -> bytes:
+        frame = None
+        while frame is None:
+            frame = self._look(deadline, WATCH_S)
+        return frame
+
+    def _enforce(self, deadline: Deadline) -> None:
+        if deadline.remaining < 0:
+            raise Ruling(Verdict.TIMED_OUT, "the time limit passed")
+        if (now := time.monotonic()) < self.next_look:
+            return
+        self.next_look = now + WATCH_S
+        most = self.enlisted.limits.memory
+        hoard = self.arena.hoard if self.arena else 0
+        if holds_more(self.process.pid, most + self.inherited - hoard, deadline.remaining):
+            raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used")
+
+    def _ruling_of_hang_up(self, deadline: Deadline) -> Ruling:
+        # A dying process closes its sockets a moment before it can be waited for.
+        wait = min(DYING_S, max(0.0, deadline.remaining) + LATE_S)
+        select.select([self.process.pidfd], [], [], wait)
+        try:
+            self.process.check()
+        except ProcessGoneError as gone:
+            return ruling_of_end(gone.status)
+        return Ruling(Verdict.DISALLOWED, "the candidate closed its line to the judge")
+
+    def close(self) -> None:
+        """Kill the candidate with everything it started and let go of its descriptors."""
+        if self.subject is None and self.orders.fileno() >= 0:
+            with suppress(StartError):
+                _ = self.welcome  # tells the process that is to be killed
+        self.end()
+
+    def end(self) -> None:
+        """Kill what is known of the candidate and let go of its descriptors."""
+        if self.subject is not None:
+            self.subject.kill()
+        self.orders.close()
+        self.printed.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,254 @@
+"""What the judge does to a candidate's process from outside: stop, read, watch and kill it."""
+
+import ctypes
+import os
+import select
+import signal
+import time
+from pathlib import Path
+
+import torch
+
+from runners.harness.protocol.values import DTYPES, TensorNode, bits
+from runners.harness.sandbox.process_limits import kill_tree
+from runners.process_tree import descendants, thread_states
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
+_PR_SET_CHILD_SUBREAPER = 36
+_CPUCLOCK_SCHED = 2  # the kind of another process's clock id which counts nanoseconds
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+
+_EVENTS = os.WSTOPPED | os.WCONTINUED
+
+STOP_S = 2.0
+"""How long a process may take to stand still."""
+_QUICK_S = 5e-3
+RESTING_NS = 50_000
+"""Processor time that a stopped process and all that it started may use together: on a busy
+machine a thread that was interrupted on its way to standing still finishes it late."""
+STOP_ROUNDS = 1000
+"""How often descendants are looked at until all of them stand still."""
+
+
+class _Span(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]  # type: ignore[mutable-override]
+
+
+class ProcessGoneError(Exception):
+    """The process ended; `status` is its wait status as `os.waitstatus_to_exitcode` gives it."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the process ended with {status}")
+        self.status = status
+
+
+class RestlessError(Exception):
+    """The process, or one that it started, ran while it was to stand still."""
+
+
+class UnreadableError(Exception):
+    """The candidate named memory that it does not have."""
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, so that it can be waited for."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def keep_freed_memory() -> None:
+    """Have this process keep what it frees: large copies then cost no page faults."""
+    for knob in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
+        _LIBC.mallopt(knob, 1 << 30)
+
+
+def _stop_threads(pid: int) -> None:
+    # One signal a thread: a stop for the whole process waits until some thread is scheduled,
+    # while a busy one runs on for milliseconds.
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
+            _LIBC.syscall(_TGKILL, pid, int(thread), int(signal.SIGSTOP))
+    except FileNotFoundError:
+        return
+
+
+def _runs(pid: int) -> bool:
+    return any(state not in "TtZX" for state in thread_states(pid).values())
+
+
+def _cpu_ns(pid: int) -> int:
+    """The processor time of all threads of a process; 0 when it is gone."""
+    try:
+        return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
+    except OSError:
+        return 0
+
+
+class Subject:
+    """One process under the judge's hands, with everything that it started."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.pidfd = os.pidfd_open(pid)
+        self.frozen = False
+        self.loose = False
+        """Whether it may run between its orders: no submitted code is in it, and it waits."""
+        self.strays: tuple[int, ...] = ()
+        self.used_at: dict[int, int] = {}
+        self.restless = 0
+        self.reaped = False
+
+    def freeze(self) -> int:
+        """Stop every thread of the process and of its descendants, and wait until they stand.
+
+        Gives the moment, by `time.perf_counter_ns`, at which the last one was seen standing.
+        Raises RestlessError when they do not stand. A loose process is not stopped.
+        """
+        if self.frozen or self.loose:
+            return time.perf_counter_ns()
+        _stop_threads(self.pid)
+        self._await_stop()
+        end = time.perf_counter_ns()
+        self.strays = descendants(self.pid)
+        if self.strays:
+            end = self._stop_all()
+        self.used_at = {pid: _cpu_ns(pid) for pid in (self.pid, *self.strays)}
+        self.frozen = True
+        return end
+
+    def _await_stop(self) -> None:
+        # It is not waited for without end: a thread inside vfork takes no stop.
+        begin = time.monotonic()
+        while not self._tells(os.WSTOPPED):
+            waited = time.monotonic() - begin
+            if waited < _QUICK_S:
+                os.sched_yield()
+                continue
+            if waited > STOP_S:
+                raise RestlessError("a thread did not stop")
+            for pid in (self.pid, *descendants(self.pid)):  # one of them may wake another
+                _stop_threads(pid)
+            select.select([], [], [], 1e-3)
+
+    def _tells(self, events: int) -> bool:
+        """Whether the process stopped or was let go since this was last asked.
+
+        The system notes each of these once and hands it to one who asks, so that after a stop was
+        taken nothing may be told until we let the process go ourselves: no guess is needed.
+        """
+        self.check()
+        try:
+            return os.waitid(os.P_PIDFD, self.pidfd, events | os.WNOHANG) is not None
+        except ChildProcessError:
+            return False  # it has ended this very moment, which the next check tells
+
+    def _stop_all(self) -> int:
+        for _ in range(STOP_ROUNDS):
+            running = [pid for pid in (self.pid, *self.strays) if _runs(pid)]
+            end = time.perf_counter_ns()
+            if not running and not self._tells(_EVENTS):  # one of them may have woken the first
+                return end
+            for pid in running:
+                _stop_threads(pid)
+            select.select([], [], [], 50e-6)
+            self.strays = descendants(self.pid)
+        raise RestlessError("a process that it started did not stop")
+
+    def confirm_stood(self) -> None:
+        """Raise RestlessError when the process was let go, or anything started, since the freeze.
+
+        A stop can be undone from within: by a timer whose signal is SIGCONT, or by a child. What
+        the process started is not our own child, and only its processor time tells on it; since a
+        busy machine can look the same, such a stop is counted in `restless`, for whoever needs to
+        know whether all stood still.
+        """
+        if not self.frozen:
+            return
+        started = set(descendants(self.pid)) - self.used_at.keys()
+        if self._tells(_EVENTS) or started:
+            raise RestlessError("it ran while it was to stand still")
+        used = {pid: _cpu_ns(pid) for pid in self.used_at}
+        more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
+        self.restless += more > RESTING_NS
+        self.used_at = used
+
+    def cpu_ns(self) -> int:
+        """CPU time that all threads of the process have used, as the kernel counts it."""
+        return _cpu_ns(self.pid)
+
+    def thaw(self) -> None:
+        """Let run who was frozen, with its descendants; RestlessError when they did already."""
+        if not self.frozen:
+            return
+        self.confirm_stood()
+        self.frozen = False
+        signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
+        for pid in self.strays:
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                continue
+
+    def check(self) -> None:
+        """Raise ProcessGoneError when the process has ended."""
+        found = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is not None:
+            exited = found.si_code == os.CLD_EXITED
+            raise ProcessGoneError(found.si_status if exited else -found.si_status)
+
+    def address_of(self, name: str) -> int:
+        """Where the process has mapped the memory file `name`; 0 when it has not."""
+        for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines():
+            if f"/memfd:{name} " in f"{line} ":
+                return int(line.split("-", 1)[0], 16)
+        return 0
+
+    def read(self, node: TensorNode, most: int) -> torch.Tensor:
+        """Copy a tensor out of the process, which must be frozen; at most `most` bytes.
+
+        Raises UnreadableError when the node names memory that is not there.
+        """
+        dtype = DTYPES.get(node.dtype)
+        if dtype is None or len(node.shape) != len(node.stride):
+            raise UnreadableError(f"a tensor of type {node.dtype} cannot be read")
+        if node.room > most:
+            raise UnreadableError("the output is larger than the memory limit allows")
+        flat = torch.empty(node.span, dtype=dtype)
+        try:
+            shown = flat.as_strided(node.shape, node.stride)
+        except RuntimeError as error:  # an empty tensor may still have an absurd shape
+            raise UnreadableError(f"the output cannot be laid out: {error}") from error
+        self._copy(flat, node.address)
+        return bits(shown).contiguous().view(dtype)
+
+    def _copy(self, flat: torch.Tensor, address: int) -> None:
+        length = flat.numel() * flat.element_size()
+        done = 0
+        while done < length:
+            here = _Span(flat.data_ptr() + done, length - done)
+            there = _Span(address + done, length - done)
+            got = _LIBC.process_vm_readv(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+            if got <= 0:
+                reason = os.strerror(ctypes.get_errno())
+                raise UnreadableError(f"the output cannot be read: {reason}")
+            done += got
+
+    def strike(self) -> None:
+        """Have the process killed, and do not wait for it."""
+        if not self.reaped:
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End the process; as PID 1 of its namespace it takes every descendant with it.
+
+        TimeoutError when it or, where there is no namespace, a descendant does not end.
+        """
+        if self.reaped:
+            return
+        self.reaped = True
+        ended = kill_tree(self.pid) and select.select([self.pidfd], [], [], STOP_S)[0]
+        if ended:
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
+        os.close(self.pidfd)
+        if not ended:
+            raise TimeoutError(f"process {self.pid} or one that it started does not end")

@@ -1,0 +1,130 @@
+"""The warm template: a clean process with torch imported that forks candidates on request.
+
+It is forked before its judge has read any request, so it holds no input, seed or reference.
+"""
+
+import fcntl
+import json
+import os
+import runpy
+import select
+import socket
+import sys
+import traceback
+
+from runners.harness.protocol.channel import FRAME_MAX, Enlistment, encode, pair, receive
+from runners.harness.sandbox import isolate
+from runners.harness.sandbox.program import Lines, Program
+from runners.harness.supervision import fork
+
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+
+FDS = 7
+"""Sent with a request: order socket, output pipe, files, builds, arena, and perhaps two device
+buffers."""
+_EVALUATION = b"evaluation"
+"""The request for an evaluation of the task's own, which is told in a file that is sent with it."""
+
+
+def serve(link: socket.socket) -> None:
+    """Fork a candidate for each request until the judge hangs up; several may start at once.
+
+    What is waited for meanwhile are the intermediates, which leave as soon as their children run:
+    one that has ended counts as a process of its candidate until it is collected.
+    """
+    starting: set[int] = set()
+    while True:
+        ready, _, _ = select.select([link.fileno(), *starting], [], [])
+        for intermediate in starting.intersection(ready):
+            _collect(intermediate)
+            starting.remove(intermediate)
+        if link.fileno() not in ready:
+            continue
+        frame, fds = receive(link, FRAME_MAX, FDS)
+        if not frame:
+            break
+        child = os.fork()
+        if child == 0:
+            link.close()
+            _become(frame, fds)
+        for fd in fds:
+            os.close(fd)
+        starting.add(os.pidfd_open(child))
+        link.sendall(b"forked")
+    for intermediate in starting:
+        _collect(intermediate)
+
+
+def _collect(pidfd: int) -> None:
+    os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
+    os.close(pidfd)
+
+
+def _become(frame: bytes, fds: list[int]) -> None:
+    try:
+        if frame == _EVALUATION:
+            fork.enter(fds[0], fds[1], Lines(*fds[2:]))
+        program = runpy.run_module("runners.harness.candidate.program", run_name="candidate")
+        orders = socket.socket(fileno=fds[0])
+        program["enter"](orders, fds[1:], Enlistment.model_validate_json(frame))
+    except BaseException:  # noqa: BLE001 - the outermost frame of this process
+        traceback.print_exc(file=sys.stderr)
+    finally:
+        sys.stderr.flush()
+        os._exit(70)
+
+
+class Template:
+    """The judge's end of the link to its template."""
+
+    def __init__(self, link: socket.socket, pid: int) -> None:
+        self.link = link
+        self.pid = pid
+        link.settimeout(30)
+
+    def enlist(self, enlisted: Enlistment, fds: list[int]) -> None:
+        """Have a candidate forked that inherits `fds`; OSError when the template is gone."""
+        self._ask(encode(enlisted), fds)
+
+    def start(self, order: Program, lines: Lines) -> None:
+        """As `program.start`, in a fork of the template; OSError when the template is gone."""
+        packed = fork.pack(order)
+        try:
+            self._ask(_EVALUATION, [*packed, lines.result, lines.output, lines.status])
+        finally:
+            for fd in packed:
+                os.close(fd)
+
+    def _ask(self, frame: bytes, fds: list[int]) -> None:
+        socket.send_fds(self.link, [frame], fds)
+        if self.link.recv(64) != b"forked":
+            raise ConnectionResetError("the template is gone")
+
+    def close(self) -> None:
+        """Hang up and wait for the template to end."""
+        self.link.close()
+        os.waitpid(self.pid, 0)
+
+
+def fork_template() -> Template:
+    """Fork this process into a template; call it before anything secret is known."""
+    ours, theirs = pair()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            ours.close()
+            isolate.let_go_of_streams()
+            serve(theirs)
+        finally:
+            os._exit(0)
+    theirs.close()
+    return Template(ours, pid)
+
+
+def pack_files(files: dict[str, str]) -> int:
+    """The files that a candidate may see, as a sealed memory file; gives its descriptor."""
+    fd = os.memfd_create("files", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with os.fdopen(os.dup(fd), "wb") as packed:
+        packed.write(json.dumps(files).encode())
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)  # every candidate of an evaluation reads this one
+    return fd

@@ -1,0 +1,225 @@
+"""One program in a sandbox of its own, watched from outside: its pipes, its time, its end."""
+
+import json
+import os
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.sandbox import program
+from runners.harness.sandbox.process_limits import held_by, holds_more, kill_others
+from runners.harness.sandbox.program import Lines, Program
+from runners.harness.supervision.handle import StartError
+from runners.harness.supervision.process import ProcessGoneError, Subject
+from runners.harness.verdicts import Ruling
+from runners.process_tree import descendants
+
+RESULT_MAX = 1 << 20
+"""Bytes of everything that an evaluation may say on its line."""
+_STATUS_MAX = 64 << 10
+_WATCH_MS = 100
+_AFTER_S = 2.0
+"""How long the pipes of a killed phase may take to end: nobody is left to write."""
+_PIECE = 1 << 16
+
+Met = Callable[[tuple[str, ...], dict[str, str]], None]
+Start = Callable[[Program, Lines], None]
+
+
+@dataclass(slots=True)
+class _Pipe:
+    """The reading end of a pipe, read as it fills and never beyond a limit."""
+
+    reader: int
+    writer: int
+    limit: int
+    excess: Callable[[], Exception]
+    text: bytearray = field(default_factory=bytearray)
+    ended: bool = False
+
+    def drain(self) -> None:
+        """Read what is there; raises `excess()` when it is more than the limit."""
+        while not self.ended:
+            try:
+                piece = os.read(self.reader, _PIECE)
+            except BlockingIOError:
+                return
+            self.ended = not piece
+            self.text += piece
+            if len(self.text) > self.limit:
+                del self.text[self.limit :]
+                raise self.excess()
+
+
+@contextmanager
+def _pipe(limit: int, excess: Callable[[], Exception]) -> Iterator[_Pipe]:
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(reader, False)
+    pipe = _Pipe(reader, writer, limit, excess)
+    try:
+        yield pipe
+    finally:
+        os.close(reader)
+        if pipe.writer >= 0:
+            os.close(pipe.writer)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a phase ended by itself: its exit status, and all that it said on its line."""
+
+    status: int
+    said: bytes
+
+
+class Phase:
+    """One program in its sandbox, from its start to the end of everything that it started."""
+
+    def __init__(
+        self, order: Program, log: bytearray, met: Met, start: Start = program.start
+    ) -> None:
+        """`log` gets what it prints, `met` the layers of its sandbox and what was missing.
+
+        `start` makes the program's process.
+        """
+        self.order = order
+        self.log = log
+        self.met = met
+        self.start = start
+        self.subject: Subject | None = None
+        self.confined = False
+        self.said = bytearray()
+        self.next_look = 0.0
+        self.inherited = held_by(os.getpid())  # what a fork of the judge holds until its exec
+
+    def run(self, deadline: Deadline) -> Ended:
+        """Run it to its end; Ruling when it breaks a limit, StartError when it never began."""
+        spared = (*descendants(os.getpid()),)
+        output = self.order.limits.output
+        with (
+            _pipe(RESULT_MAX, _said_too_much) as result,
+            _pipe(output, lambda: _printed_too_much(output)) as printed,
+            _pipe(_STATUS_MAX, lambda: StartError("its sandbox said too much")) as status,
+        ):
+            pipes = (result, printed, status)
+            try:
+                self._start(Lines(result.writer, printed.writer, status.writer))
+                for pipe in pipes:
+                    os.close(pipe.writer)
+                    pipe.writer = -1
+                code = self._watch(pipes, deadline)
+            finally:
+                self._end(spared)
+                self.log += printed.text
+                self.said = result.text
+            before = len(printed.text)
+            _drain_to_the_end(pipes)
+            self.log += printed.text[before:]
+            self._meet(status)
+            if not self.confined:
+                raise StartError(f"the evaluation did not start: {self.log.decode()[-2000:]}")
+            return Ended(code, bytes(self.said))
+
+    def _start(self, lines: Lines) -> None:
+        try:
+            self.start(self.order, lines)
+        except OSError as error:
+            raise StartError(f"the evaluation did not start: {error}") from error
+
+    def _watch(self, pipes: tuple[_Pipe, ...], deadline: Deadline) -> int:
+        """Read the pipes until the process ends; gives its exit status."""
+        poll = select.poll()
+        for pipe in pipes:
+            poll.register(pipe.reader, select.POLLIN)
+        try:
+            while True:
+                poll.poll(_WATCH_MS)
+                for pipe in pipes:
+                    pipe.drain()
+                    if pipe.ended:
+                        _forget(poll, pipe)
+                self._look(poll, pipes[-1])
+                self._enforce(deadline, begun=pipes[-1].ended)  # it closes by the exec
+        except ProcessGoneError as gone:
+            return gone.status
+
+    def _look(self, poll: "select.poll", status: _Pipe) -> None:
+        """Find the process once it is known; ProcessGoneError when it has ended."""
+        known = self.subject
+        self._meet(status)
+        if self.subject is None:
+            return
+        if known is None:
+            poll.register(self.subject.pidfd, select.POLLIN)
+        self.subject.check()
+
+    def _meet(self, status: _Pipe) -> None:
+        """Note what the status line has said so far."""
+        *lines, _ = bytes(status.text).split(b"\n")
+        for line in map(json.loads, lines):
+            if "pid" in line and self.subject is None:
+                self.subject = Subject(line["pid"])
+            if "layers" in line and not self.confined:
+                self.confined = True
+                self.met(tuple(line["layers"]), line["missing"])
+        if status.ended and self.subject is None:
+            raise StartError("no sandbox could be made")
+
+    def _enforce(self, deadline: Deadline, *, begun: bool) -> None:
+        if deadline.remaining < 0:
+            raise Ruling(Verdict.TIMED_OUT, "the time limit passed")
+        now = time.monotonic()
+        if now < self.next_look:
+            return
+        self.next_look = now + _WATCH_MS / 1000
+        limit = self.order.limits.memory
+        inherited = 0 if begun else self.inherited
+        if self.subject is None:
+            return
+        if holds_more(self.subject.pid, limit + inherited, deadline.remaining):
+            raise Ruling(
+                Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"
+            )
+
+    def _end(self, spared: tuple[int, ...]) -> None:
+        """Kill everything of this phase, whatever it has become a child of."""
+        if self.subject is not None:
+            self.subject.kill()
+        if not kill_others(os.getpid(), spared):
+            raise TimeoutError("a process of the evaluation does not end")
+
+
+def _forget(poll: "select.poll", pipe: _Pipe) -> None:
+    try:
+        poll.unregister(pipe.reader)
+    except KeyError:
+        return
+
+
+def _drain_to_the_end(pipes: tuple[_Pipe, ...]) -> None:
+    """Read what the dead have left; an end that does not come is a breach."""
+    deadline = Deadline.after(_AFTER_S)
+    for pipe in pipes:
+        pipe.drain()
+        while not pipe.ended:
+            if deadline.remaining < 0:
+                raise Ruling(Verdict.DISALLOWED, "somebody still holds the evaluation's line")
+            select.select([pipe.reader], [], [], max(0.0, deadline.remaining))
+            pipe.drain()
+
+
+def _said_too_much() -> Ruling:
+    return Ruling(
+        Verdict.DISALLOWED,
+        f"more than {RESULT_MAX >> 10} KiB were written to the evaluation's line",
+    )
+
+
+def _printed_too_much(limit: int) -> Ruling:
+    return Ruling(
+        Verdict.OUTPUT_EXCEEDED, f"more than {limit >> 10} KiB were written to stdout or stderr"
+    )

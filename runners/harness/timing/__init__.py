@@ -1,0 +1,1 @@
+"""Two clocks, rounds and intervals."""

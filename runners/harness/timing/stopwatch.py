@@ -1,0 +1,300 @@
+"""Rounds of timed calls: fresh candidates, fresh inputs, every output checked.
+
+On the CPU nothing of a candidate runs outside a window: it is frozen while its input is
+written, while its output is read, and while the calibration runs.
+"""
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import torch
+
+from runners.contract.evaluation import Measurement, StopReason
+from runners.contract.peaks import floor_ns
+from runners.contract.task import Mode, Workload
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Allowance, Deadline
+from runners.harness.judge.host_candidate import CORES, Seat
+from runners.harness.judge.integrity import refuse_new_processes
+from runners.harness.judge.pool import Lineup, take_seat
+from runners.harness.judge.session import Session, planned
+from runners.harness.judge.task_code import seed_of
+from runners.harness.judge.verify import verify
+from runners.harness.protocol.channel import Exchange, Operation
+from runners.harness.protocol.values import Node, on_host, tensors
+from runners.harness.timing.clocks import (
+    audit_of,
+    beneath,
+    claimed,
+    device_resolution,
+    interval_of,
+    measurement,
+    narrow,
+)
+from runners.harness.timing.rounds import (
+    BLAMED_MOST,
+    LOOKS,
+    ROUNDS_VOID_MOST,
+    DisturbedError,
+    Round,
+)
+from runners.harness.timing.samples import Samples
+from runners.harness.verdicts import MachineError, Ruling
+
+WARM_UPS = 3
+"""Untimed calls of a fresh candidate on inputs of the same shapes."""
+CALIBRATIONS = 15
+"""Windows of the trusted candidate before the submission is imported into the other one."""
+HOST_CALIBRATIONS = 5
+"""The same on the CPU, where each lays a whole input ready: the fewest with one slow one unfelt."""
+SETTLING = 2
+"""The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
+FLUSH_BYTES = 32 << 20
+"""Written by the judge before every window, so that no input waits in a near cache."""
+STARTS_MOST = 8
+"""How many candidates start at once on a GPU."""
+WORKS_ON = "the kernel works on after its calls"
+SLOWS_ON = "the kernel leaves work running that slows this GPU between its calls"
+CALIBRATED_EVERY = 2
+"""Beside how many calls on a GPU one window is calibrated."""
+REHEARSALS = 2
+"""Untimed calls on a GPU that are queued ahead: the first one may find things to load."""
+LATE_MOST = 3
+"""How many calls of a round on a GPU may not be queued in time, as they were when rehearsed."""
+MARGIN = 1.3
+"""A round is begun only when this many times the last round's duration is left."""
+
+
+class Stopwatch:
+    """Times one workload of a submission, round by round."""
+
+    def __init__(self, session: Session, workload: Workload) -> None:
+        self.session = session
+        self.workload = workload
+        self.deadline = self.share = Deadline.after(0)
+        self.policy = session.request.round_policy
+        self.samples = Samples(self.policy, noisy=not session.on_gpu)
+        self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
+        self.fixed = session.code.generate(workload, seed_of(session.nonce, workload, -1))
+        self.expected = session.code.expected(self.fixed)
+        self.room = planned(self.fixed)
+        self.index = 0
+        self.lineup = Lineup(session, self.room, self.expected)
+
+    def begin(self) -> None:
+        """On a GPU, have candidates start while something else is done."""
+        if self.session.on_gpu and self.expected is not None:
+            self.lineup.begin(self._wanted(1, 0))
+
+    def measure(self, allowed: Allowance, report: Callable[[int], None]) -> Measurement:
+        """Time rounds until the interval is narrow, the cap is reached or time runs out."""
+        self.deadline, self.share = allowed.deadline, allowed.share
+        if self.session.on_gpu and self.expected is None:
+            self.expected = self.lineup.expected = self._discover()
+        with self.lineup:
+            rounds, stop = self._rounds(report)
+        found = measurement(rounds, stop)
+        if audit := self._audit(rounds):
+            raise audit
+        return found
+
+    def _rounds(self, report: Callable[[int], None]) -> tuple[list[Round], StopReason]:
+        rounds: list[Round] = []
+        self._prepare(1, 0)
+        with self.lineup.seat() as anchor:
+            anchor.handle.process.loose = self.session.on_gpu
+            self._settle(anchor)
+            while True:
+                self._prepare(0, len(rounds))
+                before = self.deadline.remaining
+                rounds.append(self._next_round(anchor, len(rounds)))
+                report(len(rounds))
+                spent = before - self.deadline.remaining
+                if stop := self._stop_reason(rounds, spent):
+                    return rounds, stop
+                self.samples.learn(rounds, spent)
+
+    def _prepare(self, others: int, done: int) -> None:
+        """On a GPU, have all candidates start at once that are needed up to the next look."""
+        if self.session.on_gpu and not self.lineup.waiting:
+            self.lineup.prepare(self._wanted(others, done))
+
+    def _wanted(self, others: int, done: int) -> int:
+        upto = next((look for look in self.policy.looks if look > done), done + 1)
+        return min(STARTS_MOST, others + upto - done)
+
+    def _next_round(self, anchor: Seat, done: int) -> Round:
+        """A round with the next candidate; finds out who it was when its calibration is disturbed.
+
+        Where it is as before once the candidate is dead, it was. A drift has to end so twice.
+        """
+        blamed = 0
+        for _ in range(ROUNDS_VOID_MOST):
+            try:
+                with self.lineup.seat() as seat:
+                    result = self._round(seat, anchor, done)
+            except DisturbedError as error:
+                if error.round.disturbed_by(self._alone(anchor, error.round)):
+                    raise MachineError("something else works on this GPU") from error
+                raise Ruling(Verdict.DISALLOWED, WORKS_ON) from error
+            if not result.drifts(median(result.beside)):
+                return result
+            blamed += not result.drifts(self._alone(anchor, result))
+            if blamed == BLAMED_MOST:
+                raise Ruling(Verdict.DISALLOWED, SLOWS_ON)
+        raise MachineError("this GPU's pace changes too much for any time to be told")
+
+    def _alone(self, anchor: Seat, result: Round) -> float:
+        """What a trusted window costs once nobody of this evaluation is left beside it.
+
+        The driver may be at work on a candidate's memory for a while.
+        """
+        self.session.beside.close()
+        self.lineup.bury()
+        now = 0.0
+        for _ in range(LOOKS):
+            now = median(anchor.overhead(self._touch(anchor)) for _ in range(CALIBRATIONS))
+            if not result.drifts(now):
+                break
+        return now
+
+    def _discover(self) -> Node | None:
+        """The output's structure, by a candidate of its own; calibrations have to fill as much."""
+        with take_seat(self.session, self.room, None) as seat:
+            seat.build(self.deadline)
+            data = self._fresh_input()
+            exchange = seat.call(Operation.RUN, data, None, self.deadline)
+            verify(seat, data, exchange.reply, None, deadline=self.deadline)
+            return seat.discovered
+
+    def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
+        count = len(rounds)
+        if count in self.policy.looks and self._precise(rounds):
+            return StopReason.PRECISE
+        if count >= self.policy.looks[-1]:
+            return StopReason.ROUND_CAP
+        return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
+
+    def _precise(self, rounds: list[Round]) -> bool:
+        enough = narrow(rounds, self.policy.half_width)
+        if not enough or not claimed(rounds):
+            return enough
+        # A claim finer than its own confirmation is worth more rounds before it is believed.
+        fine = device_resolution(rounds) <= interval_of(rounds).centre
+        return fine and self._audit(rounds) is None
+
+    def _audit(self, rounds: list[Round]) -> Ruling | None:
+        request = self.session.request
+        if request.mode is not Mode.RANKED:
+            return None
+        floor = floor_ns(request.task, self.workload, request.gpu)
+        return beneath(interval_of(rounds).centre, floor) or audit_of(rounds)
+
+    def _settle(self, seat: Seat) -> None:
+        for _ in range(SETTLING):
+            seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
+
+    def _round(self, seat: Seat, anchor: Seat, done: int) -> Round:
+        threads = min(CORES, self.session.request.limits.processes)
+        hosted = any(map(on_host, tensors(self.room.node)))
+        result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
+        seat.handle.process.loose = self.session.on_gpu
+        self._settle(seat)
+        self.lineup.bury()  # whose work could disturb what counts from here on
+        with self.session.lasting("calibrate"):
+            self._calibrate(seat, anchor, result)
+        seat.handle.process.loose = False
+        with self.session.lasting("build"):
+            seat.build(self.deadline)
+        for _ in range(WARM_UPS):
+            self._call(seat)
+        if self.session.on_gpu:
+            self._rehearse(seat)
+        known = frozenset(seat.handle.process.strays)
+        rounds_left = max(1, self.policy.looks[0] - done)
+        until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
+        with self.samples.taken():
+            while self.samples.wants_more(result, until):
+                self._sample(seat, anchor, result)
+                refuse_new_processes(known, seat.handle.process.strays)
+        return result
+
+    def _rehearse(self, seat: Seat) -> None:
+        """Find out whether calls can be queued ahead; who waits for the GPU in them cannot."""
+        seat.ahead = True
+        rehearsed = [self._call(seat) for _ in range(REHEARSALS)]
+        seat.ahead = not rehearsed[-1].late
+
+    def _sample(self, seat: Seat, anchor: Seat, result: Round) -> None:
+        """Time one call and calibrate beside it; on a GPU, where less changes, every other time.
+
+        Neither counts unless the candidate stood still from the moment of its answer until both
+        were done: else it could have finished its work after its time, or worked against the
+        calibration. A busy machine can look like that now and then, and only then.
+        """
+        restless = seat.handle.process.restless
+        exchange = self._call(seat)
+        every = CALIBRATED_EVERY if self.session.on_gpu else 1
+        touched = None
+        if len(result.windows) % every == 0:
+            with self.session.lasting("calibrate"):
+                touched = self._touch(anchor)
+        seat.handle.confirm_stood(self.deadline)
+        if seat.handle.process.restless > restless:
+            result.discard(Ruling(Verdict.DISALLOWED, WORKS_ON))
+        elif touched and result.disturbed_by(anchor.overhead(touched)):
+            result.discard(DisturbedError(result))
+        elif exchange.late:
+            self._leave_out(seat, result)
+        elif reasons := seat.slowed_by():
+            result.discarded += 1
+            self.session.note_slowed(reasons)
+        else:
+            result.claimed, result.remote = seat.ahead, seat.remote
+            result.keep(exchange.window_ns, exchange.reply.claimed_ns, exchange.cpu_ns)
+            if touched:
+                result.beside.append(anchor.overhead(touched))
+                result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
+
+    @staticmethod
+    def _leave_out(seat: Seat, result: Round) -> None:
+        """Leave a late call out; after some, time all of the round in the way that always works."""
+        result.discarded += 1
+        result.late += 1
+        if result.late > LATE_MOST:
+            seat.ahead = False
+            result.restart()
+
+    def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
+        """The trusted candidate's overhead, and on a GPU this one's, while both can be trusted."""
+        for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
+            if self.session.on_gpu:
+                touched = self._touch(seat)
+                result.own.append(seat.overhead(touched))
+                result.told.append(touched.told_ns)
+            result.steady.append(anchor.overhead(self._touch(anchor)))
+
+    def _touch(self, seat: Seat) -> Exchange:
+        self._flush()
+        return seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
+
+    def _call(self, seat: Seat) -> Exchange:
+        data = self._fresh_input()
+        with self.session.lasting("run"):
+            self._flush()
+            launch = self.session.launch_of(self.workload)
+            exchange = seat.call(Operation.RUN, data, self.expected, self.deadline, launch=launch)
+        if not exchange.late:  # else there is nothing of it to see, and it does not count
+            verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
+        return exchange
+
+    def _flush(self) -> None:
+        if not self.session.on_gpu:  # a device seat flushes the GPU's cache itself
+            self.flush.add_(1)
+
+    def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type
+        self.index += 1
+        seed = seed_of(self.session.nonce, self.workload, self.index)
+        with self.session.lasting("inputs"):
+            return self.session.code.generate(self.workload, seed)

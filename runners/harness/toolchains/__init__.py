@@ -1,0 +1,1 @@
+"""The compilers and tools on the machine: where they are, how they are called."""

@@ -1,0 +1,58 @@
+"""NVIDIA's compiler on this machine: where it is, and which one."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from runners.harness.toolchains.tool import version_of
+
+NAME = "nvcc"
+_TOOLKIT = Path("/usr/local/cuda")
+_IN_PACKAGES = "nvidia/cu13"
+"""Where the wheels of CUDA 13 lie beside other packages, as one toolkit."""
+_HOST_COMPILER = "g++"
+_VERSION = re.compile(r"release [\d.]+, V([\d.]+)")
+
+
+def find() -> Path | None:
+    """The compiler that is to be used, or None: the first of those that are here.
+
+    Looked for in `CUDA_HOME`, on the search path, where NVIDIA installs, and in its wheels.
+    """
+    return next((path for path in _places() if os.access(path, os.X_OK)), None)
+
+
+def toolchain() -> str | None:
+    """What compiles programs here, as `nvcc 13.0.88`; None where nothing does.
+
+    The compiler hands every source to the host's one as well, so that both must be here.
+    """
+    found = find()
+    if found is None or shutil.which(_HOST_COMPILER) is None:
+        return None
+    version = version_of(found, _VERSION)
+    return None if version is None else f"{NAME} {version}"
+
+
+def lacking() -> str:
+    """Why `toolchain` is None, and where the compiler is looked for."""
+    found = find()
+    if found is None:
+        places = f"CUDA_HOME, on PATH, in {_TOOLKIT}/bin or in the wheel nvidia-cuda-{NAME}"
+        return f"there is no {NAME} in {places}"
+    if shutil.which(_HOST_COMPILER) is None:
+        return f"there is no {_HOST_COMPILER}, which {NAME} needs"
+    return f"`{found} --version` does not answer"
+
+
+def _places() -> Iterator[Path]:
+    if home := os.environ.get("CUDA_HOME"):
+        yield Path(home, "bin", NAME)
+    if found := shutil.which(NAME):
+        yield Path(found)
+    yield _TOOLKIT / "bin" / NAME
+    for folder in sys.path:
+        yield Path(folder, _IN_PACKAGES, "bin", NAME)

@@ -1,0 +1,255 @@
+"""NVRTC, the compiler in the process, and what a compiler's output tells of a kernel.
+
+Source: the NVRTC documentation. Its library and the headers come with torch's CUDA wheels or with
+a CUDA toolkit.
+
+Sources: the log of `ptxas --verbose`, and the PTX ISA's chapter "Kernel Function Parameters".
+"""
+
+import ctypes
+import importlib.util
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from runners.contract.evaluation import Compiled
+from runners.languages import BuildFailedError, InvalidSubmissionError
+
+LOG_MOST = 16_000
+"""Characters of a compiler's log that are kept; the limit on what a candidate prints is wider."""
+_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_INFO = re.compile(r"^ptxas (?:info  |      ).*$\n?", re.MULTILINE)
+_TYPE = re.compile(r"\.[usbf](8|16|32|64)\b")
+_COUNT = re.compile(r"\[(\d+)\]")
+
+
+def resources(log: str, entry: str) -> Compiled | None:
+    """What the kernel of this lowered name uses; None where the log knows of no such kernel."""
+    parts = _ENTRY.split(log)
+    texts = dict(zip(parts[1::2], parts[2::2], strict=True))
+    text = texts.get(entry)
+    if text is None:
+        return None
+    return Compiled(
+        registers=_sum(r"Used (\d+) registers", text),
+        spill_stores=_sum(r"(\d+) bytes spill stores", text),
+        spill_loads=_sum(r"(\d+) bytes spill loads", text),
+        stack=_sum(r"(\d+) bytes stack frame", text),
+        shared=_sum(r"(\d+) bytes smem", text),
+        constant=_sum(r"(\d+) bytes cmem", text) if "cmem" in text else None,
+    )
+
+
+def _sum(pattern: str, text: str) -> int:
+    return sum(map(int, re.findall(pattern, text)))
+
+
+def remarks(log: str) -> str:
+    """The log without what ptxas counts: warnings, if there are any."""
+    return shortened(_INFO.sub("", log).strip())
+
+
+def shortened(text: str) -> str:
+    """The beginning of what a compiler says: a fault in a template may fill any log."""
+    return text if len(text) <= LOG_MOST else f"{text[:LOG_MOST]}\n... and more"
+
+
+def parameter_sizes(ptx: str, entry: str) -> tuple[int, ...]:
+    """The bytes of each parameter of a kernel, in order."""
+    found = re.search(rf"\.entry\s+{re.escape(entry)}\s*\(([^)]*)\)", ptx)
+    parameters = found[1].split(",") if found else []
+    return tuple(_size(each) for each in parameters if each.strip())
+
+
+def _size(parameter: str) -> int:
+    kind, count = _TYPE.search(parameter), _COUNT.search(parameter)
+    return int(kind[1]) // 8 * int(count[1] if count else 1) if kind else 0
+
+
+TOOLKIT = Path("/usr/local/cuda")
+_LIBRARIES = "libnvrtc.so.[0-9]*"
+_OTHER_HALF = "libnvrtc-builtins.so.[0-9]*"
+_HEADER = "cuda_fp16.h"
+_COUNTS = "--ptxas-options=-v"
+"""Has ptxas tell registers and memory of each kernel, in place of its errors."""
+_NAME_MAP = "__nv_name_map("
+"""Begins what NVRTC says of the kernel's name, not of the source."""
+_SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in .*$\n?", re.MULTILINE)
+_FAILURE = re.compile(r"(?:^|[\s:])(?:catastrophic )?error\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A library of NVRTC, and the folders of CUDA's own headers."""
+
+    library: Path
+    includes: tuple[Path, ...]
+
+    @property
+    def version(self) -> str:
+        """As the library's name tells it."""
+        return self.library.name.split(".so.")[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Compiled device code: the kernel's lowered name, machine code, PTX, and the log."""
+
+    entry: str
+    cubin: bytes
+    ptx: str
+    log: str
+
+
+def find() -> Toolchain | None:
+    """The first library there is, with headers of its own place before those of others."""
+    roots = [root for root in _roots() if root.is_dir()]
+    libraries = (
+        (root, library)
+        for root in roots
+        for folder in ("lib", "lib64")
+        for library in sorted((root / folder).glob(_LIBRARIES))
+    )
+    home, library = next(libraries, (None, None))
+    if home is None or library is None:
+        return None
+    includes = (root / "include" for root in (home, *(each for each in roots if each != home)))
+    shown = [each for each in includes if (each / _HEADER).is_file()]
+    below = [each / "cccl" for each in shown if (each / "cccl").is_dir()]
+    return Toolchain(library, (*shown, *below))
+
+
+def _roots() -> Iterator[Path]:
+    wheels = importlib.util.find_spec("nvidia")
+    for place in (wheels and wheels.submodule_search_locations) or ():
+        yield from sorted(Path(place).iterdir())
+    compiler = shutil.which("nvcc")
+    if compiler:
+        yield Path(compiler).resolve().parents[1]
+    yield TOOLKIT
+
+
+def architecture(capability: tuple[int, int]) -> str:
+    """NVRTC's name of a GPU; from 9.0 on with the instructions that only this one has."""
+    major, minor = capability
+    return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+
+
+class _Program:
+    """One program of NVRTC's; every call is checked."""
+
+    def __init__(self, nvrtc: ctypes.CDLL, source: str, name: str) -> None:
+        self.nvrtc = nvrtc
+        self.handle = ctypes.c_void_p()
+        self.check(
+            nvrtc.nvrtcCreateProgram(
+                ctypes.byref(self.handle), source.encode(), name.encode(), 0, None, None
+            )
+        )
+
+    def check(self, status: int) -> None:
+        """OSError when a call did not succeed."""
+        if status != 0:
+            self.nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
+            raise OSError(f"NVRTC failed: {self.nvrtc.nvrtcGetErrorString(status).decode()}")
+
+    def compile(self, kernel: str, options: Sequence[str]) -> bool:
+        """Whether the source compiles and has a kernel of this name."""
+        self.check(self.nvrtc.nvrtcAddNameExpression(self.handle, kernel.encode()))
+        return self.handed(options)
+
+    def handed(self, options: Sequence[str]) -> bool:
+        """Whether the source compiles."""
+        words = [option.encode() for option in options]
+        array = (ctypes.c_char_p * len(words))(*words)
+        return bool(self.nvrtc.nvrtcCompileProgram(self.handle, len(words), array) == 0)
+
+    def bytes_of(self, what: str) -> bytes:
+        """The `ProgramLog`, `PTX` or `CUBIN`."""
+        size = ctypes.c_size_t()
+        self.check(getattr(self.nvrtc, f"nvrtcGet{what}Size")(self.handle, ctypes.byref(size)))
+        buffer = ctypes.create_string_buffer(size.value)
+        self.check(getattr(self.nvrtc, f"nvrtcGet{what}")(self.handle, buffer))
+        return buffer.raw
+
+    def text_of(self, what: str) -> str:
+        """The same as text, up to its end."""
+        return self.bytes_of(what).split(b"\0", 1)[0].decode(errors="replace")
+
+    def entry(self, kernel: str) -> str:
+        """The name that the kernel has in the machine code."""
+        lowered = ctypes.c_char_p()
+        self.check(
+            self.nvrtc.nvrtcGetLoweredName(self.handle, kernel.encode(), ctypes.byref(lowered))
+        )
+        return (lowered.value or b"").decode()
+
+    def close(self) -> None:
+        """Free it."""
+        self.nvrtc.nvrtcDestroyProgram(ctypes.byref(self.handle))
+
+
+def compile_source(
+    library: Path, source: str, name: str, *, kernel: str, options: Sequence[str]
+) -> Code:
+    """Compile a file called `name` which must define `kernel`; the log tells what each one uses.
+
+    BuildFailedError with the first complaint, its line and caret; InvalidSubmissionError when all
+    is well but for the kernel, which is not there.
+    """
+    with _program(library, source, name) as program:
+        compiled = program.compile(kernel, (*options, _COUNTS))
+        log = program.text_of("ProgramLog")
+        if not compiled:
+            _refuse(log if _complains(log) else _tried(library, source, name, options), kernel)
+        return Code(
+            entry=program.entry(kernel),
+            cubin=program.bytes_of("CUBIN"),
+            ptx=program.text_of("PTX"),
+            log=log,
+        )
+
+
+def _tried(library: Path, source: str, name: str, options: Sequence[str]) -> str:
+    """The log of a compilation that is not asked to count, which keeps ptxas from complaining."""
+    with _program(library, source, name) as program:
+        program.handed(options)
+        return program.text_of("ProgramLog")
+
+
+def _loaded(library: Path) -> ctypes.CDLL:
+    """The library, with its other half beside it: some releases look for that by its name alone."""
+    for half in sorted(library.parent.glob(_OTHER_HALF)):
+        ctypes.CDLL(str(half))
+    return ctypes.CDLL(str(library))
+
+
+@contextmanager
+def _program(library: Path, source: str, name: str) -> Iterator[_Program]:
+    program = _Program(_loaded(library), source, name)
+    try:
+        yield program
+    finally:
+        program.close()
+
+
+def _complains(log: str) -> bool:
+    return _FAILURE.search(log) is not None
+
+
+def _refuse(log: str, kernel: str) -> NoReturn:
+    """Tell whoever wrote it what is wrong; NVRTC speaks of the kernel's name beside the source."""
+    said = [part for part in _SUMMARY.sub("", log).split("\n\n") if part.strip()]
+    own = [part for part in said if not part.lstrip().startswith(_NAME_MAP)]
+    failures = [part for part in own if _complains(part)]
+    if failures or len(own) == len(said):
+        text = "\n\n".join(part.rstrip() for part in own)
+        reason = failures[0].strip() if failures else "NVRTC gave no reason"
+        raise BuildFailedError(reason, shortened(text))
+    raise InvalidSubmissionError(
+        f"there is no kernel `{kernel}`; define `__global__ void {kernel}(...)`"
+    )

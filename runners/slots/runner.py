@@ -1,0 +1,278 @@
+"""A runner over the slots of machines of one's own, and whether their GPUs are fit."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from runners.calls import Calls
+from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
+from runners.contract.runner import CallId, Capabilities, OutOfService, ProgressSink, RunnerError
+from runners.slots.harness import LINE_MAX, START_S, Order, UnfitError, UnreachedError
+
+_log = logging.getLogger(__name__)
+
+
+class Fitness:
+    """Of one slot; `cards` are its GPUs by UUID or number, where they are known."""
+
+    def __init__(self, kind: str, cards: tuple[str, ...] = ()) -> None:
+        self.unfit = ""
+        """Why the slot is out of service; empty when it is not."""
+        self._kind = kind
+        self._cards = cards
+
+    @property
+    def outages(self) -> tuple[OutOfService, ...]:
+        """Its cards, while they are out of service."""
+        cards = self._cards or (self._kind,)
+        return tuple(
+            OutOfService(gpu=self._kind, card=card, why=self.unfit) for card in cards if self.unfit
+        )
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Take note of what becomes of using the slot."""
+        try:
+            yield
+        except UnfitError as error:
+            if not self.unfit:
+                _log.error("%s is out of service: %s", self._kind, error)
+            self.unfit = str(error)
+            raise
+        if self.unfit:
+            _log.warning("%s is back in service", self._kind)
+        self.unfit = ""
+
+
+GRACE_S = 30.0
+"""What a harness may take beyond the task's time limits before its slot is killed: more than the
+grace after which it gives up by itself, and says whose doing it was."""
+
+RECHECK_S = 60.0
+"""Between looks at a GPU that is out of service."""
+
+RANKS_ON_CPU = 8
+"""The most ranks that a task of several GPUs may have where they are processes on the CPU."""
+
+
+class WarmHarness(Protocol):
+    """A harness that takes one request after another."""
+
+    async def evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+        """The evaluation that an order asks for.
+
+        UnreachedError when the harness had ended before, RunnerError for any other failure.
+        """
+        ...
+
+
+class Slot(Protocol):
+    """A place for one evaluation at a time, with a harness that is kept warm."""
+
+    offered: Capabilities | None
+    """What its harness said that it offers, once there was one."""
+
+    fitness: Fitness
+    """Whether its machine is fit, as its harness said last."""
+
+    async def warm(self) -> WarmHarness:
+        """The slot's harness, started when there is none or the last one died.
+
+        UnfitError when its GPU is not fit.
+        """
+        ...
+
+    async def rest(self) -> None:
+        """Wait until the harness, if there is one, is ready for the next call.
+
+        UnfitError when its GPU is not fit.
+        """
+        ...
+
+    async def cool(self) -> None:
+        """Stop the harness, if there is one."""
+        ...
+
+
+SlotT = TypeVar("SlotT", bound=Slot)
+
+
+def hard_limit_s(request: EvaluationRequest) -> float:
+    """Seconds after which a harness counts as lost: its own limits have failed by then."""
+    return request.task.limit_s(request.mode) + GRACE_S
+
+
+def gpus_of(request: EvaluationRequest) -> int:
+    """How many slots one evaluation takes: on the CPU ranks are processes of one."""
+    return 1 if request.gpu == CPU else request.task.world_size
+
+
+def telling(kinds: Iterable[str]) -> str:
+    """The type whose harness is asked what is offered: beside a GPU there may be more languages."""
+    return next((kind for kind in kinds if kind != CPU), CPU)
+
+
+class SlotRunner(Generic[SlotT]):
+    """Runs each call in a free slot of its GPU type, in the order of their starts.
+
+    `join` makes one slot of several, for an evaluation that spreads over their GPUs; `place` is
+    what a message calls the machine.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        slots: Mapping[str, Sequence[SlotT]],
+        join: Callable[[Sequence[SlotT]], SlotT],
+        place: str,
+    ) -> None:
+        self.name = name
+        self._slots = slots
+        self._join = join
+        self._place = place
+        self._free: dict[str, asyncio.Queue[SlotT]] = {}
+        self._joining: dict[str, asyncio.Lock] = {}
+        self._resting: set[asyncio.Task[None]] = set()
+        for kind, members in slots.items():
+            self._free[kind] = asyncio.Queue()
+            self._joining[kind] = asyncio.Lock()
+            for slot in members:
+                self._free[kind].put_nowait(slot)
+        self._calls = Calls(name)
+
+    async def capabilities(self) -> Capabilities:
+        found = await self._offered(telling(self._slots))
+        counts = {kind: len(slots) for kind, slots in self._slots.items()}
+        at_once = {kind: RANKS_ON_CPU if kind == CPU else count for kind, count in counts.items()}
+        return self._told(found, at_once)
+
+    def _told(self, offered: Capabilities, at_once: Mapping[str, int]) -> Capabilities:
+        """What is offered of the types in `at_once`, as far as it is in service."""
+        slots = {kind: self._slots[kind] for kind in at_once}
+        out = [each for of in slots.values() for slot in of for each in slot.fitness.outages]
+        gpus = {kind: sum(not slot.fitness.unfit for slot in of) for kind, of in slots.items()}
+        return offered.model_copy(
+            update={"gpus": gpus, "at_once": dict(at_once), "out_of_service": tuple(out)}
+        )
+
+    async def _offered(self, kind: str) -> Capabilities:
+        """What a harness offers that is beside a GPU of this type."""
+        offered = next((slot.offered for slot in self._slots[kind] if slot.offered), None)
+        return offered or await self._asked(kind)
+
+    async def _asked(self, kind: str) -> Capabilities:
+        """What a harness offers, when none was started yet or the first is only starting."""
+        try:
+            slot = await asyncio.wait_for(self._free[kind].get(), START_S)
+        except TimeoutError as error:
+            raise RunnerError(f"no slot of {kind} was free for {START_S:.0f} s") from error
+        try:
+            with slot.fitness.noted():
+                await slot.warm()
+        finally:
+            self._give_back(slot, kind)
+        if slot.offered is None:
+            raise RunnerError("the harness did not say what it offers")
+        return slot.offered
+
+    async def start(self, request: EvaluationRequest) -> CallId:
+        if request.gpu not in self._slots:
+            there = ", ".join(self._slots)
+            raise RunnerError(f"{self._place} has no GPU type {request.gpu}; it has {there}")
+        count, wanted = len(self._slots[request.gpu]), gpus_of(request)
+        if wanted > count:
+            raise RunnerError(f"{wanted} {request.gpu} at once are asked for; there are {count}")
+        if all(slot.fitness.unfit for slot in self._slots[request.gpu]):
+            why = self._slots[request.gpu][0].fitness.unfit
+            raise RunnerError(f"{request.gpu} is out of service: {why}")
+        line = request.model_dump_json().encode()
+        if len(line) > LINE_MAX:
+            raise RunnerError(f"the request has {len(line)} bytes; at most {LINE_MAX} are taken")
+        return self._calls.start(
+            lambda call, tell: self._evaluate(Order(call, request, line), tell)
+        )
+
+    async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
+        return await self._calls.wait(call, progress)
+
+    async def cancel(self, call: CallId) -> None:
+        await self._calls.cancel(call)
+
+    async def aclose(self) -> None:
+        await self._calls.aclose()
+        for resting in tuple(self._resting):
+            resting.cancel()
+        await asyncio.gather(*self._resting, return_exceptions=True)
+        slots = [slot for members in self._slots.values() for slot in members]
+        await asyncio.gather(*(slot.cool() for slot in slots))
+
+    async def _evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+        async with self._slot(order.request) as slot:
+            try:
+                try:
+                    return await self._within_limit(slot, order, tell)
+                except UnreachedError:  # it had died while it was idle: a fresh one can begin
+                    await slot.cool()
+                    return await self._within_limit(slot, order, tell)
+            except BaseException:  # a cancellation too: what the slot still does is of no use
+                await asyncio.shield(slot.cool())
+                raise
+
+    @asynccontextmanager
+    async def _slot(self, request: EvaluationRequest) -> AsyncIterator[SlotT]:
+        """The next free slot; or so many joined, which no other call then has.
+
+        One call at a time joins slots: two, each holding half of what it needs, would wait for
+        ever.
+        """
+        free, wanted = self._free[request.gpu], gpus_of(request)
+        taken: list[SlotT] = []
+        try:
+            async with self._joining[request.gpu]:
+                while len(taken) < wanted:
+                    taken.append(await free.get())
+            if wanted == 1:
+                yield taken[0]
+                return
+            await asyncio.gather(*(slot.cool() for slot in taken))  # their judges use the GPUs
+            joined = self._join(taken)
+            try:
+                yield joined
+            finally:
+                await asyncio.shield(joined.cool())
+        finally:
+            for slot in taken:
+                self._give_back(slot, request.gpu)
+
+    def _give_back(self, slot: SlotT, kind: str) -> None:
+        """Free the slot once it is ready again, and fit."""
+        resting = asyncio.create_task(self._rest(slot, kind), name=f"rest of {kind}")
+        self._resting.add(resting)
+        resting.add_done_callback(self._resting.discard)
+
+    async def _rest(self, slot: SlotT, kind: str) -> None:
+        await self._look_after(slot)
+        while slot.fitness.unfit:
+            await asyncio.sleep(RECHECK_S)
+            await self._look_after(slot)
+        self._free[kind].put_nowait(slot)
+
+    async def _look_after(self, slot: SlotT) -> None:
+        """Wait until a slot is ready, or, when it was not fit, have a fresh harness look."""
+        try:
+            with slot.fitness.noted():
+                await (slot.warm() if slot.fitness.unfit else slot.rest())
+        except RunnerError:  # the next call starts another harness, which says why it cannot
+            await slot.cool()
+
+    async def _within_limit(self, slot: SlotT, order: Order, tell: ProgressSink) -> Evaluation:
+        limit = hard_limit_s(order.request)
+        with slot.fitness.noted():
+            harness = await slot.warm()
+            try:
+                return await asyncio.wait_for(harness.evaluate(order, tell), limit)
+            except TimeoutError as error:
+                words = f"the harness gave no evaluation within {limit:.0f} s"
+                raise RunnerError(words) from error

@@ -1,0 +1,419 @@
+"""What of the guest needs no GPU: in which order a call goes, and where its output is delivered."""
+
+import ctypes
+import mmap
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from runners.contract.launch import LaunchNumbers
+from runners.contract.parameters import BufferArgument, ScalarArgument
+from runners.harness.candidate import gpu_endpoint
+from runners.harness.candidate.gpu_endpoint import Guest, KernelError
+from runners.harness.gpu.device_code import ReadyLaunch
+from runners.harness.gpu.handover import DONE, RELEASED
+from runners.harness.gpu.memory import DriverError
+from runners.harness.protocol.channel import DeviceFds, Operation, Order, Reply, Status
+from runners.harness.protocol.values import ScalarNode, TensorNode
+
+WORDS = 1 << 40
+OUTPUT_AT, POOL_AT, SIZE = 1024, 2048, 8192
+CLAIM_MS = 0.5
+
+
+class OnGpu(torch.Tensor):
+    """A tensor of the host that says it were on a GPU."""
+
+    device = SimpleNamespace(type="cuda")  # type: ignore[assignment]
+
+
+def on_gpu(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.as_subclass(OnGpu)
+
+
+def room(offset: int, **changes: object) -> TensorNode:
+    node = TensorNode(dtype="float32", shape=(2, 3), stride=(3, 1), offset=offset, device="cuda")
+    return node.model_copy(update=changes)
+
+
+ROOM = room(OUTPUT_AT)
+VALUES = torch.arange(6.0).reshape(2, 3)
+
+
+@pytest.fixture
+def steps() -> list[object]:
+    """What the call did, in order."""
+    return []
+
+
+@pytest.fixture
+def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> Guest:
+    """A guest on a GPU that is not there."""
+
+    def stream(_: object) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def event(name: str) -> SimpleNamespace:
+        return SimpleNamespace(record=lambda _: steps.append(name), elapsed_time=lambda _: CLAIM_MS)
+
+    monkeypatch.setattr(torch.cuda, "stream", stream)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: steps.append("stands still"))
+    monkeypatch.setattr(gpu_endpoint, "await_word", lambda *args: steps.append(("await", *args)))
+    monkeypatch.setattr(gpu_endpoint, "write_word", lambda *args: steps.append(("write", *args)))
+    raw = torch.zeros(SIZE, dtype=torch.uint8)
+    made: Guest = object.__new__(Guest)
+    for name, value in {
+        "host": mmap.mmap(-1, 4096),
+        "memory": SimpleNamespace(address=raw.data_ptr(), bytes=raw),
+        "words": SimpleNamespace(address=WORDS),
+        "shared": DeviceFds(
+            transport="vmm", size=SIZE, output_at=OUTPUT_AT, pool_at=POOL_AT, words_size=4096
+        ),
+        "local": raw,
+        "remote": False,
+        "turn": 0,
+        "pool": None,
+        "stream": SimpleNamespace(synchronize=lambda: steps.append("has its input")),
+        "begin": event("begin"),
+        "end": event("end"),
+        "stand_in_for": None,
+    }.items():
+        setattr(made, name, value)
+    return made
+
+
+def lying(guest: Guest, offset: int, shape: tuple[int, ...] = (2, 3)) -> torch.Tensor:
+    """A tensor so far into the shared memory."""
+    count = torch.Size(shape).numel()
+    raw = guest.memory.bytes[offset : offset + 4 * count]
+    return on_gpu(raw.view(torch.float32).view(shape))
+
+
+def delivered(guest: Guest, tensor: torch.Tensor, place: TensorNode | None) -> torch.Tensor:
+    return guest._captured_there(tensor, place)
+
+
+def called(
+    guest: Guest, steps: list[object], output: object, *, ahead: bool, rooms: tuple[TensorNode, ...]
+) -> tuple[object, tuple[float, float]]:
+    def kernel(data: object) -> object:
+        steps.append(("kernel", data))
+        return output
+
+    def described(output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> Reply:
+        found = [placed(each).data_ptr() for each in output]  # type: ignore[attr-defined]
+        steps.append("described")
+        return Reply(status=Status.DONE, output=ScalarNode(value=str(found)))
+
+    def tell(reply: Reply) -> None:
+        steps.append(("told", reply.output))
+
+    value = ScalarNode(value=5)
+    order = Order(operation=Operation.RUN, value=value, rooms=rooms, ahead=ahead)
+    return guest.call(kernel, order, described, tell)
+
+
+def test_a_call_ahead_tells_where_its_output_will_lie_once_all_of_it_is_queued(
+    guest: Guest, steps: list[object]
+) -> None:
+    output = [lying(guest, POOL_AT), on_gpu(VALUES.clone())]
+    rooms = (ROOM, room(OUTPUT_AT + 64))
+
+    found = called(guest, steps, output, ahead=True, rooms=rooms)
+
+    places = [guest.memory.address + offset for offset in (POOL_AT, OUTPUT_AT + 64)]
+    assert steps == [
+        ("await", WORDS + RELEASED, 1), "begin", ("kernel", 5), "described", "end",
+        ("write", WORDS + DONE, 1), ("told", ScalarNode(value=str(places))), "stands still",
+    ]  # fmt: skip
+    assert found == (output, (CLAIM_MS * 1e6, 0.0))
+
+
+def test_another_call_says_that_it_waits_and_has_all_of_its_output_copied(
+    guest: Guest, steps: list[object]
+) -> None:
+    kept = lying(guest, POOL_AT)
+    kept.copy_(VALUES)
+
+    called(guest, steps, [kept], ahead=False, rooms=(ROOM,))
+
+    assert steps == [
+        ("await", WORDS + RELEASED, 1), ("told", None), "has its input",
+        "begin", ("kernel", 5), "described", "end",
+        ("write", WORDS + DONE, 1), "stands still",
+    ]  # fmt: skip
+    assert torch.equal(lying(guest, OUTPUT_AT), VALUES)
+
+
+def test_a_single_tensor_of_another_call_is_copied_before_anything_is_described(
+    guest: Guest, steps: list[object]
+) -> None:
+    kept = lying(guest, POOL_AT)
+    kept.copy_(VALUES)
+
+    called(guest, steps, kept, ahead=False, rooms=(ROOM,))
+
+    assert "described" not in steps  # that takes processor time, which would count
+    assert torch.equal(lying(guest, OUTPUT_AT), VALUES)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_through_host_memory_the_input_is_fetched_before_the_events_and_the_copies_come_after(
+    *, guest: Guest, steps: list[object], ahead: bool
+) -> None:
+    guest.remote = True
+    guest.local = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
+    guest.memory.bytes[:OUTPUT_AT] = 9
+
+    called(guest, steps, [lying(guest, POOL_AT)], ahead=ahead, rooms=(ROOM,))
+
+    own = [each for each in steps if each in ("begin", "end", "described")]
+    assert own == ["begin", "end", "described"]
+    assert guest.local.eq(9).all()
+
+
+def test_every_call_is_a_turn_of_its_own(guest: Guest, steps: list[object]) -> None:
+    for turn in (1, 2):
+        steps.clear()
+        called(guest, steps, [], ahead=True, rooms=())
+        assert (steps[0], ("write", WORDS + DONE, turn) in steps) == (
+            ("await", WORDS + RELEASED, turn), True,
+        )  # fmt: skip
+
+
+def test_an_order_without_an_input_is_none(guest: Guest) -> None:
+    with pytest.raises(ValueError, match="without an input"):
+        guest.call(lambda _: None, Order(operation=Operation.RUN), None, None)  # type: ignore[arg-type]
+
+
+def test_there_may_be_more_tensors_than_rooms(guest: Guest, steps: list[object]) -> None:
+    given = [on_gpu(VALUES.clone()) for _ in range(2)]
+
+    called(guest, steps, given, ahead=True, rooms=(ROOM,))
+
+    places = [guest.memory.address + OUTPUT_AT, given[1].data_ptr()]
+    assert ("told", ScalarNode(value=str(places))) in steps
+
+
+@pytest.mark.parametrize("offset", [0, OUTPUT_AT, POOL_AT, SIZE - 24])
+def test_what_lies_in_the_shared_memory_is_captured_there(guest: Guest, offset: int) -> None:
+    tensor = lying(guest, offset)
+
+    assert delivered(guest, tensor, ROOM) is tensor
+
+
+def strided(guest: Guest) -> torch.Tensor:
+    """In the shared memory, but with gaps: wider than its room."""
+    return on_gpu(lying(guest, POOL_AT, (2, 6))[:, ::2])
+
+
+def askew(guest: Guest) -> torch.Tensor:
+    guest.memory.address -= 2
+    return lying(guest, POOL_AT)
+
+
+def beyond(guest: Guest) -> torch.Tensor:
+    guest.shared = guest.shared.model_copy(update={"size": POOL_AT + 20})
+    return lying(guest, POOL_AT)
+
+
+def before(guest: Guest) -> torch.Tensor:
+    guest.memory.address += POOL_AT + 4
+    return lying(guest, POOL_AT)
+
+
+def remote(guest: Guest) -> torch.Tensor:
+    guest.remote = True
+    return lying(guest, POOL_AT)
+
+
+def negated(guest: Guest) -> torch.Tensor:
+    tensor = lying(guest, POOL_AT)
+    return on_gpu(torch._neg_view(tensor))
+
+
+@pytest.mark.parametrize("make", [strided, askew, beyond, before, remote, negated])
+def test_what_the_judge_cannot_capture_where_it_lies_is_copied_into_its_room(
+    guest: Guest, make: Callable[[Guest], torch.Tensor]
+) -> None:
+    tensor = make(guest)
+    tensor.copy_(VALUES)
+
+    found = delivered(guest, tensor, ROOM)
+
+    assert found.data_ptr() == guest.memory.bytes.data_ptr() + OUTPUT_AT
+    assert torch.equal(found, VALUES)
+    assert found.stride() == ROOM.stride
+    assert not found.is_neg()
+
+
+@pytest.mark.parametrize(
+    ("tensor", "place"),
+    [
+        (on_gpu(torch.ones(3, 2)), ROOM),
+        (on_gpu(torch.ones(2, 3).double()), ROOM),
+        (torch.ones(2, 3), ROOM),
+        (on_gpu(torch.ones(2, 3)), room(OUTPUT_AT, device="cpu")),
+        (on_gpu(torch.ones(2, 3)), None),
+    ],
+    ids=["shape", "dtype", "host", "room on the host", "no room"],
+)
+def test_what_has_no_room_is_told_as_it_is_for_the_judge_to_refuse(
+    guest: Guest, tensor: torch.Tensor, place: TensorNode | None
+) -> None:
+    assert delivered(guest, tensor, place) is tensor
+    assert guest._copied(tensor, place) is tensor
+    assert guest.memory.bytes.count_nonzero() == 0
+
+
+def test_a_sparse_tensor_is_not_copied_but_told_for_what_it_is(guest: Guest) -> None:
+    sparse: torch.Tensor = SimpleNamespace(  # type: ignore[assignment]
+        shape=(2, 3), dtype=torch.float32, layout=torch.sparse_coo, device=OnGpu.device
+    )
+
+    assert delivered(guest, sparse, ROOM) is sparse
+
+
+def test_the_stand_in_fills_as_many_bytes_as_the_output_and_gives_tensors_like_it(
+    guest: Guest,
+) -> None:
+    rooms = (ROOM, room(OUTPUT_AT + 64, stride=(6, 2)), room(0, device="cpu"))
+    order = Order(operation=Operation.TOUCH, value=room(0), rooms=rooms)
+
+    fill = guest.stand_in(order)
+    guest.memory.bytes.zero_()
+    given = fill(None)
+
+    filled = guest.memory.bytes.nonzero().flatten().tolist()
+    wanted = [OUTPUT_AT, OUTPUT_AT + 64]
+    assert filled == [
+        at + step for at, size in zip(wanted, (24, 44), strict=True) for step in range(size)
+    ]
+    assert [each.data_ptr() - guest.memory.address for each in given[:2]] == wanted
+    assert [tuple(each.shape) for each in given] == [(2, 3)] * 3
+    assert [each.stride() for each in given[:2]] == [(3, 1), (6, 2)]
+
+
+def test_the_stand_in_is_made_once_for_each_output(guest: Guest) -> None:
+    def order(offset: int) -> Order:
+        return Order(operation=Operation.TOUCH, value=room(0), rooms=(room(offset),))
+
+    first = guest.stand_in(order(OUTPUT_AT))
+
+    assert guest.stand_in(order(OUTPUT_AT)) is first
+    assert guest.stand_in(order(OUTPUT_AT + 64)) is not first
+
+
+SIZES = {"grid": (4, 1, 1), "block": (32, 8, 1), "shared": 64}
+LAUNCH = LaunchNumbers.model_validate(
+    SIZES
+    | {
+        "arguments": (
+            BufferArgument(kind="in", index=0),
+            BufferArgument(kind="out", index=0),
+            ScalarArgument(data="07000000"),
+        )
+    }
+)
+
+
+def launched(
+    guest: Guest, steps: list[object], kernel: Callable[[ReadyLaunch], object]
+) -> list[ReadyLaunch]:
+    given: list[ReadyLaunch] = []
+
+    def called(launch: ReadyLaunch) -> object:
+        given.append(launch)
+        return kernel(launch)
+
+    def described(output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> Reply:
+        steps.append([placed(each).data_ptr() for each in output])  # type: ignore[attr-defined]
+        return Reply(status=Status.DONE)
+
+    order = Order(operation=Operation.RUN, value=room(64), rooms=(ROOM,), ahead=True, launch=LAUNCH)
+    guest.call(called, order, described, lambda _: None)
+    return given
+
+
+def addresses(launch: ReadyLaunch) -> list[bytes]:
+    return [ctypes.string_at(pointer, len(data)) for pointer, data in zip(
+        launch.pointers, launch.kept, strict=True
+    )]  # fmt: skip
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors that would lie on a GPU lie on the host."""
+    empty = torch.empty
+    monkeypatch.setattr(
+        torch, "empty", lambda *size, device=None, **how: on_gpu(empty(*size, **how))
+    )
+
+
+def test_device_code_is_called_with_its_launch_on_the_input_and_into_the_rooms(
+    guest: Guest, steps: list[object]
+) -> None:
+    (launch,) = launched(guest, steps, lambda _: ())
+
+    assert (launch.grid, launch.block, launch.shared) == tuple(SIZES.values())
+    base = guest.memory.address
+    assert addresses(launch) == [
+        (base + 64).to_bytes(8, "little"), (base + OUTPUT_AT).to_bytes(8, "little"), b"\7\0\0\0",
+    ]  # fmt: skip
+    assert [] in steps  # nothing has to be copied
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_through_host_memory_device_code_writes_beside_the_rooms_and_is_copied(
+    guest: Guest, steps: list[object]
+) -> None:
+    guest.remote = True
+    guest.local = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
+
+    def fill(launch: ReadyLaunch) -> object:
+        launch.returned[0].copy_(VALUES)
+        return launch.returned
+
+    (launch,) = launched(guest, steps, fill)
+
+    own, rooms = launch.returned[0].data_ptr(), [guest.memory.address + OUTPUT_AT]
+    assert addresses(launch)[1] == own.to_bytes(8, "little")
+    assert rooms in steps
+    assert torch.equal(lying(guest, OUTPUT_AT), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("error", "broken", "words"),
+    [
+        (DriverError("cuLaunchKernel", "CUDA_ERROR_X (too much)"), None, r"^CUDA_ERROR_X \(too"),
+        (RuntimeError("CUDA error: long text"), "CUDA_ERROR_Y (bad)", r"^CUDA_ERROR_Y \(bad\)$"),
+        (RuntimeError("no CUDA error"), None, "^no CUDA error$"),
+    ],
+)
+def test_what_breaks_device_code_is_told_by_cudas_own_name(
+    guest: Guest,
+    steps: list[object],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    broken: str | None,
+    words: str,
+) -> None:
+    monkeypatch.setattr(gpu_endpoint, "broken_by", lambda: broken)
+
+    def fail(_: ReadyLaunch) -> object:
+        raise error
+
+    with pytest.raises(KernelError, match=words):
+        launched(guest, steps, fail)
+
+
+def test_what_another_kernel_raises_is_its_own(guest: Guest, steps: list[object]) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("mine")
+
+    order = Order(operation=Operation.RUN, value=ScalarNode(value=5), ahead=True)
+    with pytest.raises(RuntimeError, match="mine"):
+        guest.call(fail, order, None, None)  # type: ignore[arg-type]

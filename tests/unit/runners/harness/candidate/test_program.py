@@ -1,0 +1,391 @@
+import errno
+import fcntl
+import os
+import socket
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from runners.contract.evaluation import Limits
+from runners.harness.candidate import program
+from runners.harness.candidate.program import Candidate
+from runners.harness.protocol.arena import Arena, lay_out
+from runners.harness.protocol.builds import FOLDER, Builds
+from runners.harness.protocol.channel import (
+    FRAME_MAX,
+    GO_FRAME,
+    READY_FRAME,
+    Enlistment,
+    Operation,
+    Order,
+    Reply,
+    Status,
+    encode,
+    pair,
+)
+from runners.harness.protocol.values import ScalarNode, TensorNode, tensors
+from runners.harness.supervision.template import pack_files
+from runners.languages import Recipe
+
+ENLISTMENT = Enlistment(
+    limits=Limits(),
+    threads=1,
+    recipe=Recipe(language="py", submission_file="kernel.py"),
+    arena_size=1 << 20,
+)
+INPUT = (torch.arange(4.0), torch.zeros(2))
+
+
+class Judge:
+    """The judge's end, with a candidate in this process that runs no submitted code."""
+
+    def __init__(self, arena: Arena, builds: Builds, line: socket.socket, made: Candidate) -> None:
+        self.arena = arena
+        self.builds = builds
+        self.line = line
+        self.candidate = made
+
+    def ask(self, operation: Operation, value: object = INPUT) -> Reply:
+        """Give one order as the judge does: order, READY, input, GO, reply."""
+        node = lay_out(value).node
+        if operation is Operation.BUILD:
+            return self.candidate.answer(Order(operation=operation))
+        self.line.sendall(GO_FRAME)
+        self.arena.write(node, value)
+        reply = self.candidate.answer(Order(operation=operation, value=node))
+        assert self.line.recv(FRAME_MAX) == READY_FRAME
+        return reply
+
+
+@pytest.fixture
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    ours, theirs = pair()
+    builds = Builds(1 << 20)
+    with Arena(ENLISTMENT.arena_size) as arena, ours, theirs:
+        made = Candidate(theirs, [builds.fd, arena.fd], ENLISTMENT)
+        yield Judge(arena, builds, ours, made)
+    builds.close()
+
+
+def kernel(judge: Judge, body: Callable[[object], object]) -> Reply:
+    judge.candidate.kernel = body
+    return judge.ask(Operation.RUN)
+
+
+def test_a_kernel_sees_the_input_and_its_output_is_described(judge: Judge) -> None:
+    seen: list[object] = []
+
+    def body(data: object) -> object:
+        seen.append(data)
+        return {"sum": torch.ones(3, dtype=torch.int32), "n": 2}
+
+    reply = kernel(judge, body)
+
+    assert torch.equal(seen[0][0], INPUT[0])  # type: ignore[index]
+    assert reply.status is Status.DONE
+    (_, number), (name, node) = reply.output.items  # type: ignore[union-attr]
+    assert name == "sum"  # by their keys, in whatever order a kernel fills them
+    assert isinstance(node, TensorNode)
+    assert (node.dtype, node.shape, node.stride, node.device) == ("int32", (3,), (1,), "cpu")
+    assert node.address == judge.candidate.kept[0].data_ptr()
+    assert number == ScalarNode(value=2)
+    assert reply.claimed_ns > 0
+
+
+def test_the_trusted_reader_gives_the_last_input_back(judge: Judge) -> None:
+    reply = judge.ask(Operation.TOUCH)
+
+    assert reply.status is Status.DONE
+    assert reply.output is not None
+    assert judge.candidate.kept[0].shape == INPUT[1].shape
+    assert program.touch(5) == 5
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "words"),
+    [
+        ("def custom_kernel(data): return data", Status.DONE, ""),
+        ("x = 1", Status.INVALID, "no `custom_kernel`"),
+        ("x = (", Status.BUILD_FAILED, "kernel.py, line 1"),
+        ("\n\nraise KeyError('gone')", Status.BUILD_FAILED, "KeyError: 'gone' (line 3)"),
+        ("raise SystemExit(0)", Status.BUILD_FAILED, "SystemExit"),
+        ("raise MemoryError", Status.MEMORY, "MemoryError"),
+    ],
+)
+def test_an_import_ends_in_a_status(
+    judge: Judge, tmp_path: Path, source: str, status: Status, words: str
+) -> None:
+    (tmp_path / "kernel.py").write_text(source)
+
+    reply = judge.ask(Operation.BUILD)
+
+    assert reply.status is status
+    assert words in reply.message
+
+
+COMPLAINS = """
+import subprocess
+subprocess.run(["sh", "-c", "echo 'k.cu(3): error: no such thing' >&2; echo more; exit 1"],
+               check=True, capture_output=True)
+"""
+EXTENSION = """
+raise RuntimeError("Error building extension 'a': [1/2] c++ -c " + "x" * 5000
+                   + "\\nFAILED: a.o\\nc++ -c y\\nmain.cpp:4:9: error: expected ';'\\n 4 | a\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (COMPLAINS, "CalledProcessError: k.cu:3: error: no such thing (line 3)"),
+        (EXTENSION, "RuntimeError: main.cpp:4: error: expected ';' (line 2)"),
+    ],
+)
+def test_of_a_failed_build_the_first_error_is_the_message_and_commands_come_last(
+    judge: Judge, tmp_path: Path, capfd: pytest.CaptureFixture[str], source: str, reason: str
+) -> None:
+    (tmp_path / "kernel.py").write_text(source)
+
+    reply = judge.ask(Operation.BUILD)
+
+    assert reply.message == reason
+    said = "".join(capfd.readouterr())
+    assert 0 <= said.index("error:") < said.index("-c")
+
+
+def test_a_long_message_keeps_its_end(judge: Judge) -> None:
+    def body(data: object) -> object:
+        raise ValueError("at 3:4:\n" + "    line of a kernel\n" * 400 + "'x' is not defined")
+
+    reply = kernel(judge, body)
+
+    assert reply.message.startswith("ValueError: at 3:4:")
+    assert "'x' is not defined" in reply.message
+    assert len(reply.message) < 1000
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ValueError("no"), Status.RAISED),
+        (KeyboardInterrupt(), Status.RAISED),
+        (MemoryError(), Status.MEMORY),
+        (torch.OutOfMemoryError(), Status.MEMORY),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: 5 GB"), Status.MEMORY),
+        (RuntimeError("shapes differ"), Status.RAISED),
+        (OSError(errno.ENOSPC, "full"), Status.DISK),
+        (OSError(errno.EFBIG, "large"), Status.DISK),
+        (OSError(errno.ENOENT, "none"), Status.RAISED),
+        (ValueError("x" * 5000), Status.RAISED),
+    ],
+)
+def test_whatever_a_kernel_raises_becomes_a_status(
+    judge: Judge, error: BaseException, status: Status
+) -> None:
+    def body(data: object) -> object:
+        raise error
+
+    assert kernel(judge, body).status is status
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [(None, "returned nothing"), ({1}, "type set"), (torch.eye(2).to_sparse(), "layout")],
+)
+def test_an_output_that_is_no_structure_is_invalid(
+    judge: Judge, output: object, words: str
+) -> None:
+    reply = kernel(judge, lambda data: output)
+
+    assert reply.status is Status.INVALID
+    assert words in reply.message
+
+
+def test_an_order_without_an_input_is_refused(judge: Judge) -> None:
+    reply = judge.candidate.answer(Order(operation=Operation.RUN))
+
+    assert (reply.status, "without an input" in reply.message) == (Status.RAISED, True)
+
+
+def test_a_lazily_negated_or_conjugated_output_is_made_plain(judge: Judge) -> None:
+    value = torch.tensor([1 + 2j, 3 - 1j])
+
+    kernel(judge, lambda data: (value.conj(), value.conj().imag))
+
+    assert [kept.tolist() for kept in judge.candidate.kept] == [[1 - 2j, 3 + 1j], [-2.0, 1.0]]
+
+
+def test_orders_are_served_until_the_judge_hangs_up(judge: Judge, tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text("def custom_kernel(data): return data\n")
+    served = threading.Thread(target=judge.candidate.serve)
+    served.start()
+
+    for _ in range(2):  # the second time the order is known already
+        judge.line.sendall(encode(Order(operation=Operation.BUILD)))
+        assert Reply.model_validate_json(judge.line.recv(FRAME_MAX)).status is Status.DONE
+    judge.line.shutdown(socket.SHUT_RDWR)
+
+    served.join(10)
+    assert not served.is_alive()
+
+
+def test_on_a_gpu_the_guest_calls_and_calibrates(judge: Judge) -> None:
+    asked: list[Order] = []
+
+    def stand_in(order: Order) -> Callable[[object], object]:
+        asked.append(order)
+        return program.nothing
+
+    guest = SimpleNamespace(call=lambda kernel, *_: (kernel(5), (7.0, 3.0)), stand_in=stand_in)
+    judge.candidate.guest = guest  # type: ignore[assignment]
+    judge.candidate.kernel = lambda data: data + 1
+    orders = [Order(operation=operation) for operation in (Operation.TOUCH, Operation.RUN)]
+
+    replies = [judge.candidate.answer(order) for order in orders]
+
+    assert [reply.claimed_ns for reply in replies] == [7.0] * 2
+    assert [reply.output for reply in replies] == [ScalarNode(value=value) for value in (5, 6)]
+    assert asked == orders[:1]  # the trusted one
+    assert program.nothing(3) == 3
+
+
+def test_a_guest_may_tell_where_an_output_will_lie_before_its_call_is_done(judge: Judge) -> None:
+    given, elsewhere = torch.ones(2), torch.zeros(2)
+
+    class Guest:
+        """Says that its call is queued and copies the output elsewhere."""
+
+        def call(
+            self,
+            kernel: Callable[[object], object],
+            order: Order,
+            described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
+            tell: Callable[[Reply], None],
+        ) -> tuple[object, tuple[float, float]]:
+            output = kernel(order)
+            tell(described(output, lambda tensor: elsewhere if tensor is given else tensor))
+            return output, (7.0, 0.0)
+
+    judge.candidate.guest = Guest()  # type: ignore[assignment]
+    judge.candidate.kernel = lambda _: {"sum": given, "n": 2}
+
+    last = judge.candidate.answer(Order(operation=Operation.RUN))
+    first = Reply.model_validate_json(judge.line.recv(FRAME_MAX))
+
+    places = [tensors(reply.output)[0].address for reply in (first, last) if reply.output]
+    assert places == [elsewhere.data_ptr(), given.data_ptr()]
+    assert (first.claimed_ns, last.claimed_ns) == (0.0, 7.0)
+    held = {kept.data_ptr() for kept in judge.candidate.kept}
+    assert held == set(places)  # until the judge has read them
+
+
+@pytest.mark.parametrize(
+    ("output", "words"), [(None, "returned nothing"), (torch.eye(2).to_sparse(), "layout")]
+)
+def test_what_is_no_output_is_told_as_a_failure_in_the_first_frame_already(
+    judge: Judge, output: object, words: str
+) -> None:
+    found = judge.candidate.described(output, lambda tensor: tensor)
+
+    assert found.status is Status.INVALID
+    assert words in found.message
+
+
+def test_a_frame_that_is_too_long_is_told_as_a_failure(judge: Judge) -> None:
+    judge.candidate.tell(judge.candidate.described([torch.ones(1)] * 3000, lambda each: each))
+
+    told = Reply.model_validate_json(judge.line.recv(FRAME_MAX))
+    assert (told.status, "too many parts" in told.message) == (Status.INVALID, True)
+
+
+def test_what_an_earlier_call_gave_is_let_go(judge: Judge) -> None:
+    for _ in range(3):
+        kernel(judge, lambda data: torch.ones(2))
+
+    assert len(judge.candidate.kept) == 1
+
+
+def laid_out(home: Path, judge: Judge, content: bytes) -> Path:
+    path = home / FOLDER / "extensions" / "made.so"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    assert judge.candidate.answer(Order(operation=Operation.PACK)).status is Status.DONE
+    path.unlink()
+    return path
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_what_was_packed_is_unpacked_before_the_import_and_only_where_there_was_any(
+    *, judge: Judge, tmp_path: Path, built: bool
+) -> None:
+    path = laid_out(tmp_path, judge, b"compiled")
+    (tmp_path / "kernel.py").write_text(
+        f"from pathlib import Path\nFOUND = Path({str(path)!r}).exists()\n"
+        "def custom_kernel(data): return FOUND\n"
+    )
+
+    order = Order(operation=Operation.BUILD, built=built)
+    assert judge.candidate.answer(order).status is Status.DONE
+    assert judge.candidate.kernel(INPUT) is built
+
+
+def endless_headers() -> bytes:
+    """An archive in which one header follows the other, which tarfile reads by recursion."""
+    header = tarfile.TarInfo("x")
+    header.type = tarfile.XHDTYPE
+    return header.tobuf(tarfile.USTAR_FORMAT) * 1500
+
+
+@pytest.mark.parametrize("left", [b"nonsense" * 512, endless_headers()], ids=["nonsense", "deep"])
+def test_who_left_no_archive_compiles_for_itself(judge: Judge, tmp_path: Path, left: bytes) -> None:
+    os.pwrite(judge.builds.fd, left, 0)
+    (tmp_path / "kernel.py").write_text("def custom_kernel(data): return data\n")
+
+    order = Order(operation=Operation.BUILD, built=True)
+    assert judge.candidate.answer(order).status is Status.DONE
+
+
+def test_what_cannot_be_packed_is_a_failure_of_that_order_alone(
+    judge: Judge, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / FOLDER / "large"
+    path.parent.mkdir()
+    path.write_bytes(bytes(2 << 20))
+
+    assert judge.candidate.answer(Order(operation=Operation.PACK)).status is Status.DISK
+    assert capfd.readouterr() == ("", "")
+    assert kernel(judge, lambda data: 1).status is Status.DONE
+
+
+def test_candidates_that_start_at_once_lay_their_files_out_from_one_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    texts = {f"part{number}.py": f"x = {number}\n" * 50 for number in range(20)}
+    shared = pack_files(texts)
+    os.lseek(shared, 777, os.SEEK_SET)  # where another one has come to
+
+    program.lay_out_files(os.dup(shared))
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == texts
+    assert os.lseek(shared, 0, os.SEEK_CUR) == 777  # nor is the other one disturbed
+    os.close(shared)
+
+
+def test_the_descriptor_of_the_files_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shared = pack_files({})
+
+    program.lay_out_files(shared)
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        fcntl.fcntl(shared, fcntl.F_GETFD)

@@ -1,0 +1,144 @@
+"""What of the buffers needs no GPU: how large they are to be."""
+
+import pytest
+import torch
+
+from runners.contract.verdict import Verdict
+from runners.harness.gpu import buffers, memory
+from runners.harness.gpu.buffers import (
+    CONTEXT_BYTES,
+    POOL_SPARE,
+    SPARE,
+    Buffers,
+    aligned,
+    device_bytes,
+    on_device,
+    pool_size,
+    starts_at_once,
+)
+from runners.harness.gpu.memory import DriverError
+from runners.harness.gpu.output_pool import GRAIN
+from runners.harness.protocol.arena import Layout, Plan
+from runners.harness.protocol.values import Node, ScalarNode, describe
+from runners.harness.verdicts import Ruling
+
+MIB = 1 << 20
+
+
+def laid_out(*sizes: int, device: str = "cuda") -> Node:
+    """Outputs of so many bytes."""
+    layout = Layout()
+    value = [torch.empty(size, dtype=torch.uint8) for size in sizes]
+    return describe(value, lambda tensor: layout.place(tensor, device))
+
+
+def free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Let a GPU have so much free memory."""
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (size, 1 << 40))
+
+
+class Buffer:
+    """Stands in for memory of the device, of which there is but little."""
+
+    open = 0
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    @classmethod
+    def create(cls, size: int) -> "Buffer":
+        if size > 100:
+            raise DriverError("cuMemCreate", "out of memory")
+        cls.open += 1
+        return cls(size)
+
+    def close(self) -> None:
+        Buffer.open -= 1
+
+
+@pytest.mark.parametrize(
+    ("fixed", "pool", "grain", "kept", "open_ones"),
+    [(10, 20, 5, 20, 2), (10, 0, 5, 0, 2), (10, 200, 5, 0, 0), (10, 20, 200, 0, 0)],
+)
+def test_where_not_all_device_memory_is_to_be_had_none_is_kept(
+    monkeypatch: pytest.MonkeyPatch, fixed: int, pool: int, grain: int, kept: int, open_ones: int
+) -> None:
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    monkeypatch.setattr(torch, "zeros", lambda *_, **__: None)
+    monkeypatch.setattr(buffers, "DeviceBuffer", Buffer)
+    monkeypatch.setattr(buffers, "GRAIN", grain)
+    monkeypatch.setattr(memory.HostBuffer, "create", Buffer)
+    monkeypatch.setattr(Buffer, "open", 0)
+
+    made, room = buffers.share(fixed, pool)
+
+    assert [each.size for each in made] == [fixed + kept, grain]
+    assert room == kept  # pinned memory has no pool
+    assert Buffer.open == open_ones
+
+
+@pytest.mark.parametrize(("size", "whole"), [(0, 0), (1, GRAIN), (GRAIN, GRAIN), (GRAIN + 1, 2)])
+def test_a_size_is_rounded_up_to_whole_grains(size: int, whole: int) -> None:
+    assert aligned(size) == whole * (1 if whole != 2 else GRAIN)
+
+
+def test_a_structure_reaches_to_the_end_of_its_last_tensor_on_the_device() -> None:
+    assert device_bytes(laid_out(5, 7)) == 2 * 4096 + 7
+    assert device_bytes(laid_out(5, 7, device="cpu")) == device_bytes(ScalarNode(value=1)) == 0
+    assert len(on_device(laid_out(5, 7))) == 2
+
+
+def test_a_pool_holds_four_outputs_and_what_torch_takes_beside_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    free(monkeypatch, 1 << 40)
+
+    assert pool_size(laid_out(1), 100 * MIB) == 400 * MIB + POOL_SPARE
+    assert pool_size(laid_out(1), 1) == POOL_SPARE + GRAIN
+
+
+def test_where_room_is_scarce_or_no_output_is_known_there_is_no_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    free(monkeypatch, 8 * POOL_SPARE)
+    assert pool_size(laid_out(1), 1) == 0
+    free(monkeypatch, 16 * POOL_SPARE)
+    assert pool_size(laid_out(1), 1) > 0
+    assert pool_size(None, 1) == 0
+
+
+def test_those_who_start_at_once_fill_half_of_the_free_memory_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = Plan(ScalarNode(), 0, 300 * MIB)
+    small = CONTEXT_BYTES + 300 * MIB + POOL_SPARE
+    free(monkeypatch, 10 * small)
+    large = laid_out(200 * MIB)
+
+    assert starts_at_once(room, None) == 5
+    assert starts_at_once(room, large) == 10 * small // 2 // (small + 5 * 200 * MIB)
+    free(monkeypatch, MIB)
+    assert starts_at_once(room, None) == 1
+
+
+POOL_AT = 10 * MIB
+
+
+@pytest.mark.parametrize(
+    ("free_before", "least"),
+    [(1 << 40, SPARE + 8 * POOL_AT), (800 * MIB, 100 * MIB)],
+    ids=["a large GPU", "one with little memory left"],
+)
+def test_who_leaves_less_memory_than_the_judge_needs_is_refused(
+    monkeypatch: pytest.MonkeyPatch, free_before: int, least: int
+) -> None:
+    made: Buffers = object.__new__(Buffers)
+    made.pool_at, made.free_before = POOL_AT, free_before
+
+    free(monkeypatch, least)
+    made.refuse_hoard()
+    free(monkeypatch, least - 1)
+    with pytest.raises(Ruling, match=f"only {(least - 1) // MIB} MiB") as ruling:
+        made.refuse_hoard()
+
+    assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED

@@ -1,0 +1,176 @@
+"""What of the gate needs no GPU: what is queued, and in which order."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from runners.harness.gpu import handover
+from runners.harness.gpu.handover import DONE, RELEASED, Crossing, Gate, Steps
+from runners.harness.protocol.channel import Reply, Status
+
+SHARED = 1 << 40
+BESIDE = 77
+
+
+class Event:
+    """A time stamp of a GPU that is not there."""
+
+    queue: list[object]
+    names: list[str]
+
+    def __init__(self, *, enable_timing: bool) -> None:
+        assert enable_timing
+        self.name = self.names.pop(0)
+
+    def record(self) -> None:
+        self.queue.append(self.name)
+
+    def query(self) -> bool:
+        return self.name in self.queue
+
+    def elapsed_time(self, later: "Event") -> float:
+        return {("opened", "closed"): 0.25, ("captured", "closed"): 0.05}[self.name, later.name]
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Everything that is queued, in order."""
+    queued: list[object] = []
+    monkeypatch.setattr(Event, "queue", queued, raising=False)
+    monkeypatch.setattr(Event, "names", ["opened", "captured", "closed"], raising=False)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: SimpleNamespace(cuda_stream=BESIDE))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    zeros = torch.zeros
+    monkeypatch.setattr(torch, "zeros", lambda size, dtype, device: zeros(size, dtype=dtype))
+    monkeypatch.setattr(handover, "await_word", lambda *args: queued.append(("await", *args)))
+    monkeypatch.setattr(handover, "write_word", lambda *args: queued.append(("write", *args)))
+    return queued
+
+
+@pytest.fixture
+def gate(queue: list[object]) -> Gate:
+    memory = torch.ones(4096, dtype=torch.uint8)
+    shared = SimpleNamespace(address=SHARED, bytes=memory)
+    made = Gate(shared)  # type: ignore[arg-type]
+    assert memory[: DONE + 4].count_nonzero() == 0  # what was there before tells nothing
+    return made
+
+
+def crossing(gate: Gate, queue: list[object], *, told: bool = False) -> Crossing:
+    def noting(what: str) -> Callable[[], None]:
+        return lambda: queue.append(what)
+
+    def queued(first: Reply | None) -> None:
+        queue.append(("queued", first))
+
+    def take(last: Reply) -> None:
+        queue.append(("taken", last))
+
+    steps = Steps(
+        queued=queued,
+        sweep=noting("sweep"),
+        reveal=noting("reveal"),
+        complete=noting("complete"),
+        capture=noting("capture"),
+        take=take if told else None,
+    )
+    return Crossing(gate, 0.1, steps)
+
+
+def test_nothing_begins_before_all_of_the_window_is_queued(gate: Gate, queue: list[object]) -> None:
+    turn = crossing(gate, queue)
+    assert queue == []
+
+    turn.release()
+
+    assert queue == [
+        ("await", gate.start, 1), "sweep",
+        "opened", "reveal", "complete", ("write", SHARED + RELEASED, 1),
+        ("await", SHARED + DONE, 1), "capture", "closed",
+        ("write", gate.start, 1, BESIDE),
+    ]  # fmt: skip
+
+
+def test_a_window_closes_only_when_what_is_told_of_the_answer_was_taken(
+    gate: Gate, queue: list[object]
+) -> None:
+    turn = crossing(gate, queue, told=True)
+    turn.release()
+    assert queue == [
+        ("await", gate.start, 1), "sweep",
+        "opened", "reveal", "complete", ("write", SHARED + RELEASED, 1),
+        ("await", SHARED + DONE, 1), "capture", "captured", ("await", gate.taken, 1), "closed",
+        ("write", gate.start, 1, BESIDE),
+    ]  # fmt: skip
+    queue.clear()
+    last = Reply(status=Status.DONE)
+
+    turn.take(last)
+
+    assert queue == [("taken", last), ("write", gate.taken, 1, BESIDE)]
+    assert turn.told_ns() == 50_000.0
+
+
+def test_where_nothing_is_told_of_the_answer_a_window_waits_for_the_gpu_alone(
+    gate: Gate, queue: list[object]
+) -> None:
+    turn = crossing(gate, queue)
+
+    assert (turn.told, turn.told_ns()) == (False, 0.0)
+
+
+def test_no_word_of_the_judges_own_lies_with_another_or_where_a_candidate_can_write(
+    gate: Gate,
+) -> None:
+    own = range(gate.own.data_ptr(), gate.own.data_ptr() + gate.own.numel() - 3)
+
+    assert gate.start in own
+    assert gate.taken in own
+    assert abs(gate.start - gate.taken) >= DONE  # cache lines of their own
+    assert gate.own.count_nonzero() == 0
+
+
+@pytest.mark.parametrize("first", [Reply(status=Status.DONE), None])
+def test_where_the_output_will_lie_is_noted_without_a_window_being_opened(
+    gate: Gate, queue: list[object], first: Reply | None
+) -> None:
+    crossing(gate, queue).queued(first)
+
+    assert queue == [("queued", first)]
+
+
+def test_a_turn_is_over_once_its_window_has_closed(gate: Gate, queue: list[object]) -> None:
+    turn = crossing(gate, queue)
+    assert not turn.over()
+
+    turn.release()
+
+    assert turn.over()
+    assert turn.window_ns() == 250_000.0
+
+
+def test_every_turn_has_a_number_of_its_own(gate: Gate, queue: list[object]) -> None:
+    for number in (1, 2):
+        queue.clear()
+        crossing(gate, queue).release()
+        assert ("write", SHARED + RELEASED, number) in queue
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_an_aborted_turn_waits_for_nobody_any_more(
+    *, gate: Gate, queue: list[object], released: bool
+) -> None:
+    turn = crossing(gate, queue, told=True)
+    if released:
+        turn.release()
+    queue.clear()
+
+    gate.abort()
+
+    assert queue == [
+        ("write", gate.start, 1, BESIDE), ("write", gate.taken, 1, BESIDE),
+        ("write", SHARED + DONE, 1, BESIDE),
+    ]  # fmt: skip

@@ -1,0 +1,66 @@
+"""What of the pool needs no GPU: which memory is handed out."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.harness.gpu.output_pool import GRAIN, Segments
+
+BEGIN = 16 * GRAIN
+
+
+class Driver:
+    """Memory beyond the one piece, of which there may be none."""
+
+    def __init__(self, address: int | None = 1 << 60) -> None:
+        self.address = address
+        self.asked: list[int] = []
+
+    def __call__(self, size: int) -> int | None:
+        self.asked.append(size)
+        return self.address
+
+
+def test_segments_follow_each_other_whole_grains_apart() -> None:
+    driver = Driver()
+    segments = Segments(BEGIN, 8 * GRAIN, driver)
+
+    found = [segments.allocate(size) for size in (1, GRAIN, GRAIN + 1, GRAIN)]
+
+    assert found == [BEGIN, BEGIN + GRAIN, BEGIN + 2 * GRAIN, BEGIN + 4 * GRAIN]
+    assert driver.asked == []
+
+
+def test_what_does_not_fit_comes_from_the_driver_and_the_rest_is_still_there() -> None:
+    driver = Driver()
+    segments = Segments(BEGIN, 2 * GRAIN, driver)
+
+    assert segments.allocate(3 * GRAIN) == driver.address
+    assert segments.allocate(2 * GRAIN) == BEGIN
+    assert segments.allocate(5) == driver.address
+    assert driver.asked == [3 * GRAIN, 5]
+
+
+def test_where_the_driver_has_none_there_is_none() -> None:
+    assert Segments(BEGIN, 0, Driver(None)).allocate(1) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "own"),
+    [(BEGIN - 1, False), (BEGIN, True), (BEGIN + GRAIN - 1, True), (BEGIN + GRAIN, False)],
+)
+def test_only_what_lies_in_the_one_piece_is_its_own(*, address: int, own: bool) -> None:
+    assert Segments(BEGIN, GRAIN, Driver()).owns(address) is own
+
+
+@given(st.lists(st.integers(1, 5 * GRAIN), max_size=12))
+def test_no_two_segments_overlap_or_leave_the_piece(sizes: list[int]) -> None:
+    segments = Segments(BEGIN, 8 * GRAIN, Driver(None))
+    spans = [(address, size) for size in sizes if (address := segments.allocate(size)) is not None]
+
+    assert all(segments.owns(address) and address % GRAIN == 0 for address, _ in spans)
+    assert all(address + size <= BEGIN + 8 * GRAIN for address, size in spans)
+    for (one, size), (other, _) in itertools.pairwise(spans):
+        assert one + size <= other

@@ -1,0 +1,61 @@
+import math
+import re
+
+import pytest
+import torch
+
+from runners.harness.io_contract.reference import mismatch, undefined
+
+ONE = torch.ones(2, 3)
+
+
+def compared(right: torch.Tensor, given: torch.Tensor, tolerance: float = 1e-2) -> str | None:
+    return mismatch([right], [given], tolerance, tolerance)
+
+
+def test_outputs_within_the_tolerance_are_equal() -> None:
+    assert compared(ONE, ONE + 0.019) is None
+    assert compared(ONE.bfloat16(), ONE.bfloat16()) is None
+    assert compared(ONE.bool(), ONE.bool()) is None
+    assert compared(ONE.int(), ONE.int()) is None
+    assert compared(ONE / 0, ONE / 0) is None
+
+
+def test_the_largest_and_the_mean_difference_are_told() -> None:
+    off = ONE.clone()
+    off[1, 2] = 4.0
+    assert compared(ONE, off) == (
+        "1 of 6 elements differ, the first at [1, 2]. Max difference: 3. Avg difference: 0.5. "
+        "Tolerance: atol=0.01, rtol=0.01."
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "given", "words"),
+    [
+        (ONE, ONE[:1], r"Shape mismatch: ref=\[2, 3\], custom=\[1, 3\]"),
+        (ONE, ONE.double(), "Dtype mismatch: ref=float32, custom=float64"),
+        (ONE, ONE * math.nan, "6 of 6"),
+        (ONE * math.nan, ONE * math.nan, "6 of 6"),
+        (ONE.bool(), ~ONE.bool(), "6 of 6"),
+        (ONE.int(), ONE.int() + 2, "Max difference: 2"),
+        (ONE.half(), ONE.half() + 1, "Max difference: 1"),
+        (ONE.to(torch.complex64), ONE.to(torch.complex64) * 1j, "6 of 6"),
+    ],
+)
+def test_differences_are_told(right: torch.Tensor, given: torch.Tensor, words: str) -> None:
+    found = compared(right, given)
+    assert found is not None
+    assert re.search(words, found)
+
+
+def test_outputs_are_counted_and_named_by_their_place() -> None:
+    assert mismatch([ONE], [ONE, ONE], 0, 0) == "Output count mismatch: ref=1, custom=2"
+    found = mismatch([ONE, ONE], [ONE, ONE * 2], 0, 0)
+    assert found is not None
+    assert found.startswith("output 1: 6 of 6")
+
+
+def test_only_floats_can_be_undefined() -> None:
+    assert undefined([ONE.int(), ONE.bfloat16() * math.nan])
+    assert not undefined([ONE, ONE.int(), ONE.bool()])

@@ -1,0 +1,97 @@
+from dataclasses import replace
+
+import pytest
+
+from bot.web.compat.evaluation_server.requests import Request
+from bot.web.compat.evaluation_server.translate import order_of
+from runners.contract.evaluation import Evaluation
+from runners.contract.io_contract import Side
+from runners.contract.task import Mode
+from runners.contract.verdict import Stage, Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.io_contract.sources import Asked, blamed
+from runners.harness.verdicts import Ruling
+from tests.doubles.ioing import ADD, MODEL, PAIR, compare, evaluate, kernel
+from tests.doubles.judging import make_judging
+from tests.unit.runners.harness.conftest import Judge, Sit
+
+
+def judged(judge: Judge, request: Request) -> Evaluation:
+    return judge(order_of(request).request("unit").model_copy(update={"mode": Mode.TEST}))
+
+
+def test_a_reference_is_blamed_for_what_falls_in_its_turn() -> None:
+    told = r"^the reference kernel: timed out: too long$"
+    with pytest.raises(Ruling, match=told) as caught, blamed(Side.REFERENCE):
+        raise Ruling(Verdict.TIMED_OUT, "too long", Stage.TIMING)
+    assert caught.value.verdict is Verdict.TASK_ERROR
+    with pytest.raises(Ruling, match=told), blamed(Side.REFERENCE):
+        raise caught.value
+    with pytest.raises(Ruling, match=r"^too long$"), blamed(Side.CUSTOM):
+        raise Ruling(Verdict.TIMED_OUT, "too long")
+
+
+def test_what_has_fallen_on_public_data_is_not_tried_again_for_as_long(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An endless kernel had its whole time twice on a GPU, so that its caller had hung up."""
+    limits: list[float] = []
+
+    def fall(_: Asked, __: object, ___: object, deadline: Deadline) -> None:
+        limits.append(deadline.remaining)
+        raise Ruling(Verdict.TIMED_OUT, "too long")
+
+    monkeypatch.setattr(Asked, "_rehearsed", fall)
+    request = order_of(evaluate(timeout=30)).request("unit")
+    session = replace(sit(make_judging()), request=request)
+    asked = Asked(session, Side.REFERENCE)
+    for _ in range(2):
+        with pytest.raises(Ruling, match="the reference kernel: timed out: too long"):
+            asked.ask("answer", {}, Deadline.after(29), dict)
+    assert limits == [pytest.approx(session.request.task.test_timeout, abs=1)]
+    assert session.request.task.test_timeout < 20
+
+
+@pytest.mark.parametrize(
+    ("ref", "words"),
+    [
+        ("import os\ndef add(x, y): os._exit(0)\n", "exited with status 0"),
+        ("def add(x, y): raise ValueError('boom')\n", "ValueError: boom"),
+        ("def add(x, y) return\n", "build failed: SyntaxError"),
+        ("def sub(x, y): return x - y\n", "there is no `add`"),
+        ("import torch\ndef add(x, y): return torch.ones(3).to_sparse()\n", "layout"),
+    ],
+)
+def test_a_reference_that_fails_says_how(judge: Judge, ref: str, words: str) -> None:
+    request = compare(ref=kernel(ref, "torch", PAIR, function_name="add"))
+    found = judged(judge, request)
+    assert found.verdict is Verdict.TASK_ERROR
+    assert found.message.startswith("the reference kernel")
+    assert words in found.message
+
+
+def test_a_source_that_tells_no_inputs_fails_by_itself(judge: Judge) -> None:
+    broken = MODEL.replace("return [torch.randn(8, 16)]", "raise ValueError('none')")
+    found = judged(judge, evaluate(kernel(broken)))
+    assert (found.verdict, "ValueError: none" in found.message) == (Verdict.CRASHED, True)
+    endless = MODEL.replace("return [torch.randn(8, 16)]", "import time; time.sleep(60)")
+    found = judged(judge, evaluate(kernel(endless), timeout=5))
+    assert found.verdict is Verdict.TIMED_OUT
+    assert found.wall_s < 5
+
+
+def test_inputs_may_share_elements_or_be_turned(judge: Judge) -> None:
+    turned = "return [torch.randn(16).expand(8, 16)] if torch.rand(1) else 0"
+    odd = kernel(MODEL.replace("return [torch.randn(8, 16)]", turned))
+    assert judged(judge, evaluate(odd)).verdict is Verdict.PASSED
+
+
+def test_a_reference_may_not_change_what_the_kernel_is_compared_on(judge: Judge) -> None:
+    vandal = kernel(
+        "def add(x, y):\n    z = x + y\n    x.zero_()\n    y.zero_()\n    return z\n",
+        "torch", PAIR, function_name="add",
+    )  # fmt: skip
+    right = kernel(ADD, "torch", PAIR, function_name="add")
+    assert judged(judge, compare(right, vandal)).verdict is Verdict.PASSED
+    changed = judged(judge, compare(vandal, right))
+    assert "changed an input" in changed.message

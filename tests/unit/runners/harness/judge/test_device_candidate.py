@@ -1,0 +1,884 @@
+"""What of the seat on a GPU needs no GPU: where outputs are looked for, and which calls count."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from runners.contract.evaluation import Limits
+from runners.contract.launch import LaunchNumbers
+from runners.contract.parameters import BufferArgument
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.gpu import buffers
+from runners.harness.gpu.buffers import LINE, Buffers, Withheld
+from runners.harness.gpu.guards import GUARD
+from runners.harness.gpu.handover import Crossing
+from runners.harness.judge import device_candidate
+from runners.harness.judge.answer import POISON, Answer
+from runners.harness.judge.device_candidate import PATIENCE_S, DeviceSeat
+from runners.harness.protocol.channel import Exchange, Operation, Order, Reply, Status, encode
+from runners.harness.protocol.values import (
+    DictNode,
+    FloatNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    TensorNode,
+    UndescribableError,
+    restore,
+)
+from runners.harness.supervision.process import UnreadableError
+from runners.harness.verdicts import Ruling
+
+BASE = 1 << 40
+"""Where the candidate sees the shared memory."""
+OUTPUT_AT, POOL_AT, SIZE = 4096, 8192, 1 << 20
+
+
+def described(**changes: object) -> TensorNode:
+    node = TensorNode(dtype="float32", shape=(2, 3), stride=(1, 2), address=64, device="cuda")
+    return node.model_copy(update=changes)
+
+
+def test_a_described_output_is_laid_out_anew() -> None:
+    node = buffers.replan(described())
+
+    assert isinstance(node, TensorNode)
+    assert (node.shape, node.stride, node.offset, node.device) == ((2, 3), (3, 1), 0, "cuda")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"dtype": "quint8"}, {"dtype": "nonsense"}, {"device": "meta"}, {"shape": (1 << 48,) * 3}],
+)
+def test_an_output_that_cannot_be_laid_out_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises((UnreadableError, UndescribableError, RuntimeError)):
+        buffers.replan(described(**changes))
+
+
+def test_each_tensor_of_a_described_output_stays_on_its_device() -> None:
+    node = buffers.replan(both(described(device="cpu"), described(), described(device="cpu")))
+
+    assert isinstance(node, SequenceNode)
+    places = [item for item in node.items if isinstance(item, TensorNode)]
+    assert [(each.device, each.offset) for each in places] == [
+        ("cpu", 0),
+        ("cuda", 0),
+        ("cpu", 8192),
+    ]
+
+
+def landed(offset: int, **changes: object) -> TensorNode:
+    """As a candidate describes an output that lies so far into the shared memory."""
+    return described(address=BASE + offset, **changes)
+
+
+def place(offset: int, **changes: object) -> TensorNode:
+    """As the judge speaks of it."""
+    return described(address=0, offset=offset, **changes)
+
+
+def flat(node: TensorNode) -> TensorNode:
+    """The same numbers without gaps, row after row."""
+    return node.model_copy(update={"stride": (3, 1)})
+
+
+def both(*items: Node) -> SequenceNode:
+    return SequenceNode(kind="tuple", items=items)
+
+
+EXPECTED = place(0)
+ROOM = place(OUTPUT_AT)
+HOSTED = described(device="cpu", offset=4096, address=0)
+BYTES = 24
+"""What one of these outputs takes."""
+OLD = 7
+"""Lies in every byte of the shared memory before a call."""
+
+
+class Candidate:
+    """Plays the candidate: answers one call after the other as it is told."""
+
+    def __init__(self, memory: torch.Tensor) -> None:
+        self.memory = memory
+        self.first: Node | None = None
+        self.last: Node | None = None
+        self.late = False
+        self.work: Callable[[], None] = lambda: None
+        self.orders: list[Order] = []
+        self.patience: list[float] = []
+        self.steps: list[str] = []
+        self.poisoned: set[int] = set()
+        self.early = memory
+        """What it could see while the judge's flush went on."""
+        self.host = 5.0
+        """Lies in every number of its own host memory."""
+        self.process = SimpleNamespace(read=lambda node, _: torch.full(node.shape, self.host))
+
+    def race(self, order: bytes, deadline: Deadline, turn: Crossing) -> Exchange:
+        self.orders.append(Order.model_validate_json(order))
+        self.patience.append(turn.patience_s)
+        turn.queued(None if self.late else Reply(status=Status.DONE, output=self.first))
+        changed = (self.memory != OLD) & (self.memory != GUARD)
+        self.poisoned = set(changed.nonzero().flatten().tolist())
+        assert all(self.memory[each] == POISON for each in self.poisoned)
+        self.steps.append("open")
+        turn.steps.sweep()
+        turn.steps.reveal()
+        self.early = self.memory.clone()
+        turn.steps.complete()
+        self.work()
+        turn.steps.capture()
+        reply = Reply(status=Status.DONE, output=self.last)
+        if turn.steps.take:
+            self.steps.append("take")
+            turn.steps.take(reply)
+        return Exchange(1.0, reply, late=self.late)
+
+    def writes(self, offset: int, values: torch.Tensor) -> None:
+        """Have the call leave these numbers there, without gaps."""
+        raw = values.contiguous().view(torch.uint8).flatten()
+        before = self.work
+
+        def work() -> None:
+            before()
+            self.memory[offset : offset + raw.numel()] = raw
+
+        self.work = work
+
+
+Play = Callable[..., Exchange]
+
+
+@pytest.fixture
+def memory() -> torch.Tensor:
+    return torch.full((SIZE,), OLD, dtype=torch.uint8)
+
+
+@pytest.fixture
+def candidate(memory: torch.Tensor) -> Candidate:
+    return Candidate(memory)
+
+
+@pytest.fixture
+def device_seat(
+    monkeypatch: pytest.MonkeyPatch, candidate: Candidate, memory: torch.Tensor
+) -> DeviceSeat:
+    """A seat on a GPU that is not there, whose calls are ahead."""
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    made: DeviceSeat = object.__new__(DeviceSeat)
+    staging = torch.full((OUTPUT_AT,), OLD, dtype=torch.uint8)
+    withheld = Withheld(staging)
+    steps = candidate.steps
+    shared = SimpleNamespace(
+        memory=SimpleNamespace(size=SIZE, bytes=memory),
+        output_at=OUTPUT_AT,
+        pool_at=POOL_AT,
+        refuse_hoard=lambda: None,
+        reveal=lambda: steps.append("reveal"),
+        complete=lambda: withheld.reveal(memory[:OUTPUT_AT]),
+        sweep=lambda: None,
+        staging=staging,
+        withheld=withheld,
+    )
+    answer: Answer = object.__new__(Answer)
+    answer.buffers, answer.base, answer.remote = cast("Buffers", shared), BASE, False
+    answer.captured = torch.zeros(POOL_AT - OUTPUT_AT, dtype=torch.uint8)
+    for name, value in {
+        "session": SimpleNamespace(
+            request=SimpleNamespace(limits=Limits()),
+            launching=None,
+            builds=SimpleNamespace(packed=True),
+        ),
+        "handle": candidate,
+        "arena": SimpleNamespace(size=1 << 20, buffer=None),
+        "base": 0,
+        "hosted": SimpleNamespace(
+            lay=lambda *_: None,
+            reveal=lambda: steps.append("reveal host"),
+            complete=lambda: None,
+            restore=lambda: None,
+        ),
+        "gate": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),
+        "buffers": shared,
+        "answer": answer,
+        "device_base": BASE,
+        "ahead": True,
+        "remote": False,
+    }.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.fixture
+def play(device_seat: DeviceSeat, candidate: Candidate) -> Play:
+    """One call whose output the candidate says to lie there."""
+
+    def call(
+        first: Node | None,
+        operation: Operation = Operation.RUN,
+        *,
+        expected: Node | None = EXPECTED,
+        value: object = 5,
+        last: Node | None = None,
+        late: bool = False,
+        launch: LaunchNumbers | None = None,
+    ) -> Exchange:
+        candidate.first, candidate.last, candidate.late = first, last, late
+        deadline = Deadline.after(10)
+        return device_seat.call(operation, value, expected, deadline, launch=launch)
+
+    return call
+
+
+def spread(*offsets: int) -> set[int]:
+    return {offset + step for offset in offsets for step in range(BYTES)}
+
+
+def fetched(device_seat: DeviceSeat, exchange: Exchange) -> object:
+    return device_seat.fetch(exchange.reply, EXPECTED, Deadline.after(10))
+
+
+VALUES = torch.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize("offset", [0, 64, OUTPUT_AT, POOL_AT, POOL_AT + 4, SIZE - BYTES])
+def test_an_output_is_looked_for_where_the_first_frame_says_and_nothing_right_lies_there_before(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate, offset: int
+) -> None:
+    candidate.writes(offset, VALUES)
+
+    exchange = play(flat(landed(offset)))
+
+    assert candidate.poisoned == spread(offset)
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+    assert not exchange.late
+
+
+def test_who_writes_nothing_where_it_said_has_given_poison(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(POOL_AT, VALUES)
+    play(flat(landed(POOL_AT)))  # right, and still there at the next call
+    candidate.work = lambda: None
+    candidate.memory[POOL_AT + BYTES :] = OLD
+
+    found = fetched(device_seat, play(flat(landed(POOL_AT))))
+
+    assert found.isnan().all()  # type: ignore[attr-defined]
+
+
+def test_the_judges_copy_is_as_it_was_when_the_window_closed(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(POOL_AT, VALUES)
+
+    exchange = play(flat(landed(POOL_AT)))
+    candidate.memory.fill_(0)
+
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+
+
+def test_every_tensor_of_an_output_has_a_place_and_strides_of_its_own(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(POOL_AT, VALUES)
+    candidate.writes(128, VALUES.T + 10)
+
+    exchange = play(both(flat(landed(POOL_AT)), landed(128)), expected=both(place(0), place(64)))
+
+    assert candidate.poisoned == spread(POOL_AT, 128)
+    found = fetched(device_seat, exchange)
+    assert [each.tolist() for each in found] == [  # type: ignore[attr-defined]
+        VALUES.tolist(), (VALUES + 10).tolist(),
+    ]  # fmt: skip
+
+
+HOST = described(device="cpu", address=4)
+ON_HOST = {
+    "a host tensor": (HOSTED, HOST),
+    "a float": (FloatNode(value="0x0p0"), FloatNode(value="0x1p0")),
+    "an integer": (ScalarNode(value=0), ScalarNode(value=5)),
+    "a truth value": (ScalarNode(value=False), ScalarNode(value=True)),
+    "a text": (ScalarNode(value=""), ScalarNode(value="five")),
+}
+"""What of an answer lies on the host: as it is expected, and as a candidate tells it."""
+
+
+@pytest.mark.parametrize(("expected", "told"), ON_HOST.values(), ids=ON_HOST)
+@pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
+def test_what_of_an_answer_lies_on_the_host_is_taken_before_the_window_closes(
+    play: Play,
+    device_seat: DeviceSeat,
+    candidate: Candidate,
+    operation: Operation,
+    expected: Node,
+    told: Node,
+) -> None:
+    device_seat.ahead = False
+    candidate.writes(OUTPUT_AT, VALUES)
+
+    last = DictNode(items=(("a", both(flat(landed(POOL_AT)), told)), ("b", ScalarNode())))
+    wanted = DictNode(items=(("a", both(flat(EXPECTED), expected)), ("b", ScalarNode())))
+    exchange = play(None, operation, expected=wanted, last=last)
+    candidate.host = 7.0  # what comes later does not exist
+
+    assert candidate.steps == ["open", "reveal", "reveal host", "take"]
+    if operation is Operation.RUN:
+        found = device_seat.fetch(exchange.reply, wanted, Deadline.after(10))
+        value: Any = restore(told, lambda node: torch.full(node.shape, 5.0))
+        assert torch.equal(found["a"][0], VALUES)
+        assert torch.equal(found["a"][1], value) if told is HOST else found["a"][1] == value
+
+
+@pytest.mark.parametrize("expected", [each for each, _ in ON_HOST.values()], ids=ON_HOST)
+def test_a_call_whose_answer_lies_on_the_host_is_never_ahead(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate, expected: Node
+) -> None:
+    wanted = both(EXPECTED, expected)
+
+    assert play(None, expected=wanted, last=wanted).late
+
+    assert [order.ahead for order in candidate.orders] == [False]
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [(HOST, "is a tensor, a tuple is expected"), (both(landed(0), landed(0)), "device cuda"),
+     (None, "described no output")],
+)  # fmt: skip
+def test_an_answer_that_is_told_otherwise_than_it_must_be_is_refused_in_the_window(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate, last: Node | None, words: str
+) -> None:
+    device_seat.ahead = False
+
+    with pytest.raises(Ruling, match=words):
+        play(None, expected=both(EXPECTED, HOSTED), last=last)
+
+    assert candidate.steps[-2:] == ["take", "abort"]
+
+
+def test_a_host_tensor_that_cannot_be_read_is_a_wrong_answer(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    def read(*_: object) -> None:
+        raise UnreadableError("the output cannot be read: Bad address")
+
+    device_seat.ahead = False
+    candidate.process = SimpleNamespace(read=read)
+
+    with pytest.raises(Ruling, match="Bad address") as ruling:
+        play(None, expected=HOSTED, last=HOST)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_an_empty_host_tensor_is_nothing_to_wait_for(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    empty: dict[str, object] = {"shape": (0, 3), "stride": (3, 1)}
+    candidate.writes(POOL_AT, VALUES)
+    told = both(flat(landed(POOL_AT)), described(device="cpu", address=4, **empty))
+
+    wanted = both(place(0), described(device="cpu", **empty))
+    exchange = play(told, expected=wanted)
+
+    assert (exchange.late, "take" in candidate.steps) == (False, False)
+    found = device_seat.fetch(exchange.reply, wanted, Deadline.after(10))
+    assert (torch.equal(found[0], VALUES), found[1].shape) == (True, (0, 3))
+
+
+def test_two_outputs_may_lie_at_one_place(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(POOL_AT, VALUES)
+    one = flat(landed(POOL_AT))
+
+    exchange = play(both(one, one), expected=both(place(0), place(64)))
+
+    found = fetched(device_seat, exchange)
+    assert [each.tolist() for each in found] == [VALUES.tolist()] * 2  # type: ignore[attr-defined]
+
+
+WITHOUT = Verdict.DISALLOWED, "does not lie where it can be seen"
+
+
+@pytest.mark.parametrize(
+    ("node", "verdict", "words"),
+    [
+        (landed(-4), *WITHOUT),
+        (landed(SIZE - BYTES + 4), *WITHOUT),
+        (landed(SIZE), *WITHOUT),
+        (landed(2), *WITHOUT),
+        (described(address=(1 << 64) - 4), *WITHOUT),
+        (landed(POOL_AT, stride=(3, 2)), *WITHOUT),
+        (landed(0, stride=(1 << 40, 1)), *WITHOUT),
+        (None, Verdict.DISALLOWED, "described no output"),
+        (landed(0, device="cpu"), Verdict.WRONG_ANSWER, "device cpu, cuda is expected"),
+        (landed(0, dtype="nonsense"), Verdict.WRONG_ANSWER, "dtype nonsense"),
+        (landed(0, dtype="int8"), Verdict.WRONG_ANSWER, "dtype int8"),
+        (landed(0, shape=(3, 2)), Verdict.WRONG_ANSWER, r"shape \[3, 2\]"),
+        (landed(0, shape=(1 << 40, 3), stride=(0, 1)), Verdict.WRONG_ANSWER, "shape"),
+        (both(landed(0)), Verdict.WRONG_ANSWER, "is a tuple, a tensor is expected"),
+        (ScalarNode(value=1), Verdict.WRONG_ANSWER, "is a int"),
+    ],
+    ids=[
+        "before", "over the end", "after", "askew", "far", "larger than its room", "wide",
+        "none", "host", "no dtype", "dtype", "shape", "endless", "structure", "scalar",
+    ],
+)  # fmt: skip
+def test_an_output_that_cannot_be_looked_at_is_refused_before_the_window_opens(
+    play: Play, candidate: Candidate, node: Node | None, verdict: Verdict, words: str
+) -> None:
+    with pytest.raises(Ruling, match=words) as ruling:
+        play(node)
+
+    assert ruling.value.verdict is verdict
+    assert candidate.steps == ["abort"]
+    assert candidate.memory.eq(OLD).all()
+
+
+def test_one_tensor_that_cannot_be_looked_at_is_enough(play: Play) -> None:
+    with pytest.raises(Ruling, match="does not lie where it can be seen"):
+        play(both(landed(64), landed(2)), expected=both(place(0), place(64)))
+
+
+def test_an_output_without_elements_lies_nowhere(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    empty = {"shape": (0, 3), "stride": (3, 1)}
+
+    play(described(address=0, **empty), expected=place(0, **empty))
+
+    assert (candidate.poisoned, candidate.steps) == (set(), ["open", "reveal", "reveal host"])
+
+
+def test_of_the_last_frame_of_a_call_ahead_nothing_but_the_claim_is_believed(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(POOL_AT, VALUES)
+    first = flat(landed(POOL_AT))
+
+    for last in (None, flat(landed(64)), landed(2), both(first), first):
+        exchange = play(first, last=last)
+        assert exchange.reply.output == first
+        assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+        candidate.memory.fill_(OLD)
+
+
+def test_a_call_that_waits_for_its_input_leaves_its_output_in_the_room_for_it(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    device_seat.ahead = False
+    candidate.writes(OUTPUT_AT, VALUES)
+    elsewhere = flat(landed(POOL_AT))
+
+    exchange = play(None, expected=flat(EXPECTED), last=elsewhere)
+
+    (order,) = candidate.orders
+    assert (order.ahead, order.rooms) == (False, (flat(ROOM),))
+    assert candidate.patience[0] > 9
+    assert candidate.poisoned == spread(OUTPUT_AT)
+    assert (exchange.late, exchange.reply.output) == (False, elsewhere)
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+
+
+def test_a_call_that_waits_for_its_input_has_to_describe_the_right_structure_at_last(
+    play: Play, device_seat: DeviceSeat
+) -> None:
+    device_seat.ahead = False
+    exchange = play(landed(0), last=both(landed(0)))
+
+    with pytest.raises(Ruling, match="is a tuple"):
+        fetched(device_seat, exchange)
+
+
+def test_through_host_memory_an_output_is_copied_into_its_room_wherever_it_lies(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    device_seat.remote = device_seat.answer.remote = True
+    candidate.writes(OUTPUT_AT, VALUES)
+
+    exchange = play(described(address=3), expected=flat(EXPECTED))
+
+    assert candidate.orders[0].ahead
+    assert candidate.poisoned == spread(OUTPUT_AT)
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+    with pytest.raises(Ruling, match="is a tuple"):
+        play(both(described(address=3)), expected=EXPECTED)
+
+
+def test_the_rooms_lie_beyond_the_input_and_a_host_tensor_has_none(
+    device_seat: DeviceSeat,
+) -> None:
+    device_seat.answer.expect(both(place(0), place(64), HOSTED))
+
+    assert device_seat.answer.rooms == (place(OUTPUT_AT), place(OUTPUT_AT + 64), HOSTED)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+@pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
+def test_of_the_right_output_a_candidate_is_told_its_tensors_places_and_nothing_else(
+    *, play: Play, device_seat: DeviceSeat, candidate: Candidate, operation: Operation, ahead: bool
+) -> None:
+    device_seat.ahead = ahead
+    expected = DictNode(
+        items=(
+            ("the key", FloatNode(value=(0.1234567).hex())),
+            ("another", both(place(0), ScalarNode(value=987_654), ScalarNode(value="the answer"))),
+        )
+    )
+    told = DictNode(
+        items=(
+            ("the key", FloatNode(value="0x0p0")),
+            ("another", both(landed(0), ScalarNode(value=0), ScalarNode(value=""))),
+        )
+    )
+
+    play(told, operation, expected=expected, last=told)
+
+    (order,) = candidate.orders
+    text = encode(order).decode()
+    assert order.rooms == (ROOM,)
+    assert not [each for each in ("key", "another", "1.f9a", "987654", "answer") if each in text]
+
+
+def test_trusted_calls_are_always_ahead_and_lie_in_the_room_whatever_they_say(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    device_seat.ahead = False
+
+    exchange = play(both(landed(2)), Operation.TOUCH)
+
+    (order,) = candidate.orders
+    assert (order.ahead, order.rooms, exchange.late) == (True, (ROOM,), False)
+    assert candidate.patience == [PATIENCE_S]
+    assert candidate.poisoned == spread(OUTPUT_AT)
+
+
+def test_a_trusted_call_needs_no_output(play: Play, candidate: Candidate) -> None:
+    play(None, Operation.TOUCH, expected=None)
+
+    assert (candidate.orders[0].rooms, candidate.poisoned) == ((), set())
+
+
+def test_of_a_late_call_nothing_is_known(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(POOL_AT, VALUES)
+    play(flat(landed(POOL_AT)))  # in time, and right
+    candidate.memory.fill_(OLD)
+    device_seat.answer.captured.fill_(OLD)
+
+    exchange = play(None, last=flat(landed(POOL_AT)), late=True)
+
+    assert exchange.late
+    assert candidate.patience[-1] == PATIENCE_S
+    assert candidate.poisoned == set()
+    assert device_seat.answer.captured.eq(OLD).all()
+    with pytest.raises(Ruling, match="described no output"):
+        fetched(device_seat, exchange)
+
+
+def test_a_kernel_cannot_be_called_ahead_of_an_input_with_a_part_on_the_host(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    assert play(landed(POOL_AT), value=torch.zeros(3)).late
+
+    device_seat.ahead = False
+    assert not play(landed(POOL_AT), value=torch.zeros(3)).late
+    assert [order.ahead for order in candidate.orders] == [False, False]
+    assert min(candidate.patience) > 9
+
+
+def test_a_host_tensor_without_elements_holds_nobody_up(play: Play, candidate: Candidate) -> None:
+    assert not play(landed(POOL_AT), value=torch.zeros(0)).late
+
+    assert candidate.orders[0].ahead
+    assert candidate.steps == ["open", "reveal", "reveal host"]
+
+
+@pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
+def test_what_lies_on_the_host_is_revealed_in_the_window_of_trusted_calls_as_well(
+    play: Play, candidate: Candidate, operation: Operation
+) -> None:
+    play(landed(POOL_AT), operation, value=torch.zeros(3))
+    play(landed(POOL_AT), operation, value=5)
+
+    assert candidate.steps == ["open", "reveal", "reveal host"] * 2
+
+
+def test_the_calibration_is_ahead_of_any_input_so_that_nobody_gains_by_waiting_less_than_it(
+    play: Play, candidate: Candidate
+) -> None:
+    assert not play(None, Operation.TOUCH, value=torch.zeros(3)).late
+
+    assert [order.ahead for order in candidate.orders] == [True]
+
+
+def test_whatever_ends_a_call_lets_go_of_its_window(play: Play, candidate: Candidate) -> None:
+    def work() -> None:
+        raise KeyboardInterrupt
+
+    candidate.work = work
+    with pytest.raises(KeyboardInterrupt):
+        play(landed(0))
+
+    assert candidate.steps == ["open", "reveal", "reveal host", "abort"]
+
+
+def test_an_input_that_outgrew_its_memory_is_the_tasks_fault(
+    play: Play, device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown = SimpleNamespace(host_size=0, device_size=OUTPUT_AT + 1, node=ScalarNode(value=5))
+    monkeypatch.setattr(device_seat, "_plan", lambda _: grown)
+
+    with pytest.raises(Ruling, match="grew between two seeds") as ruling:
+        play(landed(0))
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def test_without_a_reference_an_untimed_call_tells_the_outputs_structure(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    device_seat.ahead = False
+    play(None, expected=None, last=landed(POOL_AT))
+
+    anew = place(0, stride=(3, 1))
+    assert device_seat.discovered == anew
+    assert [order.rooms for order in candidate.orders] == [
+        (), (anew.model_copy(update={"offset": OUTPUT_AT}),),
+    ]  # fmt: skip
+    assert [order.ahead for order in candidate.orders] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("output", "verdict", "words"),
+    [
+        (None, Verdict.DISALLOWED, "described no output"),
+        (described(dtype="nonsense"), Verdict.WRONG_ANSWER, "is a nonsense tensor"),
+        (described(shape=(100, 100)), Verdict.WRONG_ANSWER, "larger than this task allows"),
+        (both(*(described(device="cpu"),) * 900), Verdict.WRONG_ANSWER, "at most 65536 can travel"),
+    ],
+    ids=["none", "no dtype", "large", "many"],
+)
+def test_a_structure_that_cannot_be_wanted_is_refused(
+    play: Play, output: Node | None, verdict: Verdict, words: str
+) -> None:
+    with pytest.raises(Ruling, match=words) as ruling:
+        play(None, expected=None, last=output)
+
+    assert ruling.value.verdict is verdict
+
+
+def test_what_travels_as_a_discovered_output_is_never_the_tasks_fault(
+    play: Play, device_seat: DeviceSeat
+) -> None:
+    device_seat.buffers.output_at = 1 << 40  # whose places take more digits to tell
+    device_seat.buffers.pool_at = 1 << 41
+    device_seat.answer.captured = torch.zeros(1 << 23, dtype=torch.uint8)
+    verdicts = set()
+    for count in range(500, 700, 10):
+        with pytest.raises(Ruling) as ruling:
+            play(both(), expected=None, last=both(*(landed(0),) * count))
+        verdicts.add(ruling.value.verdict)
+
+    assert Verdict.TASK_ERROR not in verdicts
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
+    *, device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch, remote: bool
+) -> None:
+    device_seat.remote = remote
+    device_seat.buffers.staging = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
+    plan = SimpleNamespace(node=flat(EXPECTED))
+    monkeypatch.setattr(device_candidate, "lay_out", lambda _: plan)
+    device_seat.answer.expect(flat(EXPECTED))
+    device_seat.answer.aim(flat(place(16)))
+    device_seat.answer.capture()
+    reply = Reply(status=Status.DONE, output=landed(POOL_AT))
+
+    if remote:
+        device_seat.refuse_changes(None, reply)
+        return
+    with pytest.raises(Ruling, match="changed an input"):
+        device_seat.refuse_changes(None, reply)
+    there = Reply(status=Status.DONE, output=flat(landed(0)))
+    with pytest.raises(Ruling, match="changed an input"):
+        device_seat.refuse_changes(None, there)  # it says so, but its answer lies elsewhere
+    device_seat.answer.aim(flat(place(0)))
+    device_seat.answer.capture()
+    device_seat.refuse_changes(None, there)
+
+
+def hoarding() -> None:
+    raise Ruling(Verdict.MEMORY_EXCEEDED, "only 1 MiB of the GPU's memory were left")
+
+
+def test_who_leaves_the_judge_no_memory_is_told_so_after_its_call(
+    play: Play, device_seat: DeviceSeat
+) -> None:
+    device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
+
+    play(None, Operation.TOUCH)  # nobody hoards who is trusted
+    with pytest.raises(Ruling, match="only 1 MiB") as ruling:
+        play(landed(POOL_AT))
+
+    assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
+def test_who_leaves_the_judge_no_memory_is_told_so_after_its_import(
+    device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    asked: list[bytes] = []
+    candidate.ask = lambda order, _: asked.append(order)  # type: ignore[attr-defined]
+    device_seat.build(Deadline.after(10))
+    device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
+
+    with pytest.raises(Ruling, match="only 1 MiB"):
+        device_seat.build(Deadline.after(10))
+
+    assert len(asked) == 2
+
+
+def test_what_slows_the_gpu_is_asked_of_the_one_that_is_seen(
+    device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ("hardware power brake",)
+    monkeypatch.setattr(
+        device_candidate, "first_gpu", lambda: SimpleNamespace(slowed_by=lambda: told)
+    )
+
+    assert device_seat.slowed_by() == told
+
+
+INTO_OUTPUT = LaunchNumbers(
+    grid=(1, 1, 1), block=(1, 1, 1), arguments=(BufferArgument(kind="out", index=0),)
+)
+ROW = place(0, stride=(3, 1))
+
+
+@pytest.fixture
+def revealing(device_seat: DeviceSeat) -> None:
+    """The next input comes with what lies beside it."""
+    buffers = device_seat.buffers
+
+    def reveal() -> None:
+        buffers.memory.bytes[:OUTPUT_AT].copy_(buffers.staging)
+
+    buffers.reveal = reveal  # type: ignore[method-assign]
+
+
+@pytest.mark.usefixtures("revealing")
+@pytest.mark.parametrize("first", [None, SequenceNode(kind="tuple", items=()), landed(2)])
+def test_device_code_has_written_into_its_room_whatever_is_told_of_it(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate, first: Node | None
+) -> None:
+    candidate.writes(OUTPUT_AT, VALUES)
+
+    exchange = play(first, expected=ROW, launch=INTO_OUTPUT)
+    device_seat.refuse_overruns()
+
+    assert candidate.orders[-1].launch == INTO_OUTPUT
+    assert candidate.poisoned == spread(OUTPUT_AT)
+    assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("revealing")
+def test_device_code_that_writes_beside_its_output_is_refused(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    candidate.writes(OUTPUT_AT, torch.arange(8.0))
+
+    play(None, expected=ROW, launch=INTO_OUTPUT)
+    with pytest.raises(Ruling, match="8 bytes near them changed") as ruling:
+        device_seat.refuse_overruns()
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+    assert "the first 0 bytes after the end of out0" in ruling.value.message
+
+
+def test_other_submissions_have_no_guards(
+    play: Play, device_seat: DeviceSeat, candidate: Candidate
+) -> None:
+    play(None, expected=ROW, launch=INTO_OUTPUT)
+    candidate.writes(POOL_AT, VALUES)
+    candidate.writes(OUTPUT_AT, VALUES + 1)
+    play(flat(landed(POOL_AT)))
+
+    device_seat.refuse_overruns()
+
+
+@pytest.mark.usefixtures("revealing")
+@pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
+def test_a_part_of_every_input_appears_only_when_the_cache_is_flushed(
+    play: Play,
+    device_seat: DeviceSeat,
+    candidate: Candidate,
+    monkeypatch: pytest.MonkeyPatch,
+    operation: Operation,
+) -> None:
+    value = torch.arange(1024.0)
+    size = 4 * len(value)
+    shape: dict[str, object] = {"shape": (1024,), "stride": (1,)}
+    plan = SimpleNamespace(host_size=0, device_size=size, node=place(0, **shape))
+    monkeypatch.setattr(device_seat, "_plan", lambda _: plan)
+
+    play(landed(POOL_AT), operation, value=value)
+
+    wrong = candidate.early[:size].view(torch.float32) != value
+    assert 0 < wrong.sum() <= size // 8 // 4
+    assert len(set((wrong.nonzero().flatten() * 4 // LINE).tolist())) > 1
+    assert torch.equal(candidate.memory[:size].view(torch.float32), value)
+    assert torch.equal(device_seat.buffers.staging[:size].view(torch.float32), value)
+
+
+def test_a_launch_that_does_not_fit_blames_the_task_before_the_window_opens(
+    play: Play, candidate: Candidate
+) -> None:
+    with pytest.raises(Ruling, match="needs a `ref_kernel`") as ruling:
+        play(None, expected=None, launch=INTO_OUTPUT)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+    assert candidate.orders == []
+
+
+def test_an_output_that_finds_no_room_blames_the_task(play: Play) -> None:
+    with pytest.raises(Ruling, match="more than twice its input and 64 MiB") as ruling:
+        play(None, expected=place(0, shape=(4000, 3), stride=(3, 1)), launch=INTO_OUTPUT)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def keyed(**items: Node) -> DictNode:
+    return DictNode(items=tuple(items.items()))
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_dict_may_be_filled_in_another_order_than_the_references(
+    *, play: Play, device_seat: DeviceSeat, candidate: Candidate, ahead: bool
+) -> None:
+    device_seat.ahead = ahead
+    row = {"shape": (6,), "stride": (1,)}
+    expected = keyed(b=flat(place(0)), a=place(64, **row))
+    where = {"a": POOL_AT, "b": POOL_AT + 64} if ahead else {"a": OUTPUT_AT + 64, "b": OUTPUT_AT}
+    candidate.writes(where["a"], VALUES.flatten() + 10)
+    candidate.writes(where["b"], VALUES)
+    told = keyed(a=landed(where["a"], **row), b=flat(landed(where["b"])))
+
+    exchange = play(told if ahead else None, expected=expected, last=told)
+
+    (order,) = candidate.orders
+    assert [room.shape for room in order.rooms] == [
+        (6,),
+        (2, 3),
+    ]  # by their keys, of which it knows
+    found = device_seat.fetch(exchange.reply, expected, Deadline.after(10))
+    assert list(found) == ["b", "a"]
+    assert torch.equal(found["b"], VALUES)
+    assert torch.equal(found["a"], VALUES.flatten() + 10)

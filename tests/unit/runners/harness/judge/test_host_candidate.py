@@ -1,0 +1,248 @@
+import os
+from typing import Any
+
+import pytest
+import torch
+
+from runners.contract.evaluation import Limits
+from runners.contract.verdict import Stage, Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.judge import host_candidate
+from runners.harness.judge.host_candidate import Seat, threads_of
+from runners.harness.judge.pool import take_seat
+from runners.harness.judge.session import Session
+from runners.harness.protocol.arena import lay_out
+from runners.harness.protocol.builds import Builds
+from runners.harness.protocol.channel import Operation, Reply, Status
+from runners.harness.protocol.values import FloatNode, Node, ScalarNode, SequenceNode, TensorNode
+from runners.harness.verdicts import Ruling
+from tests.doubles.judging import SORTED, make_judging
+from tests.unit.runners.harness.conftest import Sit
+
+INPUT = (torch.tensor([3.0, 1.0, 2.0]), torch.zeros(3))
+ROOM = lay_out(INPUT)
+COUNTING = "import torch\ndef custom_kernel(data):\n    return torch.get_num_threads()\n"
+
+
+def nested(depth: int) -> Node:
+    node: Node = FloatNode(value="0x1p0")
+    for _ in range(depth):
+        node = SequenceNode(kind="list", items=(node,))
+    return node
+
+
+def described(
+    seat: Seat, output: Node | None, expected: Node | None = None, seconds: float = 10
+) -> Any:  # noqa: ANN401 - whatever is described
+    """What the judge fetches when the candidate describes this."""
+    reply = Reply(status=Status.DONE, output=output)
+    return seat.fetch(reply, expected, Deadline.after(seconds))
+
+
+def answered(session: Session) -> object:
+    limit = Deadline.after(10)
+    with take_seat(session, ROOM, None) as seat:
+        seat.build(limit)
+        return seat.fetch(seat.call(Operation.RUN, INPUT, None, limit).reply, None, limit)
+
+
+def test_the_judge_gets_a_copy_of_its_own(sit: Sit) -> None:
+    output = answered(sit(make_judging(SORTED)))
+
+    assert isinstance(output, torch.Tensor)
+    assert output.tolist() == [1.0, 2.0, 3.0]  # the candidate has ended by now
+
+
+def test_the_log_and_the_durations_are_kept(sit: Sit) -> None:
+    session = sit(make_judging(SORTED.replace("return", "print('hello'); return")))
+
+    answered(session)
+
+    assert bytes(session.log) == b"hello\n"
+    assert {"start", "kill"} <= session.durations_s.keys()
+
+
+def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
+        exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
+
+        assert torch.equal(seat.fetch(exchange.reply, None, Deadline.after(10)), INPUT[1])
+        assert 0 < seat.overhead(exchange) < exchange.window_ns
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        (TensorNode(dtype="float32", shape=(3,), stride=(1,), device="cuda"), "device cuda"),
+        (TensorNode(dtype="strange", shape=(3,), stride=(1,)), "type strange"),
+        (TensorNode(dtype="float32", shape=(3,), stride=(1,), address=8), "cannot be read"),
+        (FloatNode(value="no number"), "invalid hexadecimal"),
+        (FloatNode(value="0x1p99999"), "too large"),
+        (nested(33), "nested more than 32 deep"),
+        (
+            TensorNode(dtype="uint8", shape=(1 << 48, 1 << 48, 0), stride=(1, 1, 1)),
+            "cannot be laid out",
+        ),
+    ],
+)
+def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, words: str) -> None:
+    with (
+        take_seat(sit(make_judging()), ROOM, None) as seat,
+        pytest.raises(Ruling, match=words) as ruling,
+    ):
+        described(seat, output)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None:
+    session = sit(make_judging(limits=Limits(memory=64 << 20)))
+    with take_seat(session, ROOM, None) as seat:
+        wide = TensorNode(dtype="uint8", shape=(40 << 20,), stride=(0,), address=seat.base)
+        assert described(seat, wide).numel() == 40 << 20
+
+        both = SequenceNode(kind="list", items=(wide, wide))
+        with pytest.raises(Ruling, match="larger than the memory limit"):
+            described(seat, both)
+
+
+def test_the_gaps_of_an_output_count_against_the_memory_limit(sit: Sit) -> None:
+    session = sit(make_judging(limits=Limits(memory=64 << 20)))
+    with take_seat(session, ROOM, None) as seat:
+        sparse = TensorNode(dtype="uint8", shape=(2,), stride=(40 << 20,), address=seat.base)
+        assert described(seat, sparse).shape == (2,)
+
+        both = SequenceNode(kind="list", items=(sparse, sparse))
+        with pytest.raises(Ruling, match="larger than the memory limit"):
+            described(seat, both)
+
+
+def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit: Sit) -> None:
+    expected = lay_out(torch.zeros(3)).node
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
+        nowhere = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=8)
+        with pytest.raises(Ruling, match=r"has shape \[4\], \[3\] is expected") as ruling:
+            described(seat, nowhere, expected)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_reading_an_output_ends_at_the_deadline(sit: Sit) -> None:
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
+        here = TensorNode(dtype="uint8", shape=(3,), stride=(1,), address=seat.base)
+        with pytest.raises(Ruling, match="time limit") as ruling:
+            described(seat, here, seconds=-1)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (torch.zeros(80 << 20, dtype=torch.uint8), "exceeds the memory limit"),
+        ([torch.zeros(1)] * 2000, "too many parts"),
+        (torch.empty(3, dtype=torch.bits8), "bits8"),
+        (torch.zeros(3, device="meta"), "device meta"),
+        (torch.eye(3).to_sparse(), "of layout torch.sparse_coo"),
+        ({1, 2}, "type set"),
+    ],
+    ids=["large", "many parts", "dtype", "device", "sparse", "set"],
+)
+def test_an_input_that_cannot_travel_is_the_tasks_fault(
+    sit: Sit, value: object, words: str
+) -> None:
+    session = sit(make_judging(limits=Limits(memory=64 << 20)))
+    with take_seat(session, ROOM, None) as seat, pytest.raises(Ruling, match=words) as ruling:
+        seat.call(Operation.TOUCH, value, None, Deadline.after(10))
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+@pytest.mark.parametrize(
+    ("processes", "gpu", "threads"),
+    [(4, False, 2), (4, True, 1), (64, False, 32), (64, True, 16), (1000, True, 40)],
+)
+def test_torch_may_use_every_core_that_the_limit_leaves(
+    *, monkeypatch: pytest.MonkeyPatch, processes: int, gpu: bool, threads: int
+) -> None:
+    monkeypatch.setattr(host_candidate, "CORES", 40)
+
+    assert threads_of(Limits(processes=processes), gpu=gpu) == threads
+
+
+def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:
+    with take_seat(sit(make_judging()), ROOM, None) as seat, pytest.raises(Ruling) as ruling:
+        described(seat, None)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
+        seat.refuse_changes(INPUT, Reply(status=Status.DONE))
+        with pytest.raises(Ruling, match="changed an input"):  # nobody laid it in the arena
+            seat.refuse_changes(INPUT, Reply(status=Status.DONE, output=ScalarNode(value=1)))
+
+
+def test_on_the_cpu_there_is_one_way_to_call(sit: Sit) -> None:
+    with take_seat(sit(make_judging()), ROOM, None) as seat:
+        exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
+
+        assert (seat.ahead, seat.remote, seat.discovered) == (False, False, None)
+        assert (exchange.late, seat.slowed_by()) == (False, ())
+
+
+def test_a_build_that_fails_is_of_the_stage_in_which_it_fell(sit: Sit) -> None:
+    with take_seat(sit(make_judging("x = (")), ROOM, None) as seat, pytest.raises(Ruling) as ruling:
+        seat.build(Deadline.after(10))
+
+    assert (ruling.value.verdict, ruling.value.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
+
+
+WRITING = """
+import os
+from pathlib import Path
+made = Path(os.environ["TORCH_EXTENSIONS_DIR"]) / "made"
+FOUND = made.exists()
+made.parent.mkdir(parents=True, exist_ok=True)
+made.touch()
+def custom_kernel(data):
+    return FOUND
+"""
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_what_was_packed_lies_ready_when_a_later_candidate_builds(
+    *, sit: Sit, packed: bool
+) -> None:
+    session = sit(make_judging(WRITING))
+    limit = Deadline.after(10)
+    with take_seat(session, ROOM, None) as seat:
+        seat.build(limit)
+        seat.pack(limit)
+    session.builds.packed = packed
+    session.builds.seal()
+
+    assert answered(session) is packed
+
+
+def test_packing_what_is_too_much_is_refused_as_a_write_is(sit: Sit) -> None:
+    request = make_judging(
+        WRITING.replace("made.touch()", "made.write_bytes(bytes(1 << 21))"),
+        limits=Limits(disk=4 << 20),
+    )
+    session = sit(request)
+    session.builds.close()
+    session.builds = Builds(1 << 20)
+    with take_seat(session, ROOM, None) as seat:
+        seat.build(Deadline.after(10))
+        with pytest.raises(Ruling, match="cannot be kept"):
+            seat.pack(Deadline.after(10))
+        session.builds.close()
+        session.builds = Builds(1 << 20)
+
+
+def test_a_kernel_has_the_threads_by_which_its_time_is_bounded(sit: Sit) -> None:
+    request = make_judging(COUNTING, limits=Limits(processes=1000))
+
+    assert answered(sit(request)) == len(os.sched_getaffinity(0))

@@ -1,0 +1,222 @@
+import os
+import select
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from runners.harness.judge import pool
+from runners.harness.judge.host_candidate import Seat, host_start
+from runners.harness.judge.pool import Lineup, take_seat
+from runners.harness.judge.session import Session
+from runners.harness.protocol.arena import Plan, lay_out
+from runners.harness.supervision.handle import Handle, StartError
+from runners.harness.supervision.process import ProcessGoneError
+from runners.process_tree import descendants
+from tests.doubles.judging import make_judging
+from tests.unit.runners.harness.conftest import Sit
+
+ROOM = lay_out(torch.zeros(3))
+
+
+def started(session: Session) -> set[int]:
+    """The processes that live beneath this one, its template left out."""
+    return set(descendants(os.getpid())) - {session.template.pid}
+
+
+def waiting(lineup: Lineup) -> list[int]:
+    return [seat.handle.process.pid for _, seat in lineup.waiting]
+
+
+def test_a_task_on_the_cpu_gets_a_seat_there(sit: Sit) -> None:
+    with take_seat(sit(make_judging()), lay_out(1), None) as seat:
+        assert type(seat) is Seat
+
+
+def test_several_start_at_once_and_each_is_used_once(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    enlist, meet = Handle.__init__, Handle._meet
+
+    def enlisting(handle: Handle, *args: object) -> None:
+        events.append("start")
+        enlist(handle, *args)  # type: ignore[arg-type]
+
+    def meeting(handle: Handle, *args: object) -> object:
+        events.append("meet")
+        return meet(handle, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Handle, "__init__", enlisting)
+    monkeypatch.setattr(Handle, "_meet", meeting)
+    with Lineup(sit(make_judging()), ROOM, None) as lineup:
+        lineup.prepare(3)
+        assert events == ["start"] * 3 + ["meet"] * 3
+        assert all(seat.handle.process.frozen for _, seat in lineup.waiting)
+
+        expected, used = waiting(lineup), []
+        for _ in range(4):
+            with lineup.seat() as seat:
+                used.append(seat.handle.process.pid)
+            lineup.bury()
+            assert seat.handle.process.reaped
+
+    assert used[:3] == expected
+    assert len(set(used)) == 4  # one more than waited had to be started
+
+
+def test_begun_candidates_start_by_themselves_until_they_are_wanted(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met: list[Handle] = []
+    meet = Handle._meet
+
+    def meeting(handle: Handle, *args: object) -> object:
+        met.append(handle)
+        return meet(handle, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Handle, "_meet", meeting)
+    session = sit(make_judging())
+    before = started(session)
+    with Lineup(session, ROOM, None) as lineup:
+        lineup.begin(2)
+        lineup.begin(2)
+        assert (len(lineup.starting), met) == (2, [])
+        lineup.prepare(3)
+        assert (len(lineup.starting), len(lineup.waiting), len(met)) == (0, 3, 3)
+    with Lineup(session, ROOM, None) as lineup:
+        lineup.begin(2)
+
+    # Who has not even said who it is ends by itself, a moment later.
+    ends = time.monotonic() + 10
+    while started(session) - before and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert not started(session) - before
+
+
+def test_who_has_left_a_seat_ends_while_the_next_one_takes_his(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close, closed = Handle.close, []
+
+    def closing(handle: Handle) -> None:
+        closed.append(handle)
+        close(handle)
+
+    monkeypatch.setattr(Handle, "close", closing)
+    with Lineup(sit(make_judging()), ROOM, None) as lineup:
+        lineup.prepare(2)
+        with lineup.seat() as first:
+            pass
+        with lineup.seat() as second:
+            assert closed == []
+            select.select([first.handle.process.pidfd], [], [], 10)  # it is on its way already
+            with pytest.raises(ProcessGoneError):
+                first.handle.process.check()
+            lineup.bury()
+            assert closed == [first.handle]
+            second.handle.process.check()
+        lineup.close()
+        assert closed == [first.handle, second.handle]
+
+
+def test_who_has_no_namespace_is_not_struck_before_all_that_he_started_is_known(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Lineup(sit(make_judging()), ROOM, None) as lineup, lineup.seat() as seat:
+        alone = seat.handle.welcome.model_copy(update={"layers": ()})
+        monkeypatch.setitem(seat.handle.__dict__, "welcome", alone)
+        pool._strike(seat)
+        assert select.select([seat.handle.process.pidfd], [], [], 0.2)[0] == []
+
+
+def test_those_who_wait_already_are_not_started_again(sit: Sit) -> None:
+    with Lineup(sit(make_judging()), ROOM, None) as lineup:
+        lineup.prepare(1)
+        first = waiting(lineup)
+        lineup.prepare(2)
+        lineup.prepare(1)
+
+        assert waiting(lineup)[:1] == first
+        assert len(set(waiting(lineup))) == 2
+
+
+def test_the_unused_are_closed(sit: Sit) -> None:
+    session = sit(make_judging())
+    before = started(session)
+    with Lineup(session, ROOM, None) as lineup:
+        lineup.prepare(3)
+        assert len(started(session) - before) == 3
+        with lineup.seat():
+            pass
+
+    assert started(session) == before
+    assert not lineup.waiting
+
+
+def test_one_that_does_not_end_leaves_none_of_the_others(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = sit(make_judging())
+    before = started(session)
+    close, closed = Handle.close, []
+
+    def closing(handle: Handle) -> None:
+        close(handle)
+        closed.append(handle)
+        if len(closed) == 1:
+            raise TimeoutError
+
+    monkeypatch.setattr(Handle, "close", closing)
+    lineup = Lineup(session, ROOM, None)
+    lineup.prepare(3)
+    with pytest.raises(TimeoutError), lineup:
+        pass
+
+    assert len(closed) == 3
+    assert started(session) == before
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_one_that_fails_to_start_closes_the_others(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    session = sit(make_judging())
+    before = started(session)
+    files = session.files_fd
+    os.ftruncate(wrong := os.memfd_create("wrong"), 8)
+    starts: list[int] = []
+
+    @contextmanager
+    def starting(session: Session, room: Plan) -> Iterator[object]:
+        session.files_fd = wrong if len(starts) == failing else files
+        starts.append(1)
+        with host_start(session, room) as seated:
+            yield seated
+
+    monkeypatch.setattr(pool, "host_start", starting)
+    with Lineup(session, ROOM, None) as lineup:
+        with pytest.raises(StartError, match="did not start"):
+            lineup.prepare(3)
+
+        assert (len(starts), len(lineup.waiting)) == (3, 0)
+        assert started(session) == before
+        lineup.prepare(1)  # it is no worse for that
+        assert len(lineup.waiting) == 1
+    os.close(wrong)
+
+
+@pytest.mark.parametrize(("asked", "room_for", "made"), [(5, 2, 2), (5, 9, 5), (1, 0, 1)])
+def test_on_a_gpu_no_more_start_at_once_than_it_has_room_for(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, asked: int, room_for: int, made: int
+) -> None:
+    session = sit(make_judging())
+    session.on_gpu = True
+    monkeypatch.setattr(pool, "starts_at_once", lambda *_: room_for)
+    monkeypatch.setattr(pool, "device_start", lambda session, room, _: host_start(session, room))
+
+    with Lineup(session, ROOM, None) as lineup:
+        lineup.prepare(asked)
+        assert len(lineup.waiting) == made

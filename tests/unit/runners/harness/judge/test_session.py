@@ -1,0 +1,67 @@
+import pytest
+
+from runners.contract.evaluation import Isolation, Limits, Progress
+from runners.contract.verdict import Stage
+from runners.harness.protocol.channel import Welcome
+from tests.doubles.judging import make_judging
+from tests.unit.runners.harness.conftest import Sit
+
+
+def test_durations_add_up_by_step(sit: Sit) -> None:
+    session = sit(make_judging())
+    for _ in range(2):
+        with session.lasting("run"):
+            sum(range(1000))
+    once = session.durations_s["run"]
+    with session.lasting("run"):
+        sum(range(1000))
+
+    assert session.durations_s["run"] > once > 0
+
+
+def test_what_is_logged_stops_at_the_limit(sit: Sit) -> None:
+    session = sit(make_judging(limits=Limits(output=1024)))
+
+    for _ in range(3):
+        session.keep_log(b"x" * 700)
+
+    assert bytes(session.log) == b"x" * 1024
+
+
+def test_a_welcome_adds_the_candidates_layers_once(sit: Sit) -> None:
+    session = sit(make_judging())
+    session.isolation = Isolation(outer="unshare", layers=("network",), missing={"cgroup": "no"})
+
+    for _ in range(2):
+        session.greet(Welcome(layers=("network", "seccomp"), missing={"landlock": "old"}))
+
+    assert session.isolation == Isolation(
+        outer="unshare",
+        layers=("network", "seccomp"),
+        missing={"cgroup": "no", "landlock": "old"},
+    )
+
+
+def test_a_layer_that_one_candidate_lacked_is_not_said_to_be_active(sit: Sit) -> None:
+    session = sit(make_judging())
+    session.isolation = Isolation(outer="unshare", layers=("network", "namespaces"))
+
+    session.greet(Welcome(layers=("network",), missing={"namespaces": "refused"}))
+    session.greet(Welcome(layers=("network", "namespaces"), missing={}))
+
+    assert session.isolation.layers == ("network",)
+    assert session.isolation.missing == {"namespaces": "refused"}
+
+
+def test_progress_is_reported_as_it_is_told(sit: Sit, progress: list[Progress]) -> None:
+    sit(make_judging()).tell(Stage.TEST, 1, 2)
+
+    assert progress == [Progress(stage=Stage.TEST, done=1, total=2)]
+
+
+def test_a_grader_that_loads_no_code_has_none(sit: Sit) -> None:
+    session = sit(make_judging())
+    assert session.code is session.task_code
+    session.task_code = None
+    with pytest.raises(LookupError, match="none of the task's code"):
+        _ = session.code

@@ -1,0 +1,258 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.contract.task import Workload
+from runners.contract.verdict import Verdict
+from runners.harness.judge.task_code import (
+    PUBLIC_NONCE,
+    KernelTask,
+    public_nonce,
+    public_seed,
+    seed_of,
+)
+from runners.harness.protocol.arena import lay_out
+from runners.harness.protocol.values import ScalarNode
+from runners.harness.verdicts import Ruling
+from tests.doubles.judging import SORT, make_sort_task
+
+WORKLOAD = Workload(args={"size": 8, "seed": 1})
+
+
+@pytest.fixture(autouse=True)
+def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    monkeypatch.delitem(__import__("sys").modules, "reference", raising=False)
+
+
+def code(folder: Path, reference: str = SORT) -> KernelTask:
+    (folder / "reference.py").write_text(reference)
+    return KernelTask(folder)
+
+
+def checking(folder: Path, body: str, more: str = "") -> KernelTask:
+    check = f"def generate_input(): return 1\ndef check_implementation(data, output): {body}\n"
+    return code(folder, check + more)
+
+
+@given(st.integers(0, 1000), st.binary(min_size=1, max_size=80))
+def test_a_seed_has_31_bits_and_depends_on_everything(index: int, nonce: bytes) -> None:
+    other = Workload(args={"size": 9, "seed": 1})
+    found = seed_of(nonce, WORKLOAD, index)
+
+    assert 0 <= found < 2**31
+    assert found == seed_of(nonce, WORKLOAD, index)
+    assert found not in {seed_of(nonce, WORKLOAD, index + 1), seed_of(nonce, other, index)}
+
+
+def test_seeds_of_two_secret_runs_differ() -> None:
+    first, second = ([seed_of(nonce, WORKLOAD, i) for i in range(50)] for nonce in (b"a", b"b"))
+
+    assert not set(first) & set(second)
+    assert not set(first) & {seed_of(PUBLIC_NONCE, WORKLOAD, i) for i in range(50)}
+
+
+def test_the_same_seed_gives_the_same_input(tmp_path: Path) -> None:
+    task = code(tmp_path)
+
+    first, again, other = (task.generate(WORKLOAD, seed)[0] for seed in (5, 5, 6))
+
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_a_generator_without_a_seed_is_seeded_too(tmp_path: Path) -> None:
+    task = code(
+        tmp_path,
+        "import random, torch\n"
+        "def generate_input(size): return torch.rand(size), random.random()\n"
+        "def check_implementation(data, output): return True\n",
+    )
+    workload = Workload(args={"size": 3})
+
+    first, again = task.generate(workload, 1), task.generate(workload, 1)
+
+    assert torch.equal(first[0], again[0])
+    assert first[1] == again[1] != task.generate(workload, 2)[1]
+
+
+def test_the_reference_tells_the_shape_and_leaves_the_input_alone(tmp_path: Path) -> None:
+    spoiling = SORT.replace(
+        "    return torch.sort(data[0]).values", "    return data[0].zero_().int()"
+    )
+    task = code(tmp_path, spoiling)
+    data = task.generate(WORKLOAD, 1)
+    before = data[0].clone()
+
+    assert task.expected(data) == lay_out(torch.zeros(8).int()).node
+    assert torch.equal(data[0], before)
+
+
+def test_without_a_reference_kernel_nothing_is_expected(tmp_path: Path) -> None:
+    assert checking(tmp_path, "return True").expected(1) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "refusal"),
+    [
+        ("return True", None),
+        ("return None", None),
+        ("return ''", None),
+        ("return True, 'never mind'", None),
+        ("return False", "the output is wrong"),
+        ("return False, ''", "the output is wrong"),
+        ("return False, 'off by one'", "off by one"),
+        ("return 'off by two'", "off by two"),
+        ("import torch; return torch.tensor(False), 'tensor'", "tensor"),
+    ],
+)
+def test_every_form_of_a_checks_answer_is_understood(
+    tmp_path: Path, answer: str, refusal: str | None
+) -> None:
+    assert checking(tmp_path, answer).mismatch(1, 2, None) == refusal
+
+
+@pytest.mark.parametrize("answer", ["return 1", "return (True,)", "return {}"])
+def test_another_form_is_the_tasks_fault(tmp_path: Path, answer: str) -> None:
+    with pytest.raises(Ruling, match="check_implementation gave a") as ruling:
+        checking(tmp_path, answer).mismatch(1, 2, None)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def test_a_wrong_structure_never_reaches_the_tasks_check(tmp_path: Path) -> None:
+    task = checking(tmp_path, "raise AssertionError")
+
+    assert task.mismatch(1, torch.zeros(2), lay_out(torch.zeros(3)).node) == (
+        "the output has shape [2], [3] is expected"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "step"),
+    [
+        ("raise OSError('gone')", "importing reference.py failed: OSError: gone"),
+        ("x = (", "importing reference.py failed: SyntaxError"),
+        ("", "no function `generate_input`"),
+        ("def generate_input(): ...\n", "no function `check_implementation`"),
+    ],
+)
+def test_a_broken_reference_is_the_tasks_fault(tmp_path: Path, reference: str, step: str) -> None:
+    with pytest.raises(Ruling, match=step) as ruling:
+        code(tmp_path, reference)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+@pytest.mark.parametrize("step", ["generate_input", "ref_kernel", "check_implementation"])
+def test_whatever_the_tasks_code_raises_is_the_tasks_fault(tmp_path: Path, step: str) -> None:
+    names = ("generate_input(**_)", "ref_kernel(_)", "check_implementation(*_)")
+    task = code(
+        tmp_path,
+        "".join(
+            f"def {n}: {'return 1 / 0' if n.startswith(step) else 'return 1'}\n" for n in names
+        ),
+    )
+    calls: dict[str, Callable[[], object]] = {
+        "generate_input": lambda: task.generate(WORKLOAD, 1),
+        "ref_kernel": lambda: task.expected(1),
+        "check_implementation": lambda: task.mismatch(1, 1, None),
+    }
+
+    with pytest.raises(Ruling, match=f"the task's {step} failed: ZeroDivisionError"):
+        calls[step]()
+
+
+@pytest.mark.parametrize("output", [["a list"], 1.5, "text", {}])
+def test_an_output_that_a_check_cannot_take_is_wrong_where_no_reference_tells_its_form(
+    tmp_path: Path, output: object
+) -> None:
+    task = checking(tmp_path, "return output + 1 == 0 or output.sum() > 0 or 'too small'")
+
+    found = task.mismatch(1, output, None)
+
+    assert found is not None
+    assert "the output cannot be compared: " in found
+
+
+@pytest.mark.parametrize("value", ["{1, 2}", "object()", "(x for x in ())"])
+def test_a_reference_that_gives_what_cannot_travel_is_the_tasks_fault(
+    tmp_path: Path, value: str
+) -> None:
+    task = code(
+        tmp_path,
+        f"def generate_input(): return {value}\ndef ref_kernel(_): return {value}\n"
+        "def check_implementation(*_): return True\n",
+    )
+    calls: dict[str, Callable[[], object]] = {
+        "generate_input": lambda: task.plan(Workload(args={}), 1),
+        "ref_kernel": lambda: task.expected(1),
+    }
+    for step, call in calls.items():
+        with pytest.raises(Ruling, match=f"the task's {step} failed: Undescrib") as ruling:
+            call()
+        assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def test_a_generator_of_inputs_without_a_signature_is_the_tasks_fault(tmp_path: Path) -> None:
+    with pytest.raises(Ruling, match="generate_input failed: ValueError"):
+        code(tmp_path, "generate_input = type\ncheck_implementation = id\n")
+
+
+def test_a_reference_may_import_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_reference.py").write_text("ANSWER = 5\n")
+    task = code(
+        tmp_path,
+        "from neighbour_of_reference import ANSWER\n"
+        "def generate_input(**_): return ANSWER\ndef check_implementation(*_): return True\n",
+    )
+
+    assert task.generate(WORKLOAD, 1) == 5
+
+
+def test_a_tests_seed_is_the_one_that_the_task_wrote() -> None:
+    assert public_seed(make_sort_task(), Workload(args={"size": 3, "seed": 77})) == 77
+
+
+def test_a_test_without_a_seed_has_one_that_anybody_may_compute() -> None:
+    workload = Workload(args={"size": 3})
+
+    assert public_seed(make_sort_task(), workload) == seed_of(PUBLIC_NONCE, workload, 0)
+
+
+def test_a_seed_of_the_task_itself_is_paired_with_the_tests() -> None:
+    task = make_sort_task(seed=5)
+
+    assert public_seed(task, Workload(args={"size": 3, "seed": 7})) == 7 + 12 * 13 // 2
+    assert public_nonce(task) != public_nonce(make_sort_task())
+
+
+@pytest.mark.parametrize(
+    ("check", "output"),
+    [
+        ("math.isclose(output, 1.5)", 10**400),
+        ("[5, 6][output] > 0", 1 << 40),
+        ("1 / output > 0", 0),
+    ],
+)
+def test_an_answer_that_makes_a_right_check_raise_is_wrong(
+    tmp_path: Path, check: str, output: int
+) -> None:
+    task = checking(tmp_path, f"return {check}, ''", "import math\ndef ref_kernel(data): return 1")
+    found = task.mismatch(1, output, ScalarNode(value=0))
+
+    assert found is not None
+    assert "the output cannot be compared: " in found
+
+
+def test_a_check_that_raises_on_the_references_own_answer_is_the_tasks_fault(
+    tmp_path: Path,
+) -> None:
+    task = checking(tmp_path, "return 1 / 0", "def ref_kernel(data): return 5")
+
+    with pytest.raises(Ruling, match="check_implementation failed: ZeroDivisionError"):
+        task.mismatch(1, 5, ScalarNode(value=5))

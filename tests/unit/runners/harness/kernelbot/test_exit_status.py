@@ -1,0 +1,48 @@
+"""Exit statuses of evaluations, and whose fault each one is."""
+
+import signal
+
+import pytest
+
+from runners.contract.verdict import Verdict
+from runners.harness.kernelbot.exit_status import RAN, own_evaluation, ruling_of_exit
+from tests.doubles.kernelbot import make_plain_task
+from tests.doubles.program import make_program_task
+
+SCRIPT, PROGRAM = make_plain_task(), make_program_task()
+
+
+def test_an_evaluation_is_known_by_a_file_of_the_task() -> None:
+    assert own_evaluation(SCRIPT) == "eval.py"
+    assert own_evaluation(PROGRAM) == "eval.cu"
+    included = PROGRAM.config.model_copy(update={"sources": ("main.cu",)})
+    assert own_evaluation(PROGRAM.model_copy(update={"config": included})) == "main.cu"
+
+
+@pytest.mark.parametrize(
+    ("status", "log", "verdict", "words"),
+    [
+        (2, "", Verdict.TASK_ERROR, "the task's eval.cu did not take its arguments"),
+        (111, "", Verdict.TASK_ERROR, "could not open its line"),
+        (113, "", Verdict.TASK_ERROR, "could not read its cases"),
+        (110, "an error\n\n", Verdict.CRASHED, "status 110: an error"),
+        (7, "", Verdict.CRASHED, "status 7: it said nothing"),
+        (-signal.SIGSEGV, "what(): boom", Verdict.CRASHED, "killed by SIGSEGV: what(): boom"),
+        (-signal.SIGKILL, "any words", Verdict.MEMORY_EXCEEDED, "for memory"),
+        (1, "submission.cu\nImportError: x", Verdict.CRASHED, "status 1: ImportError: x"),
+    ],
+)
+def test_a_programs_end_is_told_with_its_last_words(
+    status: int, log: str, verdict: Verdict, words: str
+) -> None:
+    assert status not in RAN
+    ruling = ruling_of_exit(status, log, PROGRAM)
+    assert ruling.verdict is verdict
+    assert words in ruling.message
+
+
+def test_a_script_that_could_not_import_the_submission_was_not_built() -> None:
+    log = "in submission.py\nImportError: x"
+    assert ruling_of_exit(1, log, SCRIPT).verdict is Verdict.BUILD_FAILED
+    assert ruling_of_exit(1, "ImportError: x", SCRIPT).verdict is Verdict.CRASHED
+    assert ruling_of_exit(-signal.SIGSEGV, log, SCRIPT).message.endswith("killed by SIGSEGV")

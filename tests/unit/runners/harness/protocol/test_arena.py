@@ -1,0 +1,124 @@
+import fcntl
+import mmap
+import os
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.harness.protocol.arena import ALIGNMENT, Arena, lay_out, reach, room_for, view
+from runners.harness.protocol.values import DTYPES, TensorNode, bits, leaves, restore, tensors
+
+ROOM = 1 << 22
+
+
+def round_trip(value: object) -> object:
+    plan = lay_out(value)
+    with Arena(ROOM) as arena:
+        arena.write(plan.node, value)
+        return restore(plan.node, lambda node: view(arena.buffer, node).clone())
+
+
+def same(left: object, right: object) -> bool:
+    pairs = zip(leaves(left), leaves(right), strict=True)
+    return all(torch.equal(a.view(torch.uint8), b.view(torch.uint8)) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.arange(5.0),
+        torch.tensor([float("nan"), float("inf"), -0.0]),
+        torch.tensor([True, False]),
+        torch.arange(4).to(torch.bfloat16),
+        torch.zeros(0, 3),
+        {"a": [torch.arange(3), (torch.ones(2, 2), 7)], "b": "text"},
+    ],
+    ids=["float", "nan", "bool", "bf16", "empty", "nested"],
+)
+def test_a_value_comes_out_as_it_went_in(value: object) -> None:
+    assert same(round_trip(value), value)
+
+
+def test_a_strided_tensor_keeps_its_strides() -> None:
+    value = torch.arange(12.0).reshape(3, 4).T
+
+    found = round_trip(value)
+
+    assert isinstance(found, torch.Tensor)
+    assert torch.equal(found, value)
+    assert lay_out(value).node.stride == (1, 4)  # type: ignore[union-attr]
+
+
+@given(st.lists(st.integers(0, 5000), max_size=6))
+def test_no_tensor_shares_a_page_with_another(sizes: list[int]) -> None:
+    plan = lay_out([torch.empty(size, dtype=torch.uint8) for size in sizes])
+    begins = [node.offset or 0 for node in tensors(plan.node)]
+    ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
+
+    assert begins[:1] in ([], [0])
+    assert all(begin % ALIGNMENT == 0 for begin in begins)
+    assert all(end < begin for end, begin in zip(ends, begins[1:], strict=False))
+    assert plan.host_size >= max(ends, default=0)
+    assert plan.device_size == 0
+
+
+def test_a_tensor_reaches_to_its_last_element() -> None:
+    assert reach(torch.empty(4, 6)[:, ::3]) == 88
+    assert reach(torch.empty(0, 6)) == 0
+
+
+def test_the_size_of_an_arena_cannot_be_changed() -> None:
+    with Arena(ROOM) as arena:
+        for size in (0, 2 * ROOM):
+            with pytest.raises(PermissionError):
+                os.ftruncate(arena.fd, size)
+
+
+def test_an_arena_takes_no_memory_before_it_is_written() -> None:
+    with Arena(1 << 30) as arena:
+        assert os.fstat(arena.fd).st_blocks == 0
+
+
+def test_what_somebody_else_has_an_arena_hold_is_a_hoard() -> None:
+    value = torch.arange(100_000.0)
+    with Arena(8 << 20) as arena:
+        arena.write(lay_out(value).node, value)
+        assert arena.hoard == 0
+
+        os.posix_fallocate(arena.fd, 4 << 20, 1 << 20)
+        with mmap.mmap(arena.fd, 1 << 20, offset=6 << 20) as other:
+            other.write(bytes(1 << 20))
+
+        assert arena.hoard == 2 << 20
+
+
+def test_nobody_may_seal_an_arena_further() -> None:
+    with Arena(ROOM) as arena, pytest.raises(PermissionError):
+        fcntl.fcntl(arena.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_every_type_comes_out_byte_for_byte_at_its_strides(dtype: torch.dtype) -> None:
+    turned = (torch.arange(24 * dtype.itemsize, dtype=torch.uint8) % 2).view(dtype).view(4, 6).T
+    node = lay_out(turned).node
+    assert isinstance(node, TensorNode)
+
+    with Arena(ROOM) as arena:
+        arena.write(node, turned)
+        found = view(arena.buffer, node)
+
+    assert (found.dtype, found.stride()) == (dtype, turned.stride())
+    assert torch.equal(bits(found), bits(turned))
+    (room,) = tensors(room_for(turned))
+    assert (room.stride, room.dtype, room.device) == ((4, 1), node.dtype, "cpu")
+
+
+def test_the_room_for_a_value_has_no_gaps_and_no_element_twice() -> None:
+    value = (torch.zeros(4, 1).expand(4, 8), torch.zeros(4, 8)[:, ::2].T)
+
+    room = tensors(room_for(value))
+
+    assert [(each.shape, each.stride) for each in room] == [((4, 8), (8, 1)), ((4, 4), (4, 1))]
+    assert room[1].offset == 2 * ALIGNMENT

@@ -1,0 +1,77 @@
+import pytest
+from pydantic import ValidationError
+
+from runners.harness.protocol.channel import (
+    FAILURES,
+    FRAME_MAX,
+    GREETING,
+    Announcement,
+    Operation,
+    Order,
+    Reply,
+    Status,
+    Welcome,
+    encode,
+    pair,
+)
+from runners.harness.protocol.values import ScalarNode
+
+
+def test_frames_keep_their_borders() -> None:
+    ours, theirs = pair()
+    with ours, theirs:
+        ours.sendall(b"one")
+        ours.sendall(b"two")
+
+        assert [theirs.recv(100), theirs.recv(100)] == [b"one", b"two"]
+
+
+@pytest.mark.parametrize(
+    "order", [Order(operation=Operation.BUILD), Order(operation=Operation.RUN, value=ScalarNode())]
+)
+def test_an_order_survives_the_wire(order: Order) -> None:
+    assert Order.model_validate_json(encode(order)) == order
+
+
+def test_a_frame_that_is_too_long_is_not_sent() -> None:
+    value = ScalarNode(value="x" * FRAME_MAX)
+
+    with pytest.raises(ValueError, match="at most 65536"):
+        encode(Order(operation=Operation.RUN, value=value))
+
+
+def test_greetings_are_told_apart() -> None:
+    welcome = Welcome(layers=("seccomp",), missing={"landlock": "old kernel"})
+
+    assert GREETING.validate_json(encode(Announcement(pid=7))) == Announcement(pid=7)
+    assert GREETING.validate_json(encode(welcome)) == welcome
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"null",
+        b'{"status":"passed"}',
+        b'{"status":"done","claimed_ns":-1}',
+        b'{"status":"done","claimed_cpu_ns":-1}',
+        b'{"status":"done","claimed_ns":1e999}',
+        b'{"status":"done","claimed_ns":NaN}',
+        b'{"status":"done","verdict":"passed"}',
+        b'{"status":"done","message":"' + b"x" * 3000 + b'"}',
+        b'{"status":"done","output":{"kind":"scalar","value":' + b"9" * 60_000 + b"}}",
+        b'{"status":"done","output":' + b'{"kind":"list","items":[' * 2000 + b"]}" * 2000 + b"}",
+    ],
+)
+def test_a_reply_outside_the_form_is_refused(frame: bytes) -> None:
+    with pytest.raises(ValidationError):
+        Reply.model_validate_json(frame)
+
+
+def test_a_plain_reply_is_understood() -> None:
+    assert Reply.model_validate_json(b'{"status":"done"}') == Reply(status=Status.DONE)
+
+
+def test_every_status_but_done_has_its_verdict() -> None:
+    assert set(FAILURES) == set(Status) - {Status.DONE}
+    assert len(set(FAILURES.values())) == len(FAILURES)

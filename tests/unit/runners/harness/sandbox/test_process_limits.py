@@ -1,0 +1,148 @@
+"""Real process trees, watched and ended."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from runners.harness.sandbox import process_limits
+from runners.harness.sandbox.process_limits import (
+    holds_more,
+    kill_beneath,
+    kill_others,
+    kill_tree,
+    memory_of_tree,
+)
+from runners.process_tree import alive, descendants
+
+GRANDCHILDREN = """
+import os, sys
+for _ in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        os.fork()
+        break
+else:
+    sys.stdout.write("up"); sys.stdout.flush()
+sys.stdin.read()
+"""
+HOLDER = """
+import sys
+held = bytearray(200 << 20)
+sys.stdout.write("up"); sys.stdout.flush()
+sys.stdin.read()
+"""
+SHARER = HOLDER.replace("sys.stdin.read()", "import os; os.fork(); os.fork(); sys.stdin.read()")
+MIB = 1 << 20
+
+
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen[bytes]]]:
+    running: list[subprocess.Popen[bytes]] = []
+    yield running
+    for process in running:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for child in psutil.Process(process.pid).children(recursive=True):
+                child.kill()
+        process.kill()
+        process.communicate()
+
+
+def run(started: list[subprocess.Popen[bytes]], script: str) -> int:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=pipe, stdout=pipe)
+    started.append(process)
+    assert process.stdout is not None
+    assert process.stdout.read(2) == b"up"
+    return process.pid
+
+
+def settled(pid: int, count: int) -> tuple[int, ...]:
+    """The descendants, once so many are there."""
+    process = psutil.Process(pid)
+    while len(process.children(recursive=True)) < count:
+        continue
+    return descendants(pid)
+
+
+def test_a_process_that_is_gone_has_no_memory() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    assert memory_of_tree(process.pid) == 0
+
+
+def test_the_memory_of_a_process_is_what_it_holds(started: list[subprocess.Popen[bytes]]) -> None:
+    pid = run(started, HOLDER)
+    assert 200 * MIB <= memory_of_tree(pid) < 260 * MIB
+
+
+def test_pages_shared_in_a_tree_count_once(started: list[subprocess.Popen[bytes]]) -> None:
+    pid = run(started, SHARER)
+    settled(pid, 3)
+    assert 200 * MIB <= memory_of_tree(pid) < 300 * MIB
+
+
+def test_when_the_time_is_over_no_more_of_a_tree_is_counted(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    pid = run(started, SHARER)
+    settled(pid, 3)
+    assert memory_of_tree(pid, within_s=0) < memory_of_tree(pid, within_s=10)
+
+
+def test_a_tree_holds_more_only_when_its_shared_pages_counted_once_are_more(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = run(started, SHARER)
+    settled(pid, 3)
+    assert holds_more(pid, 150 * MIB)
+    assert not holds_more(pid, 300 * MIB)
+    assert not holds_more(pid, 150 * MIB, within_s=-1)
+    monkeypatch.setattr(process_limits, "memory_of_tree", pytest.fail)
+    assert not holds_more(pid, 1000 * MIB)
+
+
+@pytest.mark.parametrize("spared", [False, True])
+def test_killing_leaves_nothing_running_but_what_is_spared(
+    started: list[subprocess.Popen[bytes]], *, spared: bool
+) -> None:
+    pid = run(started, GRANDCHILDREN)
+    beneath = settled(pid, 4)
+    assert kill_beneath(pid) if spared else kill_tree(pid)
+    assert not any(alive(each) for each in beneath)
+    assert alive(pid) is spared
+
+
+def test_a_process_that_does_not_end_in_time_is_said(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = run(started, GRANDCHILDREN)
+    monkeypatch.setattr(process_limits, "_send", lambda *_: None)
+    assert not kill_tree(pid, within_s=0.05)
+    assert not kill_beneath(pid, within_s=0.05)
+
+
+def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str, fields: set[str]) -> int:
+        if "smaps" in path:
+            raise PermissionError
+        return known(path, fields)
+
+    known = process_limits._sum_kib
+    monkeypatch.setattr(process_limits, "_sum_kib", refuse)
+    pid = run(started, SHARER)
+    settled(pid, 3)
+    assert memory_of_tree(pid) > 200 * MIB
+
+
+def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -> None:
+    pid = run(started, GRANDCHILDREN)
+    first, *_ = settled(pid, 4)
+    assert kill_others(pid, (first, *descendants(first)))
+    assert alive(first)
+    assert descendants(pid) == (first, *descendants(first))

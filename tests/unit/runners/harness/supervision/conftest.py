@@ -1,0 +1,22 @@
+"""A way to run scripts in forks of one template."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from runners.harness.supervision.template import Template
+from runners.process_tree import descendants
+from tests.unit.runners.harness.conftest import template
+from tests.unit.runners.harness.supervision.forking import Ran
+
+__all__ = ["template"]
+Fork = Callable[..., Ran]
+
+
+@pytest.fixture
+def fork(template: Template) -> Iterator[Fork]:
+    before = descendants(os.getpid())
+    yield lambda script, **more: Ran(template.start, script, **more)
+    others = {each for known in before if known != template.pid for each in descendants(known)}
+    assert set(descendants(os.getpid())) <= others | {*before}  # a database server may start more

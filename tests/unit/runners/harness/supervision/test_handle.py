@@ -1,0 +1,325 @@
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from runners.contract.evaluation import Limits
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.protocol.arena import Arena
+from runners.harness.protocol.builds import Builds
+from runners.harness.protocol.channel import Enlistment, Exchange, Operation, Order, Status, encode
+from runners.harness.protocol.values import ScalarNode
+from runners.harness.supervision import handle as handling
+from runners.harness.supervision.handle import Handle, StartError
+from runners.harness.supervision.template import Template, pack_files
+from runners.harness.verdicts import Ruling
+from runners.languages import Recipe
+
+ENLISTMENT = Enlistment(
+    limits=Limits(memory=2 << 30),  # a candidate here is a fork of all of pytest
+    threads=1,
+    recipe=Recipe(language="py", submission_file="submission.py"),
+    arena_size=1 << 20,
+)
+RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))
+BUILD = encode(Order(operation=Operation.BUILD))
+
+Start = Callable[[str], Handle]
+
+
+@pytest.fixture
+def builds() -> Iterator[Builds]:
+    made = Builds(1 << 20)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def start(template: Template, builds: Builds) -> Iterator[Start]:
+    """Starts candidates of a source, frozen and built."""
+    handles: list[Handle] = []
+    with Arena(ENLISTMENT.arena_size) as arena:
+
+        def make(source: str) -> Handle:
+            files = pack_files({"submission.py": source})
+            handle = Handle(template, ENLISTMENT, [files, builds.fd, arena.fd])
+            handles.append(handle)
+            handle.process.freeze()
+            handle.ask(BUILD, Deadline.after(10))
+            return handle
+
+        yield make
+        for handle in handles:
+            handle.close()
+
+
+def step(handle: Handle, seconds: float = 10) -> Exchange:
+    return handle.step(RUN, Deadline.after(seconds), lambda: None)
+
+
+FIND = """
+import os, time
+FDS = [fd for fd in range(3, 256) if os.path.exists(f"/proc/self/fd/{fd}")]
+LINES = [fd for fd in FDS if os.readlink(f"/proc/self/fd/{fd}").startswith("socket")]
+"""
+
+
+def kernel(body: str) -> str:
+    return f"{FIND}\ndef custom_kernel(data):\n    {body}\n"
+
+
+def test_a_candidate_answers_and_stands_still(start: Start) -> None:
+    handle = start(kernel("return data + 1"))
+
+    exchange = step(handle)
+
+    assert exchange.reply.status is Status.DONE
+    assert exchange.reply.output == ScalarNode(value=6)
+    assert 0 < exchange.window_ns < 1e9
+    assert handle.process.frozen
+
+
+def test_the_window_holds_the_kernels_time_and_not_its_preparation(start: Start) -> None:
+    handle = start(kernel("time.sleep(0.05); return data"))
+    quick = start(kernel("return data"))
+
+    assert 50e6 <= min(step(handle).window_ns for _ in range(3)) < 80e6
+    assert min(step(quick).window_ns for _ in range(3)) < 20e6
+
+
+def test_the_input_is_written_while_the_candidate_stands_still(start: Start) -> None:
+    handle = start(kernel("return data"))
+    frozen: list[bool] = []
+
+    handle.step(RUN, Deadline.after(10), lambda: frozen.append(handle.process.frozen))
+
+    assert frozen == [True]
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict", "words"),
+    [
+        ("raise ValueError('no')", Verdict.CRASHED, "ValueError: no"),
+        ("os._exit(3)", Verdict.CRASHED, "status 3"),
+        ("return {1}", Verdict.INVALID_SUBMISSION, "type set"),
+        ("return 'x' * 70_000", Verdict.INVALID_SUBMISSION, "too many parts"),
+        ("os.write(1, b'x' * 65_000); os.write(2, b'x' * 2000)", Verdict.OUTPUT_EXCEEDED, "64 KiB"),
+        (
+            "[os.write(fd, b'{}') for fd in LINES]",
+            Verdict.DISALLOWED, "no valid reply",
+        ),
+    ],
+)  # fmt: skip
+def test_each_way_to_fail_is_ruled(start: Start, body: str, verdict: Verdict, words: str) -> None:
+    handle = start(kernel(body))
+
+    with pytest.raises(Ruling, match=words) as ruling:
+        step(handle)
+
+    assert ruling.value.verdict is verdict
+
+
+def test_the_deadline_ends_a_call(start: Start) -> None:
+    with pytest.raises(Ruling, match="time limit") as ruling:
+        step(start(kernel("while True: pass")), seconds=0.3)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+HOARDING = """
+import ctypes, mmap, os
+FD = [fd for fd in range(3, 256) if os.path.exists(f"/proc/self/fd/{fd}")
+      and "memfd:arena" in os.readlink(f"/proc/self/fd/{fd}")]
+def custom_kernel(data):
+    for fd in FD:
+        os.posix_fallocate(fd, 0, 1 << 30)
+    return data
+"""
+
+
+def ask_often(handle: Handle) -> None:
+    handle.process.freeze()
+    handle.ask(BUILD, Deadline.after(10))
+    for _ in range(20):
+        step(handle)
+
+
+def test_memory_in_a_shared_file_that_nobody_maps_is_counted(
+    template: Template, builds: Builds
+) -> None:
+    enlistment = ENLISTMENT.model_copy(
+        update={"limits": Limits(memory=256 << 20), "arena_size": 1 << 30}
+    )
+    files = pack_files({"submission.py": HOARDING})
+    with (
+        Arena(1 << 30) as arena,
+        Handle(template, enlistment, [files, builds.fd, arena.fd], arena) as handle,
+        pytest.raises(Ruling, match="of memory were used") as ruling,
+    ):
+        ask_often(handle)
+
+    assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
+def test_a_candidate_that_hangs_up_is_not_waited_for_beyond_its_deadline(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start(kernel("os.closerange(3, 256); time.sleep(60)"))
+    monkeypatch.setattr(handling, "LATE_S", 0.2)
+    begin = time.monotonic()
+
+    with pytest.raises(Ruling, match="closed its line"):
+        step(handle, seconds=0.5)
+
+    assert time.monotonic() - begin < 0.5 * handling.DYING_S
+
+
+def test_an_answer_that_nobody_asked_for_is_refused(start: Start) -> None:
+    handle = start(kernel('os.write(LINES[0], b\'{"status":"done"}\'); return data'))
+
+    with pytest.raises(Ruling, match=r"out of turn|without being asked|no valid reply") as ruling:
+        _ = step(handle), step(handle), step(handle)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_a_candidate_that_closes_its_streams_goes_on(start: Start) -> None:
+    handle = start(kernel("print('last words', flush=True); os.closerange(0, 3); return data"))
+    quiet = start(kernel("return data"))
+
+    step(handle)
+    for _ in range(3):
+        with pytest.raises(Ruling):  # print fails from now on, and the judge does not
+            step(handle)
+        step(quiet)
+
+    assert bytes(handle.printed.text).startswith(b"last words")
+
+
+def test_what_is_printed_is_kept(start: Start) -> None:
+    handle = start(kernel("print('said', flush=True); return data"))
+
+    step(handle)
+    step(handle)
+
+    assert bytes(handle.printed.text) == b"said\nsaid\n"
+
+
+def test_a_closed_candidate_has_no_process_left(start: Start) -> None:
+    handle = start(kernel("return data"))
+
+    handle.close()
+    handle.close()
+
+    assert handle.process.reaped
+
+
+def test_a_template_that_is_gone_is_our_own_fault(template: Template) -> None:
+    template.link.close()
+
+    with pytest.raises(StartError, match="did not start"):
+        Handle(template, ENLISTMENT, [])
+
+
+def test_a_candidate_that_dies_before_its_welcome_is_our_own_fault(template: Template) -> None:
+    with Arena(1 << 20) as arena:  # where the files should be
+        handle = Handle(template, ENLISTMENT, [arena.fd, arena.fd, arena.fd])
+        with pytest.raises(StartError, match=r"(?s)ended at once\n.*JSONDecodeError"):
+            _ = handle.welcome
+        handle.close()  # nothing is left to be closed
+
+
+def test_candidates_start_beside_each_other(template: Template, builds: Builds) -> None:
+    files = pack_files({"submission.py": "def custom_kernel(data): return data"})
+    with ExitStack() as stack:
+        arenas = [stack.enter_context(Arena(1 << 20)) for _ in range(3)]
+        handles = [
+            stack.enter_context(Handle(template, ENLISTMENT, [files, builds.fd, arena.fd]))
+            for arena in arenas
+        ]
+        assert [handle.subject for handle in handles] == [None] * 3  # nobody was waited for
+
+        assert len({handle.process.pid for handle in reversed(handles)}) == 3
+        for handle in handles:
+            handle.process.freeze()
+            handle.ask(BUILD, Deadline.after(10))
+            assert step(handle).reply.output == ScalarNode(value=5)
+
+
+def test_a_candidate_that_nobody_waited_for_is_killed_as_well(
+    template: Template, builds: Builds
+) -> None:
+    with Arena(1 << 20) as arena:
+        handle = Handle(template, ENLISTMENT, [pack_files({}), builds.fd, arena.fd])
+        handle.close()
+
+    assert handle.process.reaped
+    with pytest.raises(ProcessLookupError):
+        os.kill(handle.process.pid, 0)
+
+
+def test_the_window_holds_the_release_and_the_stop(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start(kernel("return data"))
+    for name in ("thaw", "freeze"):
+        monkeypatch.setattr(handle.process, name, late(getattr(handle.process, name)))
+
+    assert step(handle).window_ns >= 60e6
+
+
+def late(action: Callable[..., Any]) -> Callable[..., Any]:
+    def acting(*args: object) -> object:
+        time.sleep(0.03)
+        return action(*args)
+
+    return acting
+
+
+AHEAD = """
+import sys
+class Ahead:
+    def __init__(self, orders): self.orders = orders
+    def recv(self, size): return self.orders.recv(size)
+    def sendall(self, frame):
+        self.orders.sendall(frame)
+        if frame == b"ready": self.orders.sendall(b'{"status":"done"}')
+def custom_kernel(data):
+    program = sys._getframe(1).f_locals["self"]
+    if not isinstance(program.orders, Ahead): program.orders = Ahead(program.orders)
+    return data
+"""
+
+
+def test_an_answer_before_the_input_is_refused_at_once(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start(AHEAD)
+    monkeypatch.setattr(handle, "_await_frame", late(handle._await_frame))
+    step(handle)
+
+    with pytest.raises(Ruling, match="without being asked") as ruling:
+        step(handle)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_output_up_to_the_limit_is_allowed(start: Start) -> None:
+    handle = start(kernel(f"os.write(1, b'x' * {ENLISTMENT.limits.output}); return data"))
+
+    step(handle)
+
+    assert len(handle.printed.text) == ENLISTMENT.limits.output
+
+
+def test_a_line_that_is_closed_by_an_end_is_ruled_by_the_end(start: Start) -> None:
+    handle = start(kernel("[os.close(fd) for fd in LINES]; time.sleep(0.2); os._exit(3)"))
+
+    with pytest.raises(Ruling, match="status 3") as ruling:
+        step(handle)
+
+    assert ruling.value.verdict is Verdict.CRASHED

@@ -1,0 +1,30 @@
+import signal
+
+import pytest
+
+from runners.contract.verdict import Verdict
+from runners.harness.verdicts import Ruling, ruling_of_end
+
+
+def test_a_ruling_carries_its_verdict_and_its_words() -> None:
+    ruling = Ruling(Verdict.CRASHED, "it fell")
+
+    assert (ruling.verdict, ruling.message, str(ruling)) == (Verdict.CRASHED, "it fell", "it fell")
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "words"),
+    [
+        (0, Verdict.CRASHED, "exited with status 0"),
+        (70, Verdict.CRASHED, "exited with status 70"),
+        (-signal.SIGKILL, Verdict.MEMORY_EXCEEDED, "killed the process for memory"),
+        (-signal.SIGXFSZ, Verdict.OUTPUT_EXCEEDED, "a file grew"),
+        (-signal.SIGSEGV, Verdict.CRASHED, "killed by SIGSEGV"),
+        (-40, Verdict.CRASHED, "killed by signal 40"),
+    ],
+)
+def test_the_end_of_a_process_has_its_meaning(status: int, verdict: Verdict, words: str) -> None:
+    ruling = ruling_of_end(status)
+
+    assert ruling.verdict is verdict
+    assert words in ruling.message

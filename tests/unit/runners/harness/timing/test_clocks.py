@@ -1,0 +1,415 @@
+import math
+from statistics import fmean, median
+
+import pytest
+
+from runners.contract.evaluation import StopReason
+from runners.contract.verdict import Verdict
+from runners.harness.timing.clocks import (
+    CREDIBLE,
+    FLOOR_NS,
+    HONEST,
+    HONEST_NS,
+    IDLE_GAP_NS,
+    VARIED,
+    VARIED_NS,
+    audit_of,
+    beneath,
+    claim_resolution,
+    claimed,
+    device_interval,
+    device_resolution,
+    host_interval,
+    interval_of,
+    measurement,
+    narrow,
+    resolution,
+)
+from runners.harness.timing.rounds import Round
+from runners.harness.timing.statistics import t_quantile
+from runners.harness.verdicts import Ruling
+from tests.unit.runners.harness.timed import MS, make_round
+
+
+def test_a_claim_may_be_wrong_by_as_much_as_could_be_skipped() -> None:
+    rounds = [make_round() for _ in range(2)]
+    rounds[0].remote = True
+
+    assert device_resolution(rounds) == pytest.approx(resolution(rounds) + IDLE_GAP_NS + 0.05 * MS)
+
+
+def test_a_remote_claim_within_what_could_be_skipped_is_believed() -> None:
+    rounds = [make_round(claim=0.93 * MS) for _ in range(2)]
+    with pytest.raises(Ruling):
+        device_interval(rounds)
+    for each in rounds:
+        each.remote = True
+
+    assert device_interval(rounds).centre == pytest.approx(0.93 * MS)
+    assert make_round().bound == pytest.approx(1.0 * MS) == rounds[0].bound  # it stays what it was
+
+
+def test_the_resolution_grows_with_noise_within_rounds() -> None:
+    quiet, noisy = [make_round(noise=1.0)] * 4, [make_round(noise=100.0)] * 4
+
+    assert resolution(noisy) == pytest.approx(100 * resolution(quiet))
+
+
+def test_the_resolution_sees_differences_between_rounds() -> None:
+    assert resolution([make_round(), make_round(window=1.2 * MS)]) == pytest.approx(0.15 * MS)
+
+
+def test_drift_that_averages_out_costs_no_resolution() -> None:
+    up, down = make_round(beside=0.2 * MS, steady=0.1 * MS), make_round(0.1 * MS + MS, 0.1 * MS)
+    down.steady = [0.2 * MS] * 5
+    down.own = [0.2 * MS] * 5
+
+    assert resolution([up, down]) < resolution([up, up]) + 0.1 * MS
+    assert resolution([up, up]) == pytest.approx(0.1 * MS)
+
+
+def test_on_the_cpu_the_value_is_the_mean_of_the_bounds() -> None:
+    found = host_interval([make_round(1.1 * MS), make_round(1.3 * MS)])
+
+    assert found.centre == pytest.approx(1.1 * MS)
+    assert found.half_width == pytest.approx(12.7062 * 0.1 * MS)
+
+
+def test_on_the_cpu_one_round_has_twice_its_own_error() -> None:
+    only = make_round(noise=50.0)
+
+    assert host_interval([only]).half_width == 2 * only.error > 0
+
+
+def test_nothing_on_the_cpu_counts_as_less_than_the_floor() -> None:
+    assert host_interval([make_round(window=0.1 * MS)] * 3).centre == FLOOR_NS
+
+
+def test_what_the_candidate_claims_on_the_cpu_is_not_used() -> None:
+    lied, told = (
+        measurement([make_round(claim=claim)] * 3, StopReason.PRECISE) for claim in (1.0, 1.0 * MS)
+    )
+
+    assert lied == told
+    assert lied.claimed_ns is None
+
+
+def test_a_confirmed_claim_on_a_gpu_is_the_value() -> None:
+    found = device_interval([make_round(claim=0.999 * MS)] * 3)
+
+    assert found.centre == pytest.approx(0.999 * MS)
+
+
+def test_a_claim_below_the_bound_is_rejected_with_both_numbers() -> None:
+    with pytest.raises(Ruling, match=r"900\.00 us were claimed, but the judge saw 1000\.00") as no:
+        device_interval([make_round(claim=0.9 * MS)] * 3)
+
+    assert no.value.verdict is Verdict.TIMING_REJECTED
+
+
+def test_a_claim_within_the_resolution_is_believed() -> None:
+    claim = 1.0 * MS - IDLE_GAP_NS / 2
+
+    assert device_interval([make_round(claim=claim)] * 3).centre == pytest.approx(claim)
+
+
+def test_a_claim_just_beyond_the_resolution_is_rejected() -> None:
+    with pytest.raises(Ruling):
+        device_interval([make_round(claim=1.0 * MS - IDLE_GAP_NS - 1)] * 3)
+
+
+def test_a_claim_of_nothing_is_rejected_even_where_the_bound_is_nothing() -> None:
+    with pytest.raises(Ruling):
+        device_interval([make_round(window=0.1 * MS, claim=0.0)] * 3)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_claim_of_nothing_in_one_call_is_rejected_whatever_the_others_are(count: int) -> None:
+    rounds = [make_round(claim=1.1 * MS) for _ in range(count)]
+    rounds[0].claims[0] = 0.0
+
+    with pytest.raises(Ruling) as no:
+        device_interval(rounds)
+
+    assert no.value.verdict is Verdict.TIMING_REJECTED
+
+
+def test_a_measurement_tells_how_many_calls_were_repeated() -> None:
+    rounds = [make_round(), make_round()]
+    rounds[0].discarded, rounds[1].discarded = 1, 2
+
+    assert measurement(rounds, StopReason.PRECISE).discarded == 3
+
+
+def test_the_resolution_on_a_gpu_counts_the_idle_gaps() -> None:
+    rounds = [make_round()] * 2
+
+    assert device_resolution(rounds) == resolution(rounds) + IDLE_GAP_NS
+
+
+def test_claims_are_the_value_only_where_every_round_was_called_ahead() -> None:
+    ahead, waiting = (make_round(claim=1.05 * MS, claimed=each) for each in (True, False))
+
+    assert interval_of([ahead] * 2).centre == pytest.approx(1.05 * MS)
+    assert interval_of([waiting] * 2).centre == pytest.approx(1.0 * MS)
+    assert interval_of([ahead, waiting]).centre == pytest.approx(1.0 * MS)
+    assert [claimed(each) for each in ([ahead] * 2, [waiting] * 2, [ahead, waiting])] == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_a_gpu_whose_calls_were_not_ahead_is_read_by_the_judges_own_clock() -> None:
+    lied = [make_round(claim=1.0, steady=0.1 * MS) for _ in range(2)]
+
+    found = measurement(lied, StopReason.ROUND_CAP)
+
+    assert found.time_ns == pytest.approx(1.0 * MS)
+    assert found.claimed_ns is None
+    assert found.samples[0] == pytest.approx([1.0 * MS] * 5)
+    assert found.resolution_ns == resolution(lied) + IDLE_GAP_NS  # which is hidden from both clocks
+    assert audit_of(lied) is None  # there is no claim to be looked at
+
+
+def test_a_measurement_keeps_every_sample_and_both_clocks() -> None:
+    rounds = [make_round(claim=claim * MS, claimed=True) for claim in (1.05, 1.06)]
+
+    found = measurement(rounds, StopReason.ROUND_CAP)
+
+    assert found.samples == tuple(tuple(each.claims) for each in rounds)
+    assert found.claimed_ns == found.time_ns == pytest.approx(1.055 * MS, rel=1e-4)
+    assert found.bound_ns == pytest.approx(1.0 * MS)
+    assert found.resolution_ns == device_resolution(rounds)
+    assert (found.rounds, found.stop_reason) == (2, StopReason.ROUND_CAP)
+
+
+def test_samples_on_the_cpu_are_windows_less_the_overhead() -> None:
+    found = measurement([make_round()] * 2, StopReason.PRECISE)
+
+    assert found.samples[0] == pytest.approx([1.0 * MS] * 5)
+    assert found.resolution_ns >= FLOOR_NS
+
+
+def test_what_answering_costs_may_be_hidden_on_the_cpu_and_is_published() -> None:
+    rounds = [make_round(on_gpu=False) for _ in range(2)]
+    for each in rounds:
+        each.used_beside = [150_000.0] * 5
+
+    found = measurement(rounds, StopReason.PRECISE)
+
+    assert found.resolution_ns == resolution(rounds) + 150_000.0
+
+
+def gpu_round(claim: float, bound: float, overhead: float = 500_000.0) -> Round:
+    """A round on a steady GPU: its resolution is the idle gap."""
+    return Round(
+        on_gpu=True,
+        windows=[overhead + bound] * 9,
+        claims=[claim] * 9,
+        beside=[overhead] * 9,
+        steady=[overhead] * 9,
+        own=[overhead] * 9,
+        claimed=True,
+    )
+
+
+BOUND = 28_000.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (BOUND + 2_000.0, None),
+        (BOUND - HONEST_NS + 1, None),
+        (BOUND - HONEST_NS - 1, Verdict.AUDIT),
+        (BOUND - IDLE_GAP_NS + 1, Verdict.AUDIT),
+    ],
+)
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_claim_further_below_its_bound_than_honest_ones_is_for_audit(
+    *, claim: float, verdict: Verdict | None, remote: bool
+) -> None:
+    timed = gpu_round(claim, BOUND)
+    timed.remote = remote
+    found = audit_of([timed] * 5)
+    assert (found.verdict if found else None) is verdict
+
+
+def spread_by(part: str, width: float, claim: float, bound: float = BOUND) -> list[Round]:
+    """Rounds in which one kind of window varies by up to that much to either side."""
+    rounds = [gpu_round(claim, bound) for _ in range(5)]
+    for each in rounds:
+        windows = getattr(each, part)
+        windows[:] = [w + step * width / 4 for step, w in enumerate(windows, -4)]
+    return rounds
+
+
+def test_the_claim_of_a_long_kernel_may_lie_further_below_its_bound() -> None:
+    bound = 100_000.0
+    least = bound - HONEST * bound
+
+    assert HONEST * bound > HONEST_NS
+    assert audit_of([gpu_round(least + 1, bound)] * 5) is None
+    assert audit_of([gpu_round(least - 1, bound)] * 5) is not None
+
+
+def test_noise_leaves_as_much_room_before_an_audit_as_the_resolution_is_wide() -> None:
+    rounds = spread_by("windows", 400.0, BOUND - HONEST_NS - 1)
+
+    assert resolution(rounds) == claim_resolution(rounds) > 1.0
+    assert audit_of(rounds) is None
+
+
+@pytest.mark.parametrize("bound", [BOUND, 100 * BOUND])
+def test_who_varies_widens_the_room_for_a_lie_by_very_little(bound: float) -> None:
+    varied = max(VARIED_NS, VARIED * bound)
+    for claim, verdict in ((2, None), (-2, Verdict.AUDIT)):
+        honest = max(HONEST_NS, HONEST * bound)
+        rounds = spread_by("windows", 0.9 * bound, bound - honest - varied + claim, bound)
+        found = audit_of(rounds)
+        assert (found.verdict if found else None) is verdict
+        assert resolution(rounds) > 2 * varied
+        assert device_resolution(rounds) == pytest.approx(varied + IDLE_GAP_NS)
+
+
+def test_who_is_slow_in_some_rounds_cannot_claim_to_be_fast_in_all() -> None:
+    rounds = [gpu_round(2_000.0, BOUND * (10 if index == 0 else 1)) for index in range(15)]
+
+    assert resolution(rounds) > fmean(each.bound for each in rounds)
+    with pytest.raises(Ruling) as no:
+        device_interval(rounds)
+    assert no.value.verdict is Verdict.TIMING_REJECTED
+
+
+@pytest.mark.parametrize("low", [3, 8])
+def test_claims_of_next_to_nothing_in_some_rounds_are_not_made_good_by_those_of_others(
+    low: int,
+) -> None:
+    """The value is a geometric mean: by an arithmetic one these claims are above the bound."""
+    rounds = [gpu_round(1.0 if index < low else 10 * BOUND, BOUND) for index in range(15)]
+
+    assert fmean(median(each.claims) for each in rounds) > BOUND
+    with pytest.raises(Ruling) as no:
+        device_interval(rounds)
+    assert no.value.verdict is Verdict.TIMING_REJECTED
+
+
+@pytest.mark.parametrize("part", ["own", "steady"])
+def test_what_the_trusted_windows_vary_by_counts_in_full(part: str) -> None:
+    rounds = spread_by(part, 20_000.0, BOUND)
+
+    assert claim_resolution(rounds) == resolution(rounds) > 2 * VARIED_NS
+
+
+def test_an_honest_kernel_that_varies_is_believed() -> None:
+    rounds = spread_by("windows", 20_000.0, BOUND)
+    for each in rounds:
+        each.claims = [w - each.overhead - 500.0 for w in each.windows]
+
+    assert audit_of(rounds) is None
+    assert device_interval(rounds).centre < BOUND
+
+
+def test_an_audit_names_claim_bound_and_resolution() -> None:
+    far = gpu_round(25_500.0, 28_000.0, overhead=1_000.0)
+    far.remote = True
+    found = audit_of([far] * 5)
+    assert found is not None
+    assert "25.50 us were claimed and the judge saw 28.00 us ± 5.00" in found.message
+
+
+def test_a_machine_that_grew_faster_is_less_resolved_as_well() -> None:
+    faster = make_round(beside=0.1 * MS, steady=0.3 * MS)
+
+    assert resolution([faster] * 2) == pytest.approx(0.2 * MS)
+
+
+def test_a_time_well_under_what_the_card_allows_is_for_audit_with_both_numbers() -> None:
+    least = 100_000.0
+
+    assert beneath(CREDIBLE * least, least) is None
+    found = beneath(CREDIBLE * least - 1, least)
+    assert found is not None
+    assert found.verdict is Verdict.AUDIT
+    assert "95.00 us is less than the 100.00 us" in found.message
+
+
+def test_what_no_least_time_is_known_of_is_never_too_fast() -> None:
+    assert beneath(0.0, None) is None
+
+
+WANTED = 0.005
+
+
+def two_rounds(value: float, half_width: float, *, claimed: bool) -> list[Round]:
+    """Two rounds whose interval is as wide as that on either side, in ns."""
+    off = math.exp(math.log1p(half_width / value) / t_quantile(1))
+    rounds = [gpu_round(each, each) for each in (value / off, value * off)]
+    for each in rounds:
+        each.claimed = claimed
+    return rounds
+
+
+@pytest.mark.parametrize(
+    ("value", "half_width"),
+    [(1_000.0, 250.0), (20_000.0, 250.0), (49_000.0, 250.0), (51_000.0, 255.0), (1e6, 5_000.0)],
+)
+def test_a_claim_on_a_gpu_is_narrow_by_its_length_or_by_what_rounds_differ_in_anyway(
+    value: float, half_width: float
+) -> None:
+    assert narrow(two_rounds(value, 0.99 * half_width, claimed=True), WANTED)
+    assert not narrow(two_rounds(value, 1.01 * half_width, claimed=True), WANTED)
+
+
+@pytest.mark.parametrize("value", [5_000.0, 20_000.0, 30_000.0])
+def test_what_the_judges_own_clock_tells_has_to_be_as_narrow_however_short_it_is(
+    value: float,
+) -> None:
+    assert narrow(two_rounds(value, 0.99 * WANTED * value, claimed=False), WANTED)
+    assert not narrow(two_rounds(value, 1.01 * WANTED * value, claimed=False), WANTED)
+
+
+def test_one_claim_of_two_is_none() -> None:
+    rounds = two_rounds(5_000.0, 200.0, claimed=True)
+    assert narrow(rounds, WANTED)
+    rounds[0].claimed = False
+    assert not narrow(rounds, WANTED)
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_one_round_is_never_narrow_however_little_its_samples_differ(*, claimed: bool) -> None:
+    rounds = two_rounds(30_000.0, 0.0, claimed=claimed)
+
+    assert narrow(rounds, WANTED)
+    assert not narrow(rounds[:1], WANTED)
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+@pytest.mark.parametrize("claimed_too", [True, False])
+def test_a_bound_below_minus_its_resolution_never_passes(
+    *, on_gpu: bool, claimed_too: bool
+) -> None:
+    """The window ended sooner than that of a kernel which does nothing."""
+    short = 0.1 * MS - IDLE_GAP_NS - 2_000.0
+
+    def rounds(window: float) -> list[Round]:
+        return [
+            make_round(window=window, claim=1.0, on_gpu=on_gpu, claimed=on_gpu and claimed_too)
+            for _ in range(3)
+        ]
+
+    with pytest.raises(Ruling, match="sooner than those of a kernel that does nothing") as ruling:
+        measurement(rounds(short), StopReason.PRECISE)
+
+    assert ruling.value.verdict is Verdict.TIMING_REJECTED
+    assert measurement(rounds(0.1 * MS - 500.0), StopReason.PRECISE).time_ns <= FLOOR_NS
+
+
+def test_telling_an_answer_counts_into_the_value_and_into_the_resolution() -> None:
+    rounds = [make_round(window=0.4 * MS) for _ in range(3)]
+    for each in rounds:
+        each.told = [0.2 * MS] * 5
+
+    found = measurement(rounds, StopReason.PRECISE)
+
+    assert found.time_ns == found.bound_ns == pytest.approx(0.3 * MS)
+    assert found.resolution_ns >= 0.2 * MS

@@ -1,0 +1,632 @@
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from runners.contract.evaluation import RoundPolicy, StopReason
+from runners.contract.launch import LaunchNumbers
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.judge import verify as verification
+from runners.harness.judge.host_candidate import Seat
+from runners.harness.protocol.channel import Exchange, Operation
+from runners.harness.protocol.values import ScalarNode
+from runners.harness.supervision.process import Subject
+from runners.harness.timing import stopwatch as timing
+from runners.harness.timing.rounds import Round
+from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, Stopwatch
+from runners.harness.verdicts import Ruling
+from runners.process_tree import thread_states
+from tests.doubles.judging import SORT, SORTED, make_sort_task
+from tests.unit.runners.harness.conftest import Sit
+from tests.unit.runners.harness.watches import (
+    ROUNDS_TOLD,
+    measured,
+    seat_on_cpu,
+    speak_as_on_gpu,
+    two_seats,
+    watch,
+    without_gpu,
+)
+
+MEASURED = Round(
+    windows=[3e6, 3.1e6, 3.2e6],
+    beside=[1e6] * 3,
+    steady=[1e6] * 3,
+    used=[1e6] * 3,
+    used_beside=[0.0],
+)
+
+
+def test_a_narrow_interval_stops_the_timing(sit: Sit) -> None:
+    ROUNDS_TOLD.clear()
+    wide = RoundPolicy(looks=(2, 6), samples=3, half_width=1000.0)
+
+    found = measured(watch(sit, rounds=wide))
+
+    assert (found.rounds, found.stop_reason) == (2, StopReason.PRECISE)
+    assert ROUNDS_TOLD == [1, 2]
+
+
+def test_a_wide_interval_goes_on_to_the_cap(sit: Sit) -> None:
+    narrow = RoundPolicy(looks=(2, 3), samples=3, half_width=1e-9)
+
+    found = measured(watch(sit, rounds=narrow))
+
+    assert (found.rounds, found.stop_reason) == (3, StopReason.ROUND_CAP)
+
+
+def test_a_near_deadline_stops_the_timing_with_fewer_samples(sit: Sit) -> None:
+    slow = SORTED.replace("    return", "    import time; time.sleep(0.05)\n    return")
+    policy = RoundPolicy(looks=(5,), samples=30)
+
+    found = measured(watch(sit, slow, seconds=3.0, rounds=policy))
+
+    assert found.stop_reason is StopReason.TIME_CAP
+    assert all(3 <= len(samples) < 30 for samples in found.samples)
+
+
+def test_every_candidate_is_a_fresh_one(sit: Sit) -> None:
+    counting = SORTED.replace("def", "calls = []\ndef").replace(
+        "    return", "    calls.append(1); print(len(calls))\n    return"
+    )
+    stopwatch = watch(sit, counting, rounds=RoundPolicy(looks=(2,), samples=4))
+
+    found = measured(stopwatch)
+
+    printed = [int(word) for word in bytes(stopwatch.session.log).split()]
+    second = printed.index(1, 1)
+    for calls in (printed[:second], printed[second:]):
+        assert calls == list(range(1, len(calls) + 1))
+    assert len(printed) == 14 + found.discarded  # a busy machine makes some calls twice
+
+
+@pytest.mark.parametrize("call", [2, 5])
+def test_every_output_is_checked_even_of_the_warm_up(sit: Sit, call: int) -> None:
+    cheating = SORTED.replace("def", "calls = []\ndef").replace(
+        "    return",
+        f"    calls.append(1)\n    if len(calls) == {call}: return data[1]\n    return",
+    )
+
+    with pytest.raises(Ruling) as ruling:
+        measured(watch(sit, cheating))
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_a_task_without_a_reference_kernel_is_timed_as_well(sit: Sit) -> None:
+    unnamed = make_sort_task(SORT.replace("ref_kernel", "right_answer"))
+
+    stopwatch = watch(sit, task=unnamed)
+
+    assert stopwatch.expected is None
+    assert measured(stopwatch).rounds == 2
+
+
+def test_a_longer_kernel_takes_longer_by_its_own_time(sit: Sit) -> None:
+    def slowed(seconds: float) -> str:
+        return SORTED.replace("    return", f"    import time; time.sleep({seconds})\n    return")
+
+    short, long = (measured(watch(sit, slowed(seconds))).time_ns for seconds in (0.01, 0.11))
+
+    assert long - short == pytest.approx(100e6, rel=0.2)
+
+
+def test_slow_warm_ups_do_not_choose_how_many_calls_are_timed(sit: Sit) -> None:
+    slow_at_first = SORTED.replace("def", "import time\ncalls = []\ndef").replace(
+        "    return",
+        "    calls.append(1)\n    time.sleep(0.4 if len(calls) < 4 else 0)\n    return",
+    )
+    policy = RoundPolicy(looks=(2,), samples=12)
+
+    found = measured(watch(sit, slow_at_first, seconds=9, rounds=policy))
+
+    assert [len(samples) for samples in found.samples] == [12, 12]
+
+
+def rounds_apart(by_ns: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each round's windows be longer than those of the round before."""
+    sample = Stopwatch._sample
+    seen: list[Round] = []
+
+    def apart(stopwatch: Stopwatch, seat: Seat, anchor: Seat, result: Round) -> None:
+        sample(stopwatch, seat, anchor, result)
+        if result not in seen:
+            seen.append(result)
+        calm = 1e9 + 1e3 * len(result.windows)
+        result.windows[-1] = calm + by_ns * len(seen)
+
+    monkeypatch.setattr(Stopwatch, "_sample", apart)
+
+
+@pytest.mark.parametrize(("apart_ns", "spared"), [(1e8, True), (0.0, False)])
+def test_where_rounds_differ_far_more_than_samples_later_ones_have_fewer(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, apart_ns: float, spared: bool
+) -> None:
+    monkeypatch.setattr(Round, "overhead", 0.0)
+    rounds_apart(apart_ns, monkeypatch)
+    policy = RoundPolicy(looks=(5,), samples=20, half_width=1e-9)
+
+    found = measured(watch(sit, rounds=policy))
+
+    counts = [len(samples) for samples in found.samples]
+    assert counts[:3] == [20] * 3
+    assert counts[3:] == [6, 6] if spared else [20, 20]
+
+
+def restless(at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the machine look busy, as often as calls are counted in `at`."""
+    asked: list[int] = []
+    confirm = Subject.confirm_stood
+
+    def counting(subject: Subject) -> None:
+        confirm(subject)
+        asked.append(1)
+        subject.restless += len(asked) in at
+
+    monkeypatch.setattr(Subject, "confirm_stood", counting)
+
+
+def test_a_call_beside_which_something_ran_is_repeated(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
+    with two_seats(stopwatch) as (seat, anchor):
+        restless(set(range(1, 300, 25)), monkeypatch)
+        found = stopwatch._round(seat, anchor, 0)
+
+    assert 0 < found.discarded <= 4
+    assert {len(found.windows), len(found.beside), len(found.used), len(found.claims)} == {4}
+
+
+def test_a_kernel_beside_which_something_always_runs_is_refused(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
+    with two_seats(stopwatch) as (seat, anchor):
+        restless(set(range(1000)), monkeypatch)
+        with pytest.raises(Ruling, match="works on after its calls") as ruling:
+            stopwatch._round(seat, anchor, 0)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+GPU_LOOKS = RoundPolicy(looks=(2, 4), samples=5)
+WANTED = ScalarNode(value=1)
+
+
+def seen_on_gpu(claimed_ns: float, confirmed_ns: float) -> Round:
+    """A round without any noise."""
+    return Round(
+        on_gpu=True,
+        windows=[confirmed_ns + 10_000.0] * 5,
+        claims=[claimed_ns] * 5,
+        beside=[10_000.0] * 5,
+        steady=[10_000.0] * 5,
+        own=[10_000.0] * 5,
+        claimed=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("claimed_us", "confirmed_us", "mode", "stop"),
+    [
+        (100, 100, Mode.RANKED, StopReason.PRECISE),
+        (3, 3, Mode.RANKED, None),  # the judge sees no finer than 4 us
+        (50, 52.5, Mode.RANKED, None),  # it would have to be audited
+        (50, 52.5, Mode.BENCHMARK, StopReason.PRECISE),
+    ],
+)
+def test_on_a_gpu_only_a_confirmed_claim_is_precise(
+    sit: Sit, claimed_us: float, confirmed_us: float, mode: Mode, stop: StopReason | None
+) -> None:
+    stopwatch = watch(sit, mode=mode, on_gpu=True, rounds=GPU_LOOKS)
+    rounds = [seen_on_gpu(claimed_us * 1e3, confirmed_us * 1e3)] * 2
+
+    assert stopwatch._stop_reason(rounds, 0.0) is stop
+    assert stopwatch._stop_reason(rounds * 2, 0.0) is (stop or StopReason.ROUND_CAP)
+
+
+@pytest.mark.parametrize(("apart_ns", "stop"), [(18.0, StopReason.PRECISE), (21.0, None)])
+def test_a_short_kernel_on_a_gpu_is_precise_at_a_wider_interval(
+    sit: Sit, apart_ns: float, stop: StopReason | None
+) -> None:
+    stopwatch = watch(sit, on_gpu=True, rounds=GPU_LOOKS)
+    # Of two rounds the half-width is 12.7 times how far each lies from the middle: 229 and 267 ns.
+    rounds = [seen_on_gpu(each, each) for each in (5_000.0 - apart_ns, 5_000.0 + apart_ns)]
+
+    assert stopwatch._stop_reason(rounds, 0.0) is stop
+
+
+def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_gpu(monkeypatch, seen_on_gpu(50_000.0, 52_500.0))
+
+    with pytest.raises(Ruling, match="too coarse to tell") as ruling:
+        measured(watch(sit, on_gpu=True, rounds=GPU_LOOKS))
+
+    assert ruling.value.verdict is Verdict.AUDIT
+    found = measured(watch(sit, mode=Mode.BENCHMARK, on_gpu=True, rounds=GPU_LOOKS))
+    assert (round(found.time_ns), round(found.bound_ns)) == (50_000, 52_500)
+
+
+def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_taken(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speak_as_on_gpu(monkeypatch)
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=3))
+    with two_seats(stopwatch) as (seat, anchor):
+        stopwatch.session.on_gpu = True
+        steps: list[str] = []
+        build, touch = seat.build, stopwatch._touch
+
+        def building(deadline: Deadline) -> None:
+            steps.append("build")
+            build(deadline)
+
+        monkeypatch.setattr(seat, "build", building)
+
+        def touching(seat: Seat) -> Exchange:
+            steps.append("own" if seat is not anchor else "trusted")
+            return touch(seat)
+
+        monkeypatch.setattr(stopwatch, "_touch", touching)
+        found = stopwatch._round(seat, anchor, 0)
+
+    count = timing.CALIBRATIONS
+    assert steps == ["own", "trusted"] * count + ["build"] + ["trusted"] * 2
+    assert (len(found.own), len(found.steady), len(found.beside)) == (count, count, 2)
+    assert (len(found.windows), found.used, found.claimed) == (3, [], True)
+
+
+class Rehearsing:
+    """Has the seats of a GPU be imitated by seats of the CPU, whose calls go as is told here."""
+
+    def __init__(self, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+        speak_as_on_gpu(monkeypatch)
+        self.seat = seat
+        self.calls: list[bool] = []
+        """Of every call of the kernel after the warm-up: whether it was to be ahead."""
+        self.late: Callable[[int], bool] = lambda _: False
+        """By its number, from 1 on, whether a call that should be ahead is not queued in time."""
+        self.looked: list[object] = []
+        """The replies that were looked at."""
+        self.plain = seat.call
+        self.made = 0
+        monkeypatch.setattr(seat, "call", self.call)
+
+        def verify(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed on
+            self.looked.append(args)
+            verification.verify(*args, **kwargs)
+
+        monkeypatch.setattr(timing, "verify", verify)
+
+    def call(
+        self,
+        operation: Operation,
+        *args: Any,  # noqa: ANN401 - handed on
+        launch: LaunchNumbers | None = None,
+    ) -> Exchange:
+        exchange = self.plain(operation, *args, launch=launch)
+        self.made += operation is Operation.RUN
+        if operation is not Operation.RUN or self.made <= WARM_UPS:
+            assert not self.seat.ahead or operation is not Operation.RUN
+            return exchange
+        self.calls.append(self.seat.ahead)
+        late = self.seat.ahead and self.late(len(self.calls))
+        return dataclasses.replace(exchange, late=late)
+
+
+@pytest.fixture
+def rehearsing(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Rehearsing, Callable[[], Round]]]:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
+    with two_seats(stopwatch) as (seat, anchor):
+        stopwatch.session.on_gpu = True
+        yield Rehearsing(seat, monkeypatch), lambda: stopwatch._round(seat, anchor, 0)
+
+
+def counts(found: Round) -> tuple[int, int, int]:
+    return len(found.windows), len(found.claims), len(found.beside)
+
+
+def test_calls_that_are_queued_in_time_are_claimed(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+
+    found = round_of()
+
+    assert (found.claimed, found.remote, found.discarded, counts(found)) == (
+        True, False, 0, (6, 6, 3),
+    )  # fmt: skip
+    assert rehearsal.calls == [True] * (REHEARSALS + 6)
+    assert len(rehearsal.looked) == WARM_UPS + REHEARSALS + 6
+
+
+def test_of_a_seat_whose_memory_is_on_the_host_the_round_knows_it(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.seat.remote = True
+
+    assert round_of().remote
+
+
+def test_the_first_rehearsal_may_be_late(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number < REHEARSALS
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, counts(found)) == (True, 0, (6, 6, 3))
+    assert rehearsal.calls == [True] * (REHEARSALS + 6)
+
+
+def test_who_is_late_at_the_last_rehearsal_is_timed_by_the_judges_own_clock(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number == REHEARSALS
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, counts(found)) == (False, 0, (6, 6, 3))
+    assert rehearsal.calls == [True] * REHEARSALS + [False] * 6
+
+
+def test_a_few_late_calls_are_left_out_and_repeated(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number - REHEARSALS in (1, 3, 4)
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, found.late) == (True, LATE_MOST, LATE_MOST)
+    assert counts(found) == (6, 6, 3)
+    assert rehearsal.calls == [True] * (REHEARSALS + 6 + LATE_MOST)
+
+
+def test_where_calls_go_on_being_late_all_are_made_anew_by_the_judges_own_clock(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number > REHEARSALS + 2
+
+    found = round_of()
+
+    assert (found.claimed, found.discarded, found.late) == (False, LATE_MOST + 1, 0)
+    assert counts(found) == (6, 6, 1 + 3)  # every calibration is kept
+    assert rehearsal.calls == [True] * (REHEARSALS + 2 + LATE_MOST + 1) + [False] * 6
+
+
+KEPT, LEFT_OUT, CALIBRATED = "k", "l", "c"
+
+
+@pytest.mark.parametrize(
+    ("late", "steps"),
+    [
+        ((), "kc k kc k kc k"),
+        ((1, 4), "lc kc k lc kc k kc k"),  # beside the call that is made in a late one's stead
+        ((2,), "kc l k kc k kc k"),
+        (range(4, 50), "kc k kc l l l l kc k kc k kc k"),  # from the restart on as at the start
+    ],
+)
+def test_on_a_gpu_a_calibration_stands_beside_every_second_sample_that_counts(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, late: Container[int], steps: str
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
+    made: list[str] = []
+    call, touch = stopwatch._call, stopwatch._touch
+
+    def calling(seat: Seat) -> Exchange:
+        exchange = call(seat)
+        made.append(LEFT_OUT if exchange.late else KEPT)
+        return exchange
+
+    def touching(seat: Seat) -> Exchange:
+        made.append(CALIBRATED)
+        return touch(seat)
+
+    with two_seats(stopwatch) as (seat, anchor):
+        stopwatch.session.on_gpu = True
+        rehearsal = Rehearsing(seat, monkeypatch)
+        rehearsal.late = lambda number: number - REHEARSALS in late
+        monkeypatch.setattr(stopwatch, "_call", calling)
+        monkeypatch.setattr(stopwatch, "_touch", touching)
+        stopwatch._round(seat, anchor, 0)
+
+    before = 2 * timing.CALIBRATIONS + WARM_UPS + REHEARSALS
+    assert "".join(made[before:]) == steps.replace(" ", "")
+
+
+class Standing:
+    """Who stood still after each order of a whole measurement, as the system tells it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.after: dict[int, list[tuple[str, bool]]] = defaultdict(list)
+        """By process: every order, and whether all threads stood still after it."""
+        call, build = Seat.call, Seat.build
+
+        def calling(
+            seat: Seat,
+            operation: Operation,
+            *args: Any,  # noqa: ANN401 - handed on
+            launch: LaunchNumbers | None = None,
+        ) -> Exchange:
+            exchange = call(seat, operation, *args, launch=launch)
+            self.note(seat, operation)
+            return exchange
+
+        def building(seat: Seat, deadline: Deadline) -> None:
+            build(seat, deadline)
+            self.note(seat, Operation.BUILD)
+
+        monkeypatch.setattr(Seat, "call", calling)
+        monkeypatch.setattr(Seat, "build", building)
+        monkeypatch.setattr(Stopwatch, "_precise", lambda *_: False)
+        monkeypatch.setattr(timing, "measurement", lambda *_: None)
+        speak_as_on_gpu(monkeypatch)
+        seat_on_cpu(monkeypatch)
+
+    def note(self, seat: Seat, operation: Operation) -> None:
+        pid = seat.handle.process.pid
+        still = set(thread_states(pid).values()) == {"T"}
+        assert still is seat.handle.process.frozen
+        self.after[pid].append((operation, still))
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_whoever_holds_no_submitted_code_runs_on_between_its_orders_on_a_gpu_alone(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, on_gpu: bool
+) -> None:
+    stood = Standing(monkeypatch)
+    policy = RoundPolicy(looks=(2,), samples=3)
+
+    measured(watch(sit, mode=Mode.BENCHMARK, on_gpu=on_gpu, rounds=policy))
+
+    anchor, *own = stood.after.values()
+    calibrated = timing.CALIBRATIONS + 2 if on_gpu else timing.HOST_CALIBRATIONS + 3
+    assert anchor == [(Operation.TOUCH, not on_gpu)] * (timing.SETTLING + 2 * calibrated)
+    trusted = timing.SETTLING + (timing.CALIBRATIONS if on_gpu else 0)
+    runs = WARM_UPS + (REHEARSALS if on_gpu else 0) + 3
+    of_own = [(Operation.TOUCH, not on_gpu)] * trusted
+    of_own += [(Operation.BUILD, True)] + [(Operation.RUN, True)] * runs
+    assert own == [of_own] * 2
+
+
+def test_of_a_late_call_nothing_is_looked_at(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    rehearsal, round_of = rehearsing
+    rehearsal.late = lambda number: number in (1, REHEARSALS + 2)
+
+    round_of()
+
+    assert len(rehearsal.looked) == WARM_UPS + REHEARSALS - 1 + 6
+
+
+def test_on_the_cpu_no_call_is_ahead_and_none_is_rehearsed(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=3))
+    with two_seats(stopwatch) as (seat, anchor):
+        rehearsal = Rehearsing(seat, monkeypatch)
+        found = stopwatch._round(seat, anchor, 0)
+
+    assert rehearsal.calls == [False] * 3
+    assert (found.claimed, counts(found)) == (False, (3, 3, 3))
+
+
+def test_every_look_has_its_candidates_started_at_once_on_a_gpu_and_the_anchor_first(
+    sit: Sit,
+) -> None:
+    stopwatch = watch(sit, on_gpu=True, rounds=RoundPolicy(looks=(3, 20)))
+    asked: list[int] = []
+    early: list[int] = []
+    lineup: Any = SimpleNamespace(waiting=[], begin=early.append, prepare=asked.append)
+    stopwatch.lineup = lineup
+
+    stopwatch.begin()
+    stopwatch._prepare(1, 0)
+    stopwatch._prepare(0, 3)
+    stopwatch._prepare(0, 17)
+    lineup.waiting = [1]
+    stopwatch._prepare(0, 18)
+    lineup.waiting = []
+    stopwatch.session.on_gpu = False
+    stopwatch._prepare(1, 0)
+    stopwatch.begin()
+
+    assert asked == [4, timing.STARTS_MOST, 3]
+    assert early == [4]
+
+
+def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_structure(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def call(*_: object) -> SimpleNamespace:
+        done.append("call")
+        return SimpleNamespace(reply=None)
+
+    seat = SimpleNamespace(
+        build=lambda _: done.append("build"),
+        call=call,
+        discovered=WANTED,
+    )
+    monkeypatch.setattr(timing, "verify", lambda *_, **__: done.append("verify"))
+    monkeypatch.setattr(timing, "take_seat", lambda *_: nullcontext(seat))
+    unnamed = make_sort_task(SORT.replace("ref_kernel", "right_answer"))
+
+    lineup = without_gpu(monkeypatch, seen_on_gpu(100_000.0, 100_000.0))
+
+    stopwatch = watch(sit, on_gpu=True, task=unnamed)
+    stopwatch.begin()  # nobody can start before it is known what they have to fill
+    measured(stopwatch)
+    assert stopwatch.expected == lineup.expected == WANTED
+    assert done == ["build", "call", "verify"]
+    measured(watch(sit, on_gpu=True))
+    assert done == ["build", "call", "verify"]
+
+
+def test_only_at_a_look_may_timing_stop_for_being_precise(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(2, 4)))
+    monkeypatch.setattr(stopwatch, "_precise", lambda rounds: True)
+
+    stops = [stopwatch._stop_reason([Round()] * count, 0.0) for count in (1, 2, 3, 4)]
+
+    assert stops == [None, StopReason.PRECISE, None, StopReason.PRECISE]
+
+
+def test_one_round_is_never_precise(sit: Sit) -> None:
+    stopwatch = watch(sit, rounds=RoundPolicy(looks=(1, 2), half_width=1000.0))
+
+    assert not stopwatch._precise([MEASURED])
+    assert stopwatch._precise([MEASURED] * 2)
+
+
+def test_a_round_that_would_pass_the_share_is_not_begun(sit: Sit) -> None:
+    stopwatch = watch(sit)
+    stopwatch.share = Deadline.after(1.2)
+
+    assert stopwatch._stop_reason([MEASURED], 1.0) is StopReason.TIME_CAP
+    assert stopwatch._stop_reason([MEASURED], 0.5) is None
+
+
+def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_reading(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Round] = []
+    touched: list[Exchange] = []
+    stopwatch = watch(sit)
+    touch = stopwatch._touch
+
+    def touching(seat: Seat, *_: object) -> Exchange:
+        touched.append(touch(seat))
+        return touched[-1]
+
+    monkeypatch.setattr(timing, "measurement", lambda rounds, *_, **__: taken.extend(rounds))
+    monkeypatch.setattr(stopwatch, "_touch", touching)
+
+    measured(stopwatch)
+
+    beside = {each.cpu_ns - each.reply.claimed_cpu_ns for each in touched}
+    for each in taken:
+        counts = {len(found) for found in (each.windows, each.beside, each.used, each.used_beside)}
+        assert counts == {5}
+        assert beside.issuperset(each.used_beside)
+    assert stopwatch.flush.min() >= len(taken) * (WARM_UPS + 5 + 5)  # before every window

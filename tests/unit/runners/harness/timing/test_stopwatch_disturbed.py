@@ -1,0 +1,320 @@
+"""Rounds on a GPU beside whose calibration something works, or which slows down."""
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from runners.contract.evaluation import RoundPolicy
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.evaluate import environment_of
+from runners.harness.judge.host_candidate import Seat
+from runners.harness.judge.pool import Lineup
+from runners.harness.judge.session import SLOWED_MOST
+from runners.harness.supervision import process
+from runners.harness.timing import rounds
+from runners.harness.timing.rounds import (
+    BLAMED_MOST,
+    DISCARDS_MOST,
+    DISTURBED_NS,
+    DRIFT_MOST_NS,
+    LOOKS,
+    ROUNDS_VOID_MOST,
+    Round,
+)
+from runners.harness.timing.stopwatch import CALIBRATED_EVERY, CALIBRATIONS, Stopwatch
+from runners.harness.verdicts import MachineError, Ruling
+from tests.doubles.judging import make_sort_task
+from tests.unit.runners.harness.conftest import Sit
+from tests.unit.runners.harness.watches import (
+    CALM_NS,
+    measured,
+    speak_as_on_gpu,
+    watch,
+    without_gpu,
+)
+
+SAMPLES = 4
+OTHERS_TURN_NS = 2e6
+"""What a window costs while another context works as well."""
+
+
+class Machine:
+    """A GPU that is imitated by the CPU: what its trusted windows cost is told by a test."""
+
+    def __init__(self, stopwatch: Stopwatch, lineup: Lineup) -> None:
+        self.stopwatch = stopwatch
+        self.lineup = lineup
+        self.builds = 0
+        """How many submissions have been imported."""
+        self.lives = False
+        """Whether the last one of them still lives."""
+        self.looked = 0
+        """How many trusted windows there were since then."""
+        self.cost_ns: Callable[[], float] = lambda: CALM_NS
+
+    def overhead(self) -> float:
+        self.looked += 1
+        return self.cost_ns()
+
+    def built(self) -> None:
+        self.builds += 1
+        self.lives, self.looked = True, 0
+
+    def round(self, anchor: Seat) -> Round:
+        playing: Any = SimpleNamespace(seat=self.lineup.seat, bury=self.bury)
+        self.stopwatch.lineup = playing
+        return self.stopwatch._next_round(anchor, 0)
+
+    def bury(self) -> None:
+        self.lineup.bury()
+        self.lives = False
+
+
+@pytest.fixture
+def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    monkeypatch.setattr(rounds, "DRIFT_HOSTED_NS", DRIFT_MOST_NS)  # its tensors all are the CPU's
+    stopwatch = watch(sit, seconds=60, rounds=RoundPolicy(looks=(1,), samples=SAMPLES))
+    with Lineup(stopwatch.session, stopwatch.room, None) as lineup:
+        lineup.prepare(1 + ROUNDS_VOID_MOST)
+        stopwatch.session.on_gpu = True
+        made = Machine(stopwatch, lineup)
+        build = Seat.build
+
+        def building(seat: Seat, deadline: Deadline) -> None:
+            build(seat, deadline)
+            made.built()
+
+        speak_as_on_gpu(monkeypatch)
+        # On a busy machine a process seems to go on while it is frozen; the imitated one is quiet.
+        monkeypatch.setattr(process, "RESTING_NS", 10**12)
+        monkeypatch.setattr(Seat, "build", building)
+        monkeypatch.setattr(Seat, "overhead", lambda *_: made.overhead())
+        yield made
+
+
+@pytest.fixture
+def time_round(machine: Machine) -> Iterator[Callable[[], Round]]:
+    with machine.lineup.seat() as anchor:
+        yield lambda: machine.round(anchor)
+
+
+def test_who_works_beside_the_calibration_until_its_death_is_disallowed(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives else CALM_NS
+
+    with pytest.raises(Ruling, match="works on after its calls") as ruling:
+        time_round()
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+    assert machine.builds == 1
+
+
+def test_what_goes_on_after_the_candidates_death_is_the_machines_fault(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.builds else CALM_NS
+
+    with pytest.raises(MachineError, match="something else works on this GPU"):
+        time_round()
+
+    assert (machine.builds, machine.lives) == (1, False)
+
+
+def test_what_ends_with_the_candidates_that_live_beside_is_not_the_machines_fault(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    beside = ["a reference that is asked"]
+    machine.stopwatch.session.beside.callback(beside.clear)
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.builds and beside else CALM_NS
+
+    with pytest.raises(Ruling, match="works on after its calls"):
+        time_round()
+
+    assert not beside
+
+
+@pytest.mark.parametrize(("excess_ns", "discarded"), [(0.0, 0), (1.0, DISCARDS_MOST)])
+def test_a_few_disturbed_calls_are_repeated(
+    machine: Machine, time_round: Callable[[], Round], excess_ns: float, discarded: int
+) -> None:
+    def cost_ns() -> float:
+        early = machine.lives and machine.looked <= DISCARDS_MOST
+        return CALM_NS + DISTURBED_NS + excess_ns if early else CALM_NS
+
+    machine.cost_ns = cost_ns
+    machine.stopwatch.samples.wanted = 2 * DISCARDS_MOST + 1
+
+    found = time_round()
+
+    assert (machine.builds, found.discarded) == (1, discarded)
+    assert (len(found.windows), len(found.beside)) == (2 * DISCARDS_MOST + 1, DISCARDS_MOST + 1)
+
+
+def test_a_round_whose_calibration_drifts_is_void_and_the_next_one_counts(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    drift_ns = {1: DRIFT_MOST_NS + 1, 2: DRIFT_MOST_NS}
+    machine.cost_ns = lambda: CALM_NS + (drift_ns[machine.builds] if machine.lives else 0)
+
+    found = time_round()
+
+    assert (machine.builds, found.drift) == (2, DRIFT_MOST_NS)
+    assert (len(found.windows), found.discarded) == (SAMPLES, 0)
+
+
+@pytest.mark.parametrize("drift_ns", [DRIFT_MOST_NS + 1, -DRIFT_MOST_NS - 1])
+def test_a_drift_that_comes_and_goes_with_two_candidates_is_their_work(
+    machine: Machine, time_round: Callable[[], Round], drift_ns: float
+) -> None:
+    machine.cost_ns = lambda: CALM_NS + (drift_ns if machine.lives else 0)
+
+    with pytest.raises(Ruling, match="leaves work running that slows this GPU") as ruling:
+        time_round()
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+    assert machine.builds == BLAMED_MOST
+
+
+def test_a_drift_may_take_a_while_to_end_with_its_candidate(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    """The driver wipes the memory of whoever has died."""
+
+    def cost_ns() -> float:
+        wiping = machine.builds and not machine.lives and machine.looked - since[0] <= wiped
+        if machine.lives:
+            since[0] = machine.looked
+        return CALM_NS + (DRIFT_MOST_NS + 1 if machine.lives or wiping else 0)
+
+    since, wiped = [0], (LOOKS - 1) * CALIBRATIONS
+    machine.cost_ns = cost_ns
+
+    with pytest.raises(Ruling, match="leaves work running that slows this GPU"):
+        time_round()
+
+    assert machine.builds == BLAMED_MOST
+
+
+def test_a_gpu_whose_pace_stays_changed_when_the_candidate_is_dead_is_not_fit(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    """Each candidate begins at the pace that the last one ended with: the machine drifts."""
+    machine.cost_ns = lambda: CALM_NS + machine.builds * (DRIFT_MOST_NS + 1)
+
+    with pytest.raises(MachineError, match="pace changes too much"):
+        time_round()
+
+    assert machine.builds == ROUNDS_VOID_MOST
+
+
+def test_a_drift_that_ended_once_with_its_candidate_blames_nobody(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    def cost_ns() -> float:
+        gone = machine.builds == 1 and not machine.lives
+        return CALM_NS + (0 if gone else machine.builds * (DRIFT_MOST_NS + 1))
+
+    machine.cost_ns = cost_ns
+
+    with pytest.raises(MachineError, match="pace changes too much"):
+        time_round()
+
+    assert machine.builds == ROUNDS_VOID_MOST
+
+
+def test_samples_of_a_gpu_that_protects_itself_are_left_out_and_counted_by_reason(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([("hardware slowdown",), (), ("hardware slowdown", "hardware power brake")])
+    monkeypatch.setattr(Seat, "slowed_by", lambda _: next(looks, ()))
+
+    found = time_round()
+
+    session = machine.stopwatch.session
+    session.on_gpu = False  # else the real GPU would be asked who it is
+    assert (len(found.windows), len(found.beside)) == (SAMPLES, SAMPLES / CALIBRATED_EVERY)
+    assert found.discarded == 2
+    assert environment_of(session.request, session).slowed == {
+        "hardware slowdown": 2, "hardware power brake": 1,
+    }  # fmt: skip
+
+
+def test_a_gpu_that_goes_on_protecting_itself_is_not_fit(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Seat, "slowed_by", lambda _: ("hardware thermal slowdown",))
+    slowed = machine.stopwatch.session.slowed
+    slowed["hardware thermal slowdown"] = SLOWED_MOST - 2  # in earlier rounds
+
+    with pytest.raises(MachineError, match=r"not run as it should: hardware thermal slowdown"):
+        time_round()
+
+    assert slowed.total() == SLOWED_MOST + 1
+
+
+def test_a_sample_that_is_lost_for_two_reasons_is_lost_once(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = ("hardware slowdown", "hardware power brake")
+    looks = iter([reasons] * 2)
+    monkeypatch.setattr(Seat, "slowed_by", lambda _: next(looks, ()))
+    slowed = machine.stopwatch.session.slowed
+    slowed.update(dict.fromkeys(reasons, SLOWED_MOST - 2))  # in earlier rounds
+
+    assert time_round().discarded == 2
+    assert max(slowed.values()) == SLOWED_MOST
+
+
+def seen_ns(time_ns: float, *, claimed: bool) -> Round:
+    """A round without any noise, in which a kernel took so long."""
+    return Round(
+        on_gpu=True,
+        windows=[time_ns + CALM_NS] * 5,
+        claims=[time_ns] * 5,
+        beside=[CALM_NS] * 5,
+        steady=[CALM_NS] * 5,
+        own=[CALM_NS] * 5,
+        claimed=claimed,
+    )
+
+
+LEAST_NS = 100_000.0
+"""The least time of the task below on the card below, at 3.35 TB/s."""
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+@pytest.mark.parametrize(
+    ("time_ns", "mode", "gpu", "audited"),
+    [
+        (0.96 * LEAST_NS, Mode.RANKED, "H100", False),
+        (0.94 * LEAST_NS, Mode.RANKED, "H100", True),
+        (0.94 * LEAST_NS, Mode.BENCHMARK, "H100", False),
+        (0.94 * LEAST_NS, Mode.RANKED, "Unheard-of", False),
+    ],
+)
+def test_a_ranked_time_that_the_card_cannot_reach_is_audited(
+    *,
+    sit: Sit,
+    monkeypatch: pytest.MonkeyPatch,
+    time_ns: float,
+    mode: Mode,
+    gpu: str,
+    audited: bool,
+    claimed: bool,
+) -> None:
+    task = make_sort_task(bytes="335000000 + 0*size")
+    looks = RoundPolicy(looks=(2,), samples=5)
+    without_gpu(monkeypatch, seen_ns(time_ns, claimed=claimed))
+    stopwatch = watch(sit, mode=mode, on_gpu=True, rounds=looks, task=task, gpu=gpu)
+
+    if not audited:
+        assert measured(stopwatch).time_ns == pytest.approx(time_ns)
+        return
+    with pytest.raises(Ruling, match=r"94\.00 us is less than the 100\.00 us") as ruling:
+        measured(stopwatch)
+    assert ruling.value.verdict is Verdict.AUDIT
