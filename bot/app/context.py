@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bot.domain.ids import PersonId
 from bot.ports import Clock, Store
-from bot.ports.outside import Line
+from bot.ports.outside import ServiceConnection
 from runners.contract.evaluation import BENCHMARK_ROUNDS, RANKED_ROUNDS, RoundPolicy
 from runners.contract.task import Mode
 
@@ -47,7 +47,7 @@ class OpenDoor:
     """
 
     name: str
-    line: Line | None = None
+    line: ServiceConnection | None = None
     link_for: LinkFor | None = None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.app.context import Requirement
-from bot.domain.api.workers import Greeting
+from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, UserError
 from bot.settings import Settings
 from bot.store.embedded.binaries import packaged
@@ -21,7 +21,7 @@ from runners.contract.evaluation import CPU
 from runners.contract.runner import Capabilities, Runner, RunnerError
 
 if TYPE_CHECKING:
-    from bot.discord.context import DoorSettings
+    from bot.discord.context import DiscordSettings
     from bot.discord.setup_check import Checkup, GuildGrant
 
 _REACH_S = 3.0
@@ -88,7 +88,7 @@ def examine_web(settings: Settings) -> tuple[Requirement, ...]:
 
 
 async def examine_server(
-    settings: Settings, greeted: Callable[[], Awaitable[Greeting]]
+    settings: Settings, greeted: Callable[[], Awaitable[WorkerConfig]]
 ) -> tuple[Requirement, ...]:
     """The server that `podium worker` judges for; nothing where none is named."""
     if settings.worker_server is None:
@@ -102,7 +102,7 @@ async def examine_server(
     return (Requirement("server", found=True, detail=detail),)
 
 
-async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...]:
+async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, ...]:
     """The token and what the bot may do in each guild; without a token there is no such door."""
     if door is None:
         remedy = "with one `podium up` is a Discord bot; see bot/discord/README.md"
@@ -111,13 +111,13 @@ async def examine_discord(door: "DoorSettings | None") -> tuple[Requirement, ...
                 _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
             ),
         )
-    from bot.discord.setup_check import ANEW, AwayError, check_up  # noqa: PLC0415 - half a second of imports
+    from bot.discord.setup_check import ANEW, DiscordUnavailableError, check_up  # noqa: PLC0415 - half a second of imports
 
     try:
         return tuple(_checked(await check_up(door)))
     except SetupError as error:
         return (Requirement(_DISCORD, found=False, detail=str(error), remedy=ANEW),)
-    except AwayError as error:
+    except DiscordUnavailableError as error:
         remedy = "`podium up` tries again by itself; see DISCORD_API_BASE and the network"
         return (
             Requirement(_DISCORD, found=False, detail=str(error), remedy=remedy, optional=True),

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from bot.app.context import OpenDoor, OpenPodium
 from bot.app.runners import harness_version
 from bot.domain.errors import SetupError, UserError
-from bot.ports.outside import Line
+from bot.ports.outside import ServiceConnection
 from bot.settings import Settings
 from bot.store import locks
 from runners.contract.runner import Capabilities, Runner
 
 if TYPE_CHECKING:
-    from bot.discord.context import DoorSettings
+    from bot.discord.context import DiscordSettings
     from bot.ports import Identities
 
 _PACKAGE = "kernel-podium"
@@ -37,7 +37,7 @@ async def open_doors(
     """Every door that the settings name, open until left."""
     async with AsyncExitStack() as stack:
         opened: list[OpenDoor] = []
-        discord, line = discord_settings(settings), Line("discord")
+        discord, line = discord_settings(settings), ServiceConnection("discord")
         if settings.http_port is not None:
             lines = () if discord is None else (line,)
             web = _web(settings, podium, runners, lines)
@@ -79,16 +79,19 @@ async def _connected(doors: Sequence[OpenDoor]) -> None:
 
 @asynccontextmanager
 async def _web(
-    settings: Settings, podium: OpenPodium, runners: Sequence[Runner], lines: tuple[Line, ...]
+    settings: Settings,
+    podium: OpenPodium,
+    runners: Sequence[Runner],
+    lines: tuple[ServiceConnection, ...],
 ) -> AsyncIterator[OpenDoor]:
     """The pages' door; only where nobody but this machine reaches it, it makes links to sign in."""
     from bot.web.app import is_local, serving  # noqa: PLC0415 - see the top
-    from bot.web.context import Door, DoorSettings  # noqa: PLC0415 - see the top
+    from bot.web.context import HttpSettings, WebContext  # noqa: PLC0415 - see the top
     from bot.web.publications import checking  # noqa: PLC0415 - see the top
     from bot.web.slices import maintaining  # noqa: PLC0415 - see the top
 
     lease = timedelta(seconds=podium.lease_s)
-    door = Door(
+    door = WebContext(
         podium.store,
         podium.clock,
         lease,
@@ -103,7 +106,7 @@ async def _web(
         device_metrics=settings.device_metrics,
         prices=settings.gpu_prices,
     )
-    address = DoorSettings(
+    address = HttpSettings(
         settings.http_host,
         settings.http_port or 0,
         settings.http_certificate,
@@ -136,15 +139,18 @@ def _identities(settings: Settings) -> "Identities | None":
 
 @asynccontextmanager
 async def _discord(
-    settings: "DoorSettings", podium: OpenPodium, runners: Sequence[Runner], line: Line
+    settings: "DiscordSettings",
+    podium: OpenPodium,
+    runners: Sequence[Runner],
+    line: ServiceConnection,
 ) -> AsyncIterator[str]:
     from bot.discord.client import serve  # noqa: PLC0415 - see the top
-    from bot.discord.context import DOOR, Door  # noqa: PLC0415 - see the top
+    from bot.discord.context import DOOR, DiscordContext  # noqa: PLC0415 - see the top
 
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
-        door = Door(podium.store, podium.clock, runners, lease, line, settings.prices)
+        door = DiscordContext(podium.store, podium.clock, runners, lease, line, settings.prices)
         group.create_task(serve(door, settings, stop), name=DOOR)
         try:
             yield DOOR
@@ -152,14 +158,14 @@ async def _discord(
             stop.set()
 
 
-def discord_settings(settings: Settings) -> "DoorSettings | None":
+def discord_settings(settings: Settings) -> "DiscordSettings | None":
     """How the bot reaches Discord; None without a token."""
     token = settings.discord_token
     if token is None:
         return None
-    from bot.discord.context import DoorSettings  # noqa: PLC0415 - see the top
+    from bot.discord.context import DiscordSettings  # noqa: PLC0415 - see the top
 
-    return DoorSettings(
+    return DiscordSettings(
         token.get_secret_value(),
         settings.discord_api_base,
         settings.discord_gateway_url,
@@ -171,7 +177,7 @@ def discord_settings(settings: Settings) -> "DoorSettings | None":
 async def discord_invite(settings: Settings, application: int | None) -> str:
     """The link that lets the bot of an application into a guild; the token's without one."""
     from bot.discord.setup_check import (  # noqa: PLC0415 - see the top
-        AwayError,
+        DiscordUnavailableError,
         application_of,
         invite_link,
     )
@@ -183,7 +189,7 @@ async def discord_invite(settings: Settings, application: int | None) -> str:
         raise UserError("no-token", "set DISCORD_TOKEN, or name the application with --application")
     try:
         return invite_link(await application_of(door))
-    except AwayError as error:
+    except DiscordUnavailableError as error:
         raise SetupError(f"{error}; name the application with --application") from error
 
 

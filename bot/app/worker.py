@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.app.context import Hurry, OpenPodium, RemoteServer
 from bot.app.logs import log_to
 from bot.app.runners import grace_s, harness_version, require_available
-from bot.domain.api.workers import Greeting
+from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, StoreError
 from bot.remote.http import server
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
@@ -24,7 +24,7 @@ from bot.store.locks import judging, judging_in_turn
 from runners.contract.runner import Runner
 
 if TYPE_CHECKING:
-    from bot.remote.http import Connection
+    from bot.remote.http import ServerConnection
 
 POLL_S = 5.0
 """Between claims without a notice: a notice may be lost on its way."""
@@ -109,7 +109,7 @@ async def working_for(
                 drained.set()
 
 
-async def greeting_of(settings: Settings) -> Greeting:
+async def greeting_of(settings: Settings) -> WorkerConfig:
     """Return what the server of the settings answers a worker; raises as `working_for` does."""
     async with _greeted(RemoteServer(None, None), settings) as (_, greeting):
         return greeting
@@ -168,7 +168,7 @@ async def _dispatching(
 @asynccontextmanager
 async def _greeted(
     elsewhere: RemoteServer, settings: Settings
-) -> AsyncIterator[tuple["Connection", Greeting]]:
+) -> AsyncIterator[tuple["ServerConnection", WorkerConfig]]:
     from bot.remote.http import connected  # noqa: PLC0415 - see above
 
     token = settings.worker_token
@@ -179,13 +179,13 @@ async def _greeted(
     )
     async with connected(there, secrets.token_hex(8), harness_version()) as connection:
         try:
-            greeting = await connection.ask("hello", None, Greeting)
+            greeting = await connection.ask("hello", None, WorkerConfig)
         except StoreError as error:
             raise SetupError(f"{error}; check the address, the network and the server") from error
         yield connection, greeting
 
 
-def _config(greeting: Greeting, runners: Sequence[Runner]) -> DispatchConfig:
+def _config(greeting: WorkerConfig, runners: Sequence[Runner]) -> DispatchConfig:
     return DispatchConfig(
         worker=greeting.worker,
         lease=timedelta(seconds=greeting.lease_s),

@@ -22,7 +22,7 @@ PREFIX = "demo-"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DemoSubmission:
     """One person's kernel for one board, and the verdict that it must get."""
 
     person: str
@@ -40,29 +40,31 @@ class Entry:
         return _HEADING.sub(rf"\g<1>{self.board}", self.solution.source, count=1)
 
 
-def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[Entry, ...]:
+def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[DemoSubmission, ...]:
     """Every right solution of each board, and some wrong ones, of as many kinds as there are."""
     used: Counter[Verdict] = Counter()
-    entries: list[Entry] = []
+    entries: list[DemoSubmission] = []
     for index, (board, solutions) in enumerate(boards):
         right = [each for each in solutions if each.expect is Verdict.PASSED]
         wrong = _rarest([each for each in solutions if each.expect is not Verdict.PASSED], used)
         people = _turned(2 * index)
         entries += [
-            Entry(person, board, solution)
+            DemoSubmission(person, board, solution)
             for person, solution in zip(people, (*right, *wrong), strict=False)
         ]
     return tuple(entries)
 
 
-def story(entries: Sequence[Entry], limits: Mapping[str, int]) -> tuple[Entry, ...]:
+def story(
+    entries: Sequence[DemoSubmission], limits: Mapping[str, int]
+) -> tuple[DemoSubmission, ...]:
     """A dozen of the entries: one of each way to fail, and right ones, for these take longest.
 
     All right ones of one board, so that there are places to look at, then one each of the others.
     `limits` has the seconds that each board gives a kernel: boards with little time come first.
     """
-    failing: dict[Verdict, Entry] = {}
-    right: dict[str, list[Entry]] = {}
+    failing: dict[Verdict, DemoSubmission] = {}
+    right: dict[str, list[DemoSubmission]] = {}
     for entry in entries:
         if entry.solution.expect is Verdict.PASSED:
             right.setdefault(entry.board, []).append(entry)
@@ -92,7 +94,7 @@ def _turned(by: int) -> Iterator[str]:
     return (PEOPLE[(by + step) % len(PEOPLE)] for step in range(len(PEOPLE)))
 
 
-def surprises(entry: Entry, ended: SubmissionStatus) -> tuple[str, ...]:
+def surprises(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[str, ...]:
     """What went otherwise than it must for one entry, in words."""
     found = []
     for job in ended.jobs:
@@ -107,7 +109,7 @@ def surprises(entry: Entry, ended: SubmissionStatus) -> tuple[str, ...]:
 
 
 def misplaced(
-    entries: Sequence[Entry], people: Collection[PersonId], leaderboard: BoardStandings
+    entries: Sequence[DemoSubmission], people: Collection[PersonId], leaderboard: BoardStandings
 ) -> tuple[str, ...]:
     """Who of the demo's people is ranked and must not be, or is not and must be, in words."""
     board = leaderboard.board.name
@@ -128,7 +130,7 @@ def misplaced(
     return tuple(found)
 
 
-def _expected(entries: Sequence[Entry], board: str) -> tuple[set[str], set[str]]:
+def _expected(entries: Sequence[DemoSubmission], board: str) -> tuple[set[str], set[str]]:
     """Who must be ranked on a board, and who must not."""
     mine = [entry for entry in entries if entry.board == board]
     right = {entry.person for entry in mine if entry.solution.expect is Verdict.PASSED}

@@ -10,7 +10,7 @@ import typer
 from bot.cli.context import CommandLine
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
-from bot.domain.tasks.competition import Problem, parse_competition
+from bot.domain.tasks.competition import CompetitionEntry, parse_competition
 from bot.domain.tasks.kernelbench import is_problem
 from bot.domain.tasks.task_file import parse_task, read_task
 from bot.domain.tasks.yaml_document import MAX_BYTES
@@ -39,7 +39,7 @@ class Listed:
     place: Path
     bundle: TaskBundle
     task: TaskDefinition
-    problem: Problem | None = None
+    problem: CompetitionEntry | None = None
     strict: bool = True
     """False where something in its task.yml was ignored with a warning."""
 

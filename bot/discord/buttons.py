@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from bot.discord import submitting
 from bot.discord.context import door_of
-from bot.discord.responses import Answer, answering
+from bot.discord.responses import InteractionReply, answering
 from bot.discord.roles import viewer_of
 from bot.domain.board import Board, Viewer
 from bot.domain.ids import BoardId, SubmissionId
@@ -20,7 +20,7 @@ from bot.services.lookup import seen_board, task_of
 from bot.services.rejudge import rejudge_from
 
 
-class SubmissionDeed(StrEnum):
+class SubmissionAction(StrEnum):
     """What a button does."""
 
     CANCEL = "cancel"
@@ -33,7 +33,7 @@ class SubmissionDeed(StrEnum):
     """Show the file."""
 
 
-class BoardDeed(StrEnum):
+class BoardAction(StrEnum):
     """What a button beneath a board does."""
 
     TEMPLATE = "template"
@@ -43,10 +43,10 @@ class BoardDeed(StrEnum):
 
 
 _LABELS = {
-    SubmissionDeed.CANCEL: ("Cancel", discord.ButtonStyle.danger),
-    SubmissionDeed.AGAIN: ("Run again", discord.ButtonStyle.secondary),
-    SubmissionDeed.RANKED: ("Make ranked", discord.ButtonStyle.primary),
-    SubmissionDeed.SOURCE: ("Source", discord.ButtonStyle.secondary),
+    SubmissionAction.CANCEL: ("Cancel", discord.ButtonStyle.danger),
+    SubmissionAction.AGAIN: ("Run again", discord.ButtonStyle.secondary),
+    SubmissionAction.RANKED: ("Make ranked", discord.ButtonStyle.primary),
+    SubmissionAction.SOURCE: ("Source", discord.ButtonStyle.secondary),
 }
 
 
@@ -56,7 +56,7 @@ class SubmissionButton(
 ):
     """One deed on one submission."""
 
-    def __init__(self, deed: SubmissionDeed, submission: SubmissionId) -> None:
+    def __init__(self, deed: SubmissionAction, submission: SubmissionId) -> None:
         label, style = _LABELS[deed]
         custom_id = f"podium:{deed}:{submission}"
         super().__init__(discord.ui.Button(label=label, style=style, custom_id=custom_id))
@@ -72,7 +72,7 @@ class SubmissionButton(
         match: re.Match[str],
     ) -> Self:
         del interaction, item
-        return cls(SubmissionDeed(match["deed"]), SubmissionId(int(match["submission"])))
+        return cls(SubmissionAction(match["deed"]), SubmissionId(int(match["submission"])))
 
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
@@ -80,21 +80,21 @@ class SubmissionButton(
             await _DEEDS[self.deed](answer, self.submission)
 
 
-_DEEDS: dict[SubmissionDeed, Callable[[Answer, SubmissionId], Awaitable[None]]] = {
-    SubmissionDeed.CANCEL: submitting.stop,
-    SubmissionDeed.AGAIN: submitting.run_again,
-    SubmissionDeed.RANKED: submitting.rank_again,
-    SubmissionDeed.SOURCE: submitting.show_source,
+_DEEDS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awaitable[None]]] = {
+    SubmissionAction.CANCEL: submitting.stop,
+    SubmissionAction.AGAIN: submitting.run_again,
+    SubmissionAction.RANKED: submitting.rank_again,
+    SubmissionAction.SOURCE: submitting.show_source,
 }
 
 
 def buttons_of(status: SubmissionStatus) -> discord.ui.View:
     """The buttons that make sense for a submission as it stands."""
-    offered = [SubmissionDeed.CANCEL, SubmissionDeed.SOURCE]
+    offered = [SubmissionAction.CANCEL, SubmissionAction.SOURCE]
     if status.is_final:
-        offered = [SubmissionDeed.AGAIN, SubmissionDeed.SOURCE]
+        offered = [SubmissionAction.AGAIN, SubmissionAction.SOURCE]
         if status.may_be_ranked:
-            offered.insert(1, SubmissionDeed.RANKED)
+            offered.insert(1, SubmissionAction.RANKED)
     view = discord.ui.View(timeout=None)
     for deed in offered:
         view.add_item(SubmissionButton(deed, status.submission.id))
@@ -107,7 +107,7 @@ class BoardButton(
 ):
     """One deed on one version of a board."""
 
-    def __init__(self, deed: BoardDeed, board: BoardId, version: int) -> None:
+    def __init__(self, deed: BoardAction, board: BoardId, version: int) -> None:
         label, style = _BOARD_LABELS[deed]
         custom_id = f"podium:board:{deed}:{board}:{version}"
         super().__init__(discord.ui.Button(label=label, style=style, custom_id=custom_id))
@@ -124,7 +124,7 @@ class BoardButton(
         match: re.Match[str],
     ) -> Self:
         del interaction, item
-        return cls(BoardDeed(match["deed"]), BoardId(int(match["board"])), int(match["version"]))
+        return cls(BoardAction(match["deed"]), BoardId(int(match["board"])), int(match["version"]))
 
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
@@ -133,21 +133,21 @@ class BoardButton(
             viewer = await viewer_of(interaction)
             board = await seen_board(door.store, viewer, self.board)
             match self.deed:
-                case BoardDeed.TEMPLATE:
+                case BoardAction.TEMPLATE:
                     await answer.show(
                         template_report(*await task_of(door.store, viewer, board.name))
                     )
-                case BoardDeed.REJUDGE:
+                case BoardAction.REJUDGE:
                     await _rejudge(answer, viewer, board, self.version)
 
 
 _BOARD_LABELS = {
-    BoardDeed.TEMPLATE: ("Template", discord.ButtonStyle.primary),
-    BoardDeed.REJUDGE: ("Judge again", discord.ButtonStyle.primary),
+    BoardAction.TEMPLATE: ("Template", discord.ButtonStyle.primary),
+    BoardAction.REJUDGE: ("Judge again", discord.ButtonStyle.primary),
 }
 
 
-async def _rejudge(answer: Answer, viewer: Viewer, board: Board, version: int) -> None:
+async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, version: int) -> None:
     store = door_of(answer.interaction).store
     count, present = await rejudge_from(store, viewer, board, version)
     words = "1 submission is" if count == 1 else f"{count} submissions are"
@@ -158,6 +158,6 @@ async def _rejudge(answer: Answer, viewer: Viewer, board: Board, version: int) -
 def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:
     """The buttons beneath the news of a board."""
     view = discord.ui.View(timeout=None)
-    deed = BoardDeed.REJUDGE if rejudge else BoardDeed.TEMPLATE
+    deed = BoardAction.REJUDGE if rejudge else BoardAction.TEMPLATE
     view.add_item(BoardButton(deed, board.id, version))
     return view

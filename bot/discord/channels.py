@@ -9,7 +9,7 @@ from bot.discord.context import DOOR
 from bot.domain.submission import NewDisplay
 
 
-class Place(BaseModel):
+class SubmissionDisplay(BaseModel):
     """The channel that a submission came from, and what stands there already."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -41,7 +41,7 @@ class Place(BaseModel):
 def display_here(interaction: discord.Interaction[Any]) -> NewDisplay:
     """A display in the channel of an interaction, or in that channel's parent."""
     channel = interaction.channel
-    place = Place(
+    place = SubmissionDisplay(
         channel=channel.parent_id
         if isinstance(channel, discord.Thread)
         else interaction.channel_id or 0,
@@ -111,7 +111,7 @@ async def new_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
     )
 
 
-async def woken(client: discord.Client, place: Place) -> bool:
+async def woken(client: discord.Client, place: SubmissionDisplay) -> bool:
     """Whether the place's thread, which was put away, takes messages again."""
     if place.thread is None:
         return False

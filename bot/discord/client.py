@@ -21,11 +21,11 @@ from yarl import URL
 
 from bot.discord import commands
 from bot.discord.buttons import BoardButton, SubmissionButton
-from bot.discord.context import Door, DoorSettings
-from bot.discord.errors import GaveWayError, answer_for_nobody, gives_way, words_for
+from bot.discord.context import DiscordContext, DiscordSettings
+from bot.discord.errors import SupersededError, answer_for_nobody, gives_way, words_for
 from bot.discord.guilds import prepare
 from bot.discord.notifications import delivering
-from bot.discord.pagination import GpuMenu, LeafButton, PageButton
+from bot.discord.pagination import ListPageButton, PageButton, StandingsGpuSelect
 from bot.discord.publication_thread.poster import publishing
 from bot.discord.rate_limit import govern
 from bot.discord.rights_refresh import rechecking
@@ -42,7 +42,7 @@ LONGEST_WAIT_S = 30.0
 
 def is_worth_a_line(record: logging.LogRecord) -> bool:
     """Whether what discord.py logs of a button is more than that another copy has answered it."""
-    return not (record.exc_info and isinstance(record.exc_info[1], GaveWayError))
+    return not (record.exc_info and isinstance(record.exc_info[1], SupersededError))
 
 
 logging.getLogger("discord.ui.view").addFilter(is_worth_a_line)
@@ -73,7 +73,7 @@ class Tree(app_commands.CommandTree["PodiumClient"]):
 class PodiumClient(discord.Client):
     """One connection to Discord; `door` is what its commands work with."""
 
-    def __init__(self, door: Door, trusted_guilds: frozenset[int] = frozenset()) -> None:
+    def __init__(self, door: DiscordContext, trusted_guilds: frozenset[int] = frozenset()) -> None:
         # Guilds alone: commands bring their own member, message and attachment with them.
         intents = discord.Intents(guilds=True)
         super().__init__(
@@ -88,7 +88,9 @@ class PodiumClient(discord.Client):
 
     @override
     async def setup_hook(self) -> None:
-        self.add_dynamic_items(SubmissionButton, BoardButton, PageButton, GpuMenu, LeafButton)
+        self.add_dynamic_items(
+            SubmissionButton, BoardButton, PageButton, StandingsGpuSelect, ListPageButton
+        )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
         await self._publish_commands()
@@ -137,7 +139,7 @@ def _bare(described: dict[str, Any]) -> dict[str, Any]:
     return {"type": 1, "name": "", **kept}
 
 
-def point_at(settings: DoorSettings) -> None:
+def point_at(settings: DiscordSettings) -> None:
     """Reach Discord through another address, such as a proxy; discord.py has no option for it."""
     if settings.api_base:
         Route.BASE = settings.api_base
@@ -157,7 +159,7 @@ discord.client.ExponentialBackoff = _Backoff  # type: ignore[attr-defined,assign
 
 
 @asynccontextmanager
-async def connected(door: Door, settings: DoorSettings) -> AsyncIterator[PodiumClient]:
+async def connected(door: DiscordContext, settings: DiscordSettings) -> AsyncIterator[PodiumClient]:
     """A client that is logged in; it has to be run by `connect`."""
     point_at(settings)
     async with PodiumClient(door, settings.trusted_guilds) as client:
@@ -170,7 +172,7 @@ MOST_S = 30.0
 """The longest wait between two logins."""
 
 
-async def serve(door: Door, settings: DoorSettings, stop: asyncio.Event) -> None:
+async def serve(door: DiscordContext, settings: DiscordSettings, stop: asyncio.Event) -> None:
     """Serve until `stop` is set; SetupError when Discord refuses the token from the first."""
     wait_s = AGAIN_S
     known = False
@@ -194,7 +196,7 @@ async def serve(door: Door, settings: DoorSettings, stop: asyncio.Event) -> None
         wait_s = min(MOST_S, 2 * wait_s)
 
 
-async def _session(client: PodiumClient, door: Door, stop: asyncio.Event) -> None:
+async def _session(client: PodiumClient, door: DiscordContext, stop: asyncio.Event) -> None:
     """Everything that hangs on one login, until `stop` or until the line is lost."""
     door.line.measure = lambda: _latency_s(client)
     line = asyncio.create_task(client.connect(reconnect=True), name="gateway")

@@ -10,18 +10,18 @@ import discord
 from bot.domain.accounts import Person
 from bot.domain.prices import Prices
 from bot.ports import Clock, Store
-from bot.ports.outside import Line
+from bot.ports.outside import ServiceConnection
 from runners.contract.runner import Runner
 
 DOOR = "discord"
 
 
-def _own_line() -> Line:
-    return Line(DOOR)
+def _own_line() -> ServiceConnection:
+    return ServiceConnection(DOOR)
 
 
 @dataclass(frozen=True, slots=True)
-class DoorSettings:
+class DiscordSettings:
     """How the bot reaches Discord; no address means Discord's own."""
 
     token: str
@@ -34,7 +34,7 @@ class DoorSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class DiscordContext:
     """Podium, as the commands of this door see it."""
 
     store: Store
@@ -43,7 +43,7 @@ class Door:
     """Where the solutions of new tasks are tried."""
     lease: timedelta = timedelta(seconds=30)
     """How long what a silent process of this door holds stays its own."""
-    line: Line = field(default_factory=_own_line)
+    line: ServiceConnection = field(default_factory=_own_line)
     """How the connection to Discord is, for others to see."""
     prices: Prices = field(default_factory=dict)
     """What a second of each GPU type costs."""
@@ -58,9 +58,9 @@ class Door:
         return await self.store.people.ensure(f"{DOOR}:{user.id}", user.global_name or user.name)
 
 
-def door_of(interaction: discord.Interaction[Any]) -> Door:
+def door_of(interaction: discord.Interaction[Any]) -> DiscordContext:
     """The door through which an interaction came."""
     door = getattr(interaction.client, "door", None)
-    if not isinstance(door, Door):
+    if not isinstance(door, DiscordContext):
         raise TypeError("the client was made without its door")
     return door

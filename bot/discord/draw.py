@@ -27,14 +27,14 @@ _MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-#
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class MessageDraft:
     """One message: at most 2,000 characters and ten files."""
 
     content: str
     files: tuple[Attachment, ...] = ()
 
 
-def sheets(report: Report) -> tuple[Sheet, ...]:
+def sheets(report: Report) -> tuple[MessageDraft, ...]:
     """The messages that show a report, in order; nothing of it is left out."""
     parts = [f"**{line(report.title)}**"]
     files: list[Attachment] = []
@@ -97,13 +97,13 @@ def _slug(title: str) -> str:
     return kept.strip("-").lower()[:40] or "text"
 
 
-def _packed(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[Sheet]:
+def _packed(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[MessageDraft]:
     """As few messages as the limits allow; the files come with the last one, ten at a time."""
     *first, last = _texts(parts)
-    yield from (Sheet(text) for text in first)
-    yield Sheet(last, tuple(files[:FILES]))
+    yield from (MessageDraft(text) for text in first)
+    yield MessageDraft(last, tuple(files[:FILES]))
     for start in range(FILES, len(files), FILES):
-        yield Sheet("-# more files", tuple(files[start : start + FILES]))
+        yield MessageDraft("-# more files", tuple(files[start : start + FILES]))
 
 
 def _texts(parts: Sequence[str]) -> Iterator[str]:

@@ -21,7 +21,7 @@ UNKNOWN_INTERACTION = 10062
 """Three seconds have passed, and nobody can answer any more."""
 
 
-class GaveWayError(Exception):
+class SupersededError(Exception):
     """Another copy of the bot, or nobody any more, answers this interaction: stay quiet."""
 
 
@@ -34,7 +34,7 @@ def words_for(error: BaseException) -> str | None:
     """What the person is told, ready to be shown; None when there is nobody to tell."""
     leaf = cause(error)
     match leaf:
-        case GaveWayError():
+        case SupersededError():
             return None
         case UserError(code="wrong-channel", message=message):
             return message  # our own words, with channels that can be clicked

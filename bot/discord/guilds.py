@@ -5,7 +5,7 @@ from typing import Any
 import discord
 import structlog
 
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.roles import make_missing
 from bot.domain.errors import UserError
 
@@ -36,7 +36,7 @@ async def _make_channel(guild: discord.Guild) -> None:
         _log.warning("no channel for submissions", action="channel_missing", guild=guild.id)
 
 
-async def require_room(door: Door, interaction: discord.Interaction[Any]) -> None:
+async def require_room(door: DiscordContext, interaction: discord.Interaction[Any]) -> None:
     """UserError where no submissions are taken; direct messages always are such a place."""
     if interaction.guild_id is None:
         return

@@ -21,12 +21,12 @@ import structlog
 from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
-from bot.discord.context import DOOR, Door, door_of
-from bot.discord.draw import Sheet
-from bot.discord.errors import GaveWayError, cause, gives_way, is_passing, words_for
-from bot.discord.responses import Answer, as_files
+from bot.discord.context import DOOR, DiscordContext, door_of
+from bot.discord.draw import MessageDraft
+from bot.discord.errors import SupersededError, cause, gives_way, is_passing, words_for
+from bot.discord.responses import InteractionReply, as_files
 from bot.domain.errors import StoreError
-from bot.domain.interaction import Asked
+from bot.domain.interaction import InteractionRequest
 
 DATABASE_S = 1.0
 """For which the acknowledgement waits for the database."""
@@ -93,14 +93,14 @@ async def keeping(
     interaction: discord.Interaction[Any],
     command: discord.Interaction[Any] | None = None,
     **answers: Sequence[str],
-) -> AsyncIterator[Answer]:
+) -> AsyncIterator[InteractionReply]:
     """Acknowledge what is claimed, and do it within a lease; whatever goes wrong is told there.
 
     A click that answers a question names the command which had asked, and its answers: should this
     process end, that command is given again with them. GaveWayError when another copy does it.
     """
     with bound_contextvars(request=f"discord-{interaction.id}"):
-        claim = Claim.of(interaction, request_of(command or interaction, answers))
+        claim = InteractionClaim.of(interaction, request_of(command or interaction, answers))
         answer = LastingAnswer(interaction)
         await claim.begin(answer)
         done = False
@@ -120,25 +120,25 @@ async def keeping(
 
 
 @dataclass(slots=True)
-class Claim:
+class InteractionClaim:
     """An interaction, and the name under which it is held; no two have the same."""
 
-    door: Door
-    asked: Asked
+    door: DiscordContext
+    asked: InteractionRequest
     owner: str
     is_taken: bool = False
     """Whether it is claimed already, to be taken up again."""
 
     @classmethod
-    def of(cls, interaction: discord.Interaction[Any], request: str) -> "Claim":
+    def of(cls, interaction: discord.Interaction[Any], request: str) -> "InteractionClaim":
         """The claim under which it was taken up again, or a new one."""
         name, taken = name_of(interaction), TAKEN.get()
-        asked = Asked(name, DOOR, request, interaction.token, interaction.created_at)
+        asked = InteractionRequest(name, DOOR, request, interaction.token, interaction.created_at)
         if taken is not None and taken.id == name:
             return cls(door_of(interaction), asked, taken.owner, is_taken=True)
         return cls(door_of(interaction), asked, secrets.token_hex(8))
 
-    async def begin(self, answer: Answer) -> None:
+    async def begin(self, answer: InteractionReply) -> None:
         """Claim and acknowledge; GaveWayError when that is another copy's, or cannot be."""
         try:
             if not self.is_taken:
@@ -148,11 +148,11 @@ class Claim:
             mine = await self._keep()
         except StoreError as error:
             _log.warning("the store is away", action="interaction_waits", error=str(error))
-            raise GaveWayError from error
+            raise SupersededError from error
         if not mine:
-            raise GaveWayError
+            raise SupersededError
 
-    async def _begin_anew(self, answer: Answer) -> None:
+    async def _begin_anew(self, answer: InteractionReply) -> None:
         claiming = asyncio.create_task(self._take(), name="claim")
         try:
             in_time, _ = await asyncio.wait({claiming}, timeout=DATABASE_S)
@@ -165,7 +165,7 @@ class Claim:
             await asyncio.sleep(CLAIMED.total_seconds())
             mine = await self._take()
         if not mine:
-            raise GaveWayError
+            raise SupersededError
         if in_time:
             await _acknowledge(answer.interaction)
 
@@ -196,7 +196,7 @@ class Claim:
             _log.warning("the store is away", action="interaction_waits", error=str(error))
 
 
-class LastingAnswer(Answer):
+class LastingAnswer(InteractionReply):
     """An answer whose first message fills what was acknowledged, however often it is sent.
 
     Where nobody can answer there any more, the person is written to directly.
@@ -205,7 +205,7 @@ class LastingAnswer(Answer):
     is_filled = False
 
     @override
-    async def _send(self, sheet: Sheet, view: discord.ui.View | None) -> None:
+    async def _send(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
         if self.interaction.token:  # none any more, where it had expired before it was done
             try:
                 if self.is_filled:
@@ -222,7 +222,7 @@ class LastingAnswer(Answer):
                 return
         await self._write(sheet, view)
 
-    async def _write(self, sheet: Sheet, view: discord.ui.View | None) -> None:
+    async def _write(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
         user = self.interaction.user
         try:
             files = as_files(sheet.files)
@@ -260,7 +260,7 @@ async def _defer(interaction: discord.Interaction[Any]) -> None:
             return
 
 
-async def _told(answer: Answer, error: Exception) -> bool:
+async def _told(answer: InteractionReply, error: Exception) -> bool:
     """Tell what went wrong; False where it is done later."""
     leaf = cause(error)
     later = isinstance(leaf, StoreError) or is_passing(leaf)
@@ -275,7 +275,7 @@ async def _told(answer: Answer, error: Exception) -> bool:
     return await _say(answer, words) and not later
 
 
-async def _say(answer: Answer, words: str) -> bool:
+async def _say(answer: InteractionReply, words: str) -> bool:
     """Whether it was said, or never will be."""
     try:
         await answer.say(words[:2000])

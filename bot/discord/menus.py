@@ -8,13 +8,13 @@ import discord
 from typing_extensions import override
 
 from bot.discord.options import in_menus, span
-from bot.discord.responses import Answer, answering
+from bot.discord.responses import InteractionReply, answering
 from bot.domain.errors import UserError
 
 MENU_S = 840.0
 """A menu may be left unanswered; after 14 minutes Discord would refuse the answer anyway."""
 
-Then: TypeAlias = Callable[[Answer, tuple[str, ...]], Awaitable[None]]
+Then: TypeAlias = Callable[[InteractionReply, tuple[str, ...]], Awaitable[None]]
 
 
 class Question(discord.ui.View):
@@ -31,7 +31,7 @@ class Question(discord.ui.View):
 
     def answering(
         self, interaction: discord.Interaction[Any]
-    ) -> AbstractAsyncContextManager[Answer]:
+    ) -> AbstractAsyncContextManager[InteractionReply]:
         """Acknowledges the click on the button."""
         return answering(interaction)
 
@@ -50,7 +50,7 @@ class GpuMenus(Question):
 
     def __init__(self, gpus: Sequence[str], then: Then, *, label: str = "Submit") -> None:
         super().__init__(then, label)
-        self.menus = [GpuMenu(part) for part in in_menus(gpus)]
+        self.menus = [GpuSelect(part) for part in in_menus(gpus)]
         for menu in self.menus:
             self.add_item(menu)
         self.left_out = tuple(gpus[sum(len(menu.options) for menu in self.menus) :])
@@ -74,7 +74,7 @@ class GpuMenus(Question):
         return f"{words} ({len(self.left_out)} more can be named by the option `gpus`)"
 
 
-class GpuMenu(discord.ui.Select["GpuMenus"]):
+class GpuSelect(discord.ui.Select["GpuMenus"]):
     """Up to 25 GPU types, of which any number may be chosen."""
 
     def __init__(self, gpus: Sequence[str]) -> None:

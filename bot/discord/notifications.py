@@ -16,11 +16,11 @@ import discord
 import structlog
 
 from bot.discord import roles
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.escaping import MOST, line, plain, timed
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
-from bot.domain.notifications import Letter, News, NewsKind, deadline_words
+from bot.domain.notifications import Delivery, NewsKind, Notification, deadline_words
 from bot.services.notify import still_wanted
 from runners.contract.task import TaskDefinition
 
@@ -58,7 +58,7 @@ class Notices:
     """One process that delivers."""
 
     client: discord.Client
-    door: Door
+    door: DiscordContext
     owner: str = field(default_factory=lambda: f"discord-{secrets.token_hex(6)}")
 
     async def run(self) -> None:
@@ -76,7 +76,7 @@ class Notices:
                 _log.exception("bug in a notice", action="notice_bug")
             await asyncio.sleep(LOOK_S)
 
-    async def _try(self, letter: Letter) -> None:
+    async def _try(self, letter: Delivery) -> None:
         outbox = self.door.store.outbox
         try:
             async with asyncio.timeout(TRY_SHARE * self.door.lease.total_seconds()):
@@ -95,7 +95,7 @@ class Notices:
         else:
             await outbox.refused(letter.id, self.owner, refusal)
 
-    async def _deliver(self, letter: Letter) -> str | None:
+    async def _deliver(self, letter: Delivery) -> str | None:
         """Send it; gives why it was not to be sent."""
         news = letter.news
         reader = await self._reader(letter)
@@ -108,14 +108,14 @@ class Notices:
             await reader.channel.send(text, nonce=f"news-{letter.id}")
         return None
 
-    async def _words(self, news: News) -> str:
+    async def _words(self, news: Notification) -> str:
         """The news, with a deadline in each reader's own time zone."""
         board = await self.door.store.boards.get(news.board)
         if news.kind is not NewsKind.DEADLINE or board is None or board.deadline is None:
             return plain(news.text)
         return timed(news.text, {deadline_words(board.deadline): board.deadline})
 
-    async def _reader(self, letter: Letter) -> _Reader | None:
+    async def _reader(self, letter: Delivery) -> _Reader | None:
         kind, _, number = letter.news.addressee.partition(":")
         if kind == DOOR:
             return await self._person(letter, int(number))
@@ -128,7 +128,7 @@ class Notices:
             return None
         return _Reader(channel, frozenset({roles.member(channel.guild.id)}))
 
-    async def _person(self, letter: Letter, user: int) -> _Reader:
+    async def _person(self, letter: Delivery, user: int) -> _Reader:
         board = await self.door.store.boards.get(letter.news.board)
         wanted = frozenset[str]() if board is None else board.access.named
         held = await roles.held_elsewhere(self.client, user, wanted)
@@ -155,7 +155,7 @@ def kinds_in_words(kinds: Iterable[NewsKind]) -> str:
 
 
 @asynccontextmanager
-async def delivering(client: discord.Client, door: Door) -> AsyncIterator[None]:
+async def delivering(client: discord.Client, door: DiscordContext) -> AsyncIterator[None]:
     """Delivers for as long as the caller stays."""
     task = asyncio.create_task(Notices(client, door).run(), name="notices")
     try:

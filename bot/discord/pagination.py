@@ -18,7 +18,7 @@ from bot.discord import roles
 from bot.discord.context import DOOR, door_of
 from bot.discord.escaping import MOST, line, moment
 from bot.discord.options import in_menus, span
-from bot.discord.responses import Answer, renewing
+from bot.discord.responses import InteractionReply, renewing
 from bot.discord.roles import ADMIN, require, viewer_of
 from bot.domain.board import Board
 from bot.domain.ids import BoardId
@@ -39,7 +39,7 @@ _ACCOUNT = re.compile(rf"^person {DOOR}:(?P<user>[0-9]{{1,20}})$")
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ListPage:
     """A page as it is shown, and whether there is one before and one after it."""
 
     text: str
@@ -47,7 +47,7 @@ class Leaf:
     more: bool
 
 
-class Book(StrEnum):
+class PagedList(StrEnum):
     """What is leafed through."""
 
     BOARDS = "boards"
@@ -56,13 +56,13 @@ class Book(StrEnum):
     """What was decided; for admins."""
 
 
-class LeafButton(
+class ListPageButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
     template=r"podium:leaf:(?P<book>boards|audit):(?P<turn>previous|next):(?P<number>[0-9]{1,6})",
 ):
     """Leads to the page of this number; the first page is 0."""
 
-    def __init__(self, book: Book, turn: str, number: int, *, disabled: bool = False) -> None:
+    def __init__(self, book: PagedList, turn: str, number: int, *, disabled: bool = False) -> None:
         custom_id = f"podium:leaf:{book}:{turn}:{number}"
         label = turn.capitalize()
         super().__init__(discord.ui.Button(label=label, custom_id=custom_id, disabled=disabled))
@@ -78,7 +78,7 @@ class LeafButton(
         match: re.Match[str],
     ) -> Self:
         del interaction, item
-        return cls(Book(match["book"]), match["turn"], int(match["number"]))
+        return cls(PagedList(match["book"]), match["turn"], int(match["number"]))
 
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
@@ -88,7 +88,7 @@ class LeafButton(
 
 
 async def leaf(
-    interaction: discord.Interaction[Any], book: Book, number: int = 0
+    interaction: discord.Interaction[Any], book: PagedList, number: int = 0
 ) -> tuple[str, discord.ui.View | None]:
     """One page of a book as it is now, with buttons where there are several."""
     found = await _PAGES[book](interaction, number)
@@ -96,17 +96,17 @@ async def leaf(
         return found.text, None
     view = discord.ui.View(timeout=None)
     before, after = max(found.number - 1, 0), found.number + 1
-    view.add_item(LeafButton(book, "previous", before, disabled=found.number == 0))
-    view.add_item(LeafButton(book, "next", after, disabled=not found.more))
+    view.add_item(ListPageButton(book, "previous", before, disabled=found.number == 0))
+    view.add_item(ListPageButton(book, "next", after, disabled=not found.more))
     return found.text, view
 
 
-async def _boards(interaction: discord.Interaction[Any], number: int) -> Leaf:
+async def _boards(interaction: discord.Interaction[Any], number: int) -> ListPage:
     door = door_of(interaction)
     now = door.clock.now()
     found = await visible_boards(door.store, await roles.viewer_of(interaction))
     if not found:
-        return Leaf("There is no board yet; `/leaderboard create` makes one.", 0, more=False)
+        return ListPage("There is no board yet; `/leaderboard create` makes one.", 0, more=False)
     boards = sorted(found, key=lambda each: (not each.is_open(now), each.name))
     people = await door.store.statistics.participants()
     last = (len(boards) - 1) // _BOARDS
@@ -117,7 +117,7 @@ async def _boards(interaction: discord.Interaction[Any], number: int) -> Leaf:
         for board in shown:
             yield board_line(board, people.get(board.id, 0), width, is_open=board.is_open(now))
 
-    return Leaf(_fitting(lines), number, more=number < last)
+    return ListPage(_fitting(lines), number, more=number < last)
 
 
 def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
@@ -129,16 +129,16 @@ def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
     return f"{mark} **{line(board.name, width)}** on {gpus}, {season}, {crowd}"
 
 
-async def _audit(interaction: discord.Interaction[Any], number: int) -> Leaf:
+async def _audit(interaction: discord.Interaction[Any], number: int) -> ListPage:
     require(interaction, ADMIN)
     page = await audit_page(door_of(interaction).store, number, _DECISIONS)
     if not page.decisions:
-        return Leaf("Nothing was decided before.", number, more=False)
+        return ListPage("Nothing was decided before.", number, more=False)
 
     def lines(width: int) -> Iterator[str]:
         return (decision_line(each, width) for each in page.decisions)
 
-    return Leaf(_fitting(lines), number, page.more)
+    return ListPage(_fitting(lines), number, page.more)
 
 
 def decision_line(decision: NamedAuditEntry, width: int) -> str:
@@ -159,9 +159,9 @@ def _fitting(lines: Callable[[int], Iterator[str]]) -> str:
     return next((page for page in pages if len(page) <= MOST), pages[-1][:MOST])
 
 
-_PAGES: dict[Book, Callable[[discord.Interaction[Any], int], Awaitable[Leaf]]] = {
-    Book.BOARDS: _boards,
-    Book.AUDIT: _audit,
+_PAGES: dict[PagedList, Callable[[discord.Interaction[Any], int], Awaitable[ListPage]]] = {
+    PagedList.BOARDS: _boards,
+    PagedList.AUDIT: _audit,
 }
 
 
@@ -169,7 +169,7 @@ MOST_AT_ONCE = 5
 """GPU types whose standings are shown at once."""
 
 
-class Turn(StrEnum):
+class PageDirection(StrEnum):
     """Which way a button leads."""
 
     PREVIOUS = "previous"
@@ -186,7 +186,7 @@ class PageButton(
     """Leads to the page before or after; the first page is 0."""
 
     def __init__(
-        self, turn: Turn, board: BoardId, gpu: str, page: int, *, disabled: bool = False
+        self, turn: PageDirection, board: BoardId, gpu: str, page: int, *, disabled: bool = False
     ) -> None:
         custom_id = f"podium:page:{turn}:{board}:{page}:{gpu}"
         label = turn.value.capitalize()
@@ -205,7 +205,7 @@ class PageButton(
     ) -> Self:
         del interaction, item
         board = BoardId(int(match["board"]))
-        return cls(Turn(match["turn"]), board, match["gpu"], int(match["page"]))
+        return cls(PageDirection(match["turn"]), board, match["gpu"], int(match["page"]))
 
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
@@ -216,7 +216,7 @@ class PageButton(
             await answer.renew(pages[page], page_view(found, page, len(pages)))
 
 
-class GpuMenu(
+class StandingsGpuSelect(
     discord.ui.DynamicItem[discord.ui.Select[Any]],
     template=r"podium:gpus:(?P<board>[0-9]{1,18}):(?P<number>[0-9])",
 ):
@@ -257,7 +257,7 @@ class GpuMenu(
             await answer.renew(report, view, pictures=True)
 
 
-async def _season(answer: Answer, board: BoardId, gpu: str) -> Season:
+async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> Season:
     door = door_of(answer.interaction)
     viewer = await viewer_of(answer.interaction)
     found = await seen_board(door.store, viewer, board)
@@ -283,7 +283,7 @@ def _add_menus(view: discord.ui.View, found: Season, chosen: Collection[str]) ->
     board = found.leaderboard.board
     if len(board.gpus) > 1:
         for number, gpus in enumerate(in_menus(board.gpus)):
-            view.add_item(GpuMenu(board.id, number, gpus, chosen))
+            view.add_item(StandingsGpuSelect(board.id, number, gpus, chosen))
 
 
 def page_view(found: Season, page: int, pages: int) -> discord.ui.View:
@@ -293,6 +293,6 @@ def page_view(found: Season, page: int, pages: int) -> discord.ui.View:
     _add_menus(view, found, (gpu,))
     if pages > 1:
         before, after = max(page - 1, 0), page + 1
-        view.add_item(PageButton(Turn.PREVIOUS, board.id, gpu, before, disabled=page == 0))
-        view.add_item(PageButton(Turn.NEXT, board.id, gpu, after, disabled=after == pages))
+        view.add_item(PageButton(PageDirection.PREVIOUS, board.id, gpu, before, disabled=page == 0))
+        view.add_item(PageButton(PageDirection.NEXT, board.id, gpu, after, disabled=after == pages))
     return view

@@ -6,11 +6,11 @@ from pathlib import PurePath
 
 import discord
 
-from bot.discord.context import DOOR, Door, door_of
+from bot.discord.context import DOOR, DiscordContext, door_of
 from bot.discord.menus import GpuMenus, Question
 from bot.discord.notifications import season
 from bot.discord.publication_thread.state import PublicationThread
-from bot.discord.responses import Answer
+from bot.discord.responses import InteractionReply
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.publication import NewRelease, PublishChange, PublishRequest
@@ -33,7 +33,7 @@ AGREED = "Check and publish"
 
 
 async def upload_of(
-    attachment: discord.Attachment, request: PublishRequest, answer: Answer
+    attachment: discord.Attachment, request: PublishRequest, answer: InteractionReply
 ) -> TaskUpload:
     """The task of a zip, shown as it was read; UserError with file and line when it is not one."""
     if attachment.size > ZIP_BYTES:
@@ -47,7 +47,7 @@ async def upload_of(
     return TaskUpload(request, data, parsed.task)
 
 
-async def create(upload: TaskUpload, answer: Answer) -> None:
+async def create(upload: TaskUpload, answer: InteractionReply) -> None:
     """Hand in a new board for the GPU types that are named, or ask for them first."""
     door = door_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=NO_BOARD))
@@ -60,14 +60,14 @@ async def create(upload: TaskUpload, answer: Answer) -> None:
     request = upload.for_gpus(gpus).request
     await validate_publish(door.store, door.clock, request, upload.task)
 
-    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         await hand_in(upload.for_gpus(chosen), answer)
 
     menus = GpuMenus(gpus, go_on, label=AGREED)
     await answer.say(menus.asking("Choose the board's GPU types:"), menus)
 
 
-async def update(upload: TaskUpload, board: Board, answer: Answer) -> None:
+async def update(upload: TaskUpload, board: Board, answer: InteractionReply) -> None:
     """Show what the next version changes; hand it in when the person agrees."""
     door = door_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=board.task_version))
@@ -78,7 +78,7 @@ async def update(upload: TaskUpload, board: Board, answer: Answer) -> None:
         await reconfigure(board, upload.request, answer)  # who may see it can differ nevertheless
         return
 
-    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         del chosen
         await hand_in(upload, answer)
 
@@ -93,14 +93,14 @@ def _change(board: Board, before: TaskDefinition, upload: TaskUpload) -> Report:
     return change_report(board, before, task, gpus=gpus, deadline=deadline)
 
 
-async def _present(door: Door, board: Board) -> TaskDefinition:
+async def _present(door: DiscordContext, board: Board) -> TaskDefinition:
     version = await door.store.boards.version(board.task_version)
     if version is None:
         raise LookupError(f"board {board.name} has no task version {board.task_version}")
     return version.definition
 
 
-async def hand_in(upload: TaskUpload, answer: Answer) -> None:
+async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
     """Store what is to be checked; from here on it survives this process and this interaction."""
     door, request = door_of(answer.interaction), upload.request
     await validate_publish(door.store, door.clock, request, upload.task)
@@ -114,7 +114,7 @@ async def hand_in(upload: TaskUpload, answer: Answer) -> None:
     )
 
 
-async def reconfigure(board: Board, request: PublishRequest, answer: Answer) -> None:
+async def reconfigure(board: Board, request: PublishRequest, answer: InteractionReply) -> None:
     """Change a board's deadline, its GPU types, or who may see it, alone."""
     door = door_of(answer.interaction)
     task = await _present(door, board)

@@ -20,7 +20,7 @@ _WITHOUT_LIMIT = ("/interactions", "/webhooks")
 
 
 @dataclass(slots=True)
-class Spacing:
+class RequestSpacer:
     """Lets `most` through in any second, and of one key one at a time.
 
     Leave comes back a second after the answer: what matters is when a request arrives, and one that
@@ -55,7 +55,7 @@ def govern(client: discord.Client) -> None:
     """
     http: Any = client.http
     send = http.request
-    spacing = Spacing()
+    spacing = RequestSpacer()
     silence = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE_S, sock_read=SILENCE_S)
 
     async def request(route: Route, **arguments: Any) -> Any:  # noqa: ANN401  what discord.py passes

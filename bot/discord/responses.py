@@ -10,8 +10,8 @@ import discord
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from bot.discord.draw import Sheet, illustrated, sheets
-from bot.discord.errors import GaveWayError, gives_way, words_for
+from bot.discord.draw import MessageDraft, illustrated, sheets
+from bot.discord.errors import SupersededError, gives_way, words_for
 from bot.reports.blocks import Attachment, Report
 
 _log = structlog.get_logger(__name__)
@@ -20,14 +20,14 @@ _ALT_TEXT = 1024
 
 
 @dataclass(slots=True)
-class Answer:
+class InteractionReply:
     """An interaction that is acknowledged; what is said comes beneath the command."""
 
     interaction: discord.Interaction[Any]
 
     async def say(self, text: str, view: discord.ui.View | None = None) -> None:
         """One short message, already safe."""
-        await self._send(Sheet(text), view)
+        await self._send(MessageDraft(text), view)
 
     async def show(self, report: Report, view: discord.ui.View | None = None) -> None:
         """A report in as many messages as it takes; the view comes with the last."""
@@ -43,14 +43,16 @@ class Answer:
         for each in more:
             await self._send(each, None)
 
-    async def show_all(self, found: Sequence[Sheet], view: discord.ui.View | None = None) -> None:
+    async def show_all(
+        self, found: Sequence[MessageDraft], view: discord.ui.View | None = None
+    ) -> None:
         """Messages in order; the view comes with the last."""
         *first, last = found
         for sheet in first:
             await self._send(sheet, None)
         await self._send(last, view)
 
-    async def _send(self, sheet: Sheet, view: discord.ui.View | None) -> None:
+    async def _send(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
         await self.interaction.followup.send(
             sheet.content,
             files=as_files(sheet.files),
@@ -74,7 +76,7 @@ async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]
         yield
     except discord.HTTPException as error:
         if gives_way(error):
-            raise GaveWayError from error
+            raise SupersededError from error
         raise
     except Exception as error:  # noqa: BLE001 - the door's outermost frame for this interaction
         words = words_for(error)
@@ -83,7 +85,7 @@ async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]
 
 
 @asynccontextmanager
-async def answering(interaction: discord.Interaction[Any]) -> AsyncIterator[Answer]:
+async def answering(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
     """Acknowledge at once, seen by this person alone; whatever goes wrong is told there.
 
     When another copy of the bot has answered, nothing is done at all.
@@ -93,7 +95,7 @@ async def answering(interaction: discord.Interaction[Any]) -> AsyncIterator[Answ
 
 
 @asynccontextmanager
-async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[Answer]:
+async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
     """The same for a click whose answer replaces the message that was clicked."""
     async with _acknowledged(interaction, thinking=False) as answer:
         yield answer
@@ -102,14 +104,14 @@ async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[Answe
 @asynccontextmanager
 async def _acknowledged(
     interaction: discord.Interaction[Any], *, thinking: bool
-) -> AsyncIterator[Answer]:
+) -> AsyncIterator[InteractionReply]:
     try:
         await interaction.response.defer(ephemeral=True, thinking=thinking)
     except discord.HTTPException as error:
         if gives_way(error):
-            raise GaveWayError from error
+            raise SupersededError from error
         raise
-    answer = Answer(interaction)
+    answer = InteractionReply(interaction)
     with bound_contextvars(request=f"discord-{interaction.id}"):
         try:
             yield answer
@@ -117,7 +119,7 @@ async def _acknowledged(
             await _tell(answer, error)
 
 
-async def _tell(answer: Answer, error: Exception) -> None:
+async def _tell(answer: InteractionReply, error: Exception) -> None:
     words = words_for(error)
     if words is None:
         return

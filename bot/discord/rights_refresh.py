@@ -13,7 +13,7 @@ import aiohttp
 import discord
 import structlog
 
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.roles import member, rights_of
 from bot.domain.errors import StoreError
 from bot.domain.records import RightsGrant
@@ -27,7 +27,7 @@ AT_ONCE = 50
 """Members that are asked for in one look: a small part of what Discord allows a bot."""
 
 
-async def recheck(client: discord.Client, door: Door) -> int:
+async def recheck(client: discord.Client, door: DiscordContext) -> int:
     """Ask for those who were met longest ago; gives how many that were."""
     stale = await door.store.rights.stale(member_kind(), AGE, AT_ONCE)
     for vouched in stale:
@@ -40,7 +40,7 @@ def member_kind() -> str:
     return member(0).partition(":")[0]
 
 
-async def _recheck_one(client: discord.Client, door: Door, vouched: RightsGrant) -> None:
+async def _recheck_one(client: discord.Client, door: DiscordContext, vouched: RightsGrant) -> None:
     rights = door.store.rights
     found = await _find(client, door, vouched)
     if found is None:
@@ -49,7 +49,9 @@ async def _recheck_one(client: discord.Client, door: Door, vouched: RightsGrant)
     await rights.note(vouched.person, vouched.source, rights_of(client, found))
 
 
-async def _find(client: discord.Client, door: Door, vouched: RightsGrant) -> discord.Member | None:
+async def _find(
+    client: discord.Client, door: DiscordContext, vouched: RightsGrant
+) -> discord.Member | None:
     """The member; None for who is none any more, or where the bot has left."""
     person = await door.store.people.get(vouched.person)
     kind, _, user = ("", "", "") if person is None else person.identity.partition(":")
@@ -63,7 +65,7 @@ async def _find(client: discord.Client, door: Door, vouched: RightsGrant) -> dis
 
 
 @asynccontextmanager
-async def rechecking(client: discord.Client, door: Door) -> AsyncIterator[None]:
+async def rechecking(client: discord.Client, door: DiscordContext) -> AsyncIterator[None]:
     """Does so for as long as the caller stays."""
     task = asyncio.create_task(_run(client, door), name="rechecking")
     try:
@@ -74,7 +76,7 @@ async def rechecking(client: discord.Client, door: Door) -> AsyncIterator[None]:
             await task
 
 
-async def _run(client: discord.Client, door: Door) -> None:
+async def _run(client: discord.Client, door: DiscordContext) -> None:
     await client.wait_until_ready()
     while True:
         try:

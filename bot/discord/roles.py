@@ -11,7 +11,7 @@ from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
-from bot.services.moderation import Deed
+from bot.services.moderation import Decision
 
 ADMIN = "Leaderboard Admin"
 CREATOR = "Leaderboard Creator"
@@ -34,11 +34,11 @@ def require(interaction: discord.Interaction[Any], *names: str) -> None:
         raise UserError("not-allowed", f"this takes the role {' or '.join(names)}; ask an admin")
 
 
-async def admin_deed(interaction: discord.Interaction[Any], reason: str) -> Deed:
+async def admin_deed(interaction: discord.Interaction[Any], reason: str) -> Decision:
     """What an admin does now, and why; UserError for anybody else."""
     require(interaction, ADMIN)
     actor = await door_of(interaction).person(interaction.user)
-    return Deed(actor.id, reason)
+    return Decision(actor.id, reason)
 
 
 def has_role(interaction: discord.Interaction[Any], *names: str) -> bool:

@@ -10,7 +10,7 @@ import discord
 from discord.http import Route
 from pydantic import BaseModel, TypeAdapter
 
-from bot.discord.context import DoorSettings
+from bot.discord.context import DiscordSettings
 from bot.domain.errors import SetupError
 
 NEEDED = {
@@ -74,7 +74,7 @@ class _Guild(BaseModel):
 _GUILDS = TypeAdapter(tuple[_Guild, ...])
 
 
-class AwayError(Exception):
+class DiscordUnavailableError(Exception):
     """Discord does not answer, or not in a way that says anything about the token."""
 
 
@@ -95,7 +95,7 @@ class Checkup:
     guilds: tuple[GuildGrant, ...]
 
 
-async def check_up(settings: DoorSettings) -> Checkup:
+async def check_up(settings: DiscordSettings) -> Checkup:
     """SetupError for a token that Discord refuses, AwayError when nothing can be found out."""
     async with _asking(settings) as session:
         application = await _application(session)
@@ -109,7 +109,7 @@ async def check_up(settings: DoorSettings) -> Checkup:
         return Checkup(application.name, invite_link(application.id), tuple(guilds))
 
 
-async def application_of(settings: DoorSettings) -> int:
+async def application_of(settings: DiscordSettings) -> int:
     """The application that the token is of; SetupError for a token that Discord refuses."""
     async with _asking(settings) as session:
         try:
@@ -119,7 +119,7 @@ async def application_of(settings: DoorSettings) -> int:
 
 
 @asynccontextmanager
-async def _asking(settings: DoorSettings) -> AsyncIterator[aiohttp.ClientSession]:
+async def _asking(settings: DiscordSettings) -> AsyncIterator[aiohttp.ClientSession]:
     base = (settings.api_base or Route.BASE).rstrip("/")
     try:
         async with aiohttp.ClientSession(
@@ -129,7 +129,7 @@ async def _asking(settings: DoorSettings) -> AsyncIterator[aiohttp.ClientSession
         ) as session:
             yield session
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-        raise AwayError(f"{base} gives no answer ({type(error).__name__})") from error
+        raise DiscordUnavailableError(f"{base} gives no answer ({type(error).__name__})") from error
 
 
 async def _application(session: aiohttp.ClientSession) -> _Application:

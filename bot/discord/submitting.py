@@ -9,12 +9,12 @@ import discord
 from typing_extensions import override
 
 from bot.discord.channels import display_here, takes_threads
-from bot.discord.context import Door, door_of
+from bot.discord.context import DiscordContext, door_of
 from bot.discord.escaping import plain
 from bot.discord.guilds import require_room
 from bot.discord.interaction_claims import answered_before, keeping, name_of
 from bot.discord.menus import GpuMenus, Then
-from bot.discord.responses import Answer
+from bot.discord.responses import InteractionReply
 from bot.discord.roles import viewer_of
 from bot.domain import acceptance
 from bot.domain.errors import UserError
@@ -29,7 +29,7 @@ from runners.contract.task import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class SubmissionUpload:
     """A file that a person wants judged; no board means that its heading names one."""
 
     file_name: str
@@ -57,7 +57,7 @@ async def read(script: discord.Attachment) -> bytes:
         ) from error
 
 
-async def take_in(answer: Answer, upload: Upload) -> None:
+async def take_in(answer: InteractionReply, upload: SubmissionUpload) -> None:
     """Store the submission and say so, or first ask for the GPU types where several are offered."""
     door = door_of(answer.interaction)
     await require_room(door, answer.interaction)
@@ -73,7 +73,9 @@ async def take_in(answer: Answer, upload: Upload) -> None:
     await answer.say(stored_words(answer.interaction, stored))
 
 
-async def _store(door: Door, interaction: discord.Interaction[Any], upload: Upload) -> Submission:
+async def _store(
+    door: DiscordContext, interaction: discord.Interaction[Any], upload: SubmissionUpload
+) -> Submission:
     request = SubmissionRequest(
         viewer=await viewer_of(interaction),
         file_name=upload.file_name,
@@ -101,12 +103,14 @@ def stored_words(interaction: discord.Interaction[Any], submission: Submission) 
     )
 
 
-async def _ask_for_gpus(door: Door, answer: Answer, upload: Upload) -> None:
+async def _ask_for_gpus(
+    door: DiscordContext, answer: InteractionReply, upload: SubmissionUpload
+) -> None:
     heading = parse_heading(acceptance.source_text(upload.content))
     name = acceptance.board_name(upload.board, heading)
     board = await find_board(door.store, await viewer_of(answer.interaction), name)
 
-    async def go_on(answer: Answer, chosen: tuple[str, ...]) -> None:
+    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         await take_in(answer, replace(upload, gpus=chosen))
 
     menus = SubmitMenus(board.gpus, go_on, answer.interaction)
@@ -123,11 +127,11 @@ class SubmitMenus(GpuMenus):
     @override
     def answering(
         self, interaction: discord.Interaction[Any]
-    ) -> AbstractAsyncContextManager[Answer]:
+    ) -> AbstractAsyncContextManager[InteractionReply]:
         return keeping(interaction, self.command, gpus=self.picked)
 
 
-async def stop(answer: Answer, submission: SubmissionId) -> None:
+async def stop(answer: InteractionReply, submission: SubmissionId) -> None:
     """What is queued ends at once, what runs within seconds."""
     viewer = await viewer_of(answer.interaction)
     stopped = await submissions.cancel(door_of(answer.interaction).store, viewer, submission)
@@ -136,7 +140,9 @@ async def stop(answer: Answer, submission: SubmissionId) -> None:
     await answer.say(f"Stopping submission #{submission}.")
 
 
-async def run_again(answer: Answer, submission: SubmissionId, mode: Mode | None = None) -> None:
+async def run_again(
+    answer: InteractionReply, submission: SubmissionId, mode: Mode | None = None
+) -> None:
     """The same source as a new submission, in its own mode where none is named."""
     door, viewer = door_of(answer.interaction), await viewer_of(answer.interaction)
     request = submissions.RerunRequest(viewer, submission, mode, display_here(answer.interaction))
@@ -145,12 +151,12 @@ async def run_again(answer: Answer, submission: SubmissionId, mode: Mode | None 
     await answer.say(f"{words} {stored_words(answer.interaction, again)}")
 
 
-async def rank_again(answer: Answer, submission: SubmissionId) -> None:
+async def rank_again(answer: InteractionReply, submission: SubmissionId) -> None:
     """The same source as a ranked submission."""
     await run_again(answer, submission, Mode.RANKED)
 
 
-async def show_source(answer: Answer, submission: SubmissionId) -> None:
+async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
     """The file, for those who may see it."""
     door, viewer = door_of(answer.interaction), await viewer_of(answer.interaction)
     found = await sources.source(door.store, door.clock, viewer, submission)

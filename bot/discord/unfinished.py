@@ -11,7 +11,7 @@ from typing import Any
 import discord
 import structlog
 
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.errors import is_passing
 from bot.discord.interaction_claims import TAKEN, LastingAnswer, Taken
 from bot.domain.errors import StoreError
@@ -32,7 +32,7 @@ _log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def taking_up(client: discord.Client, door: Door) -> AsyncIterator[None]:
+async def taking_up(client: discord.Client, door: DiscordContext) -> AsyncIterator[None]:
     """Does so for as long as the caller stays."""
     task = asyncio.create_task(_run(client, door), name="unfinished")
     try:
@@ -43,7 +43,7 @@ async def taking_up(client: discord.Client, door: Door) -> AsyncIterator[None]:
             await task
 
 
-async def _run(client: discord.Client, door: Door) -> None:
+async def _run(client: discord.Client, door: DiscordContext) -> None:
     await client.wait_until_ready()
     looks = 0
     while True:
@@ -59,7 +59,7 @@ async def _run(client: discord.Client, door: Door) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-async def take_up(client: discord.Client, door: Door) -> int:
+async def take_up(client: discord.Client, door: DiscordContext) -> int:
     """Take what nobody holds any more, and ask for it again; gives how many that were."""
     owner, interactions = secrets.token_hex(8), door.store.interactions
     found = await interactions.unfinished(DOOR, owner, door.lease, SILENT)
@@ -72,7 +72,7 @@ async def take_up(client: discord.Client, door: Door) -> int:
 
 
 async def _is_taken_up(
-    client: discord.Client, door: Door, unfinished: Unfinished, owner: str
+    client: discord.Client, door: DiscordContext, unfinished: Unfinished, owner: str
 ) -> bool:
     """False while Discord is away, so that it has to wait."""
     _log.info("taken up again", action="interaction_again", id=unfinished.id)
@@ -91,7 +91,7 @@ async def _is_taken_up(
 
 
 async def _take_up_one(
-    client: discord.Client, door: Door, unfinished: Unfinished, owner: str
+    client: discord.Client, door: DiscordContext, unfinished: Unfinished, owner: str
 ) -> None:
     asked = json.loads(unfinished.request)
     why = None

@@ -10,7 +10,7 @@ KEPT = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InteractionRequest:
     """Something that is about to be done; `id` begins with the door, such as discord:5."""
 
     id: str

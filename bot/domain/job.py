@@ -101,7 +101,7 @@ class LeasedJob:
         return is_the_houses(self.submission)
 
 
-class Ending(StrEnum):
+class GiveUpReason(StrEnum):
     """Why a worker gives up a job that it has claimed, without an evaluation of it."""
 
     FAILED = "failed"

@@ -27,7 +27,7 @@ class NewsKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Notification:
     """Something for one addressee, such as `discord:17`; no two of one `key` are ever kept."""
 
     key: str
@@ -38,11 +38,11 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Delivery:
     """News in the hands of a process that is to deliver it."""
 
     id: NewsId
-    news: News
+    news: Notification
     tries: int
     """How often it was claimed, this time included."""
 
@@ -111,7 +111,7 @@ def closes_soon(board: Board, now: datetime) -> bool:
     return board.deadline is not None and now <= board.deadline <= now + REMIND_BEFORE
 
 
-def record_news(change: Change, board: Board, addressee: str) -> News:
+def record_news(change: Change, board: Board, addressee: str) -> Notification:
     """That a board has a new best time."""
     new = change.score
     words = f"Record on {board.name} ({new.gpu}): {new.person_name} needs {_time(new)}"
@@ -120,10 +120,10 @@ def record_news(change: Change, board: Board, addressee: str) -> News:
         factor = best.value.time_ns / new.value.time_ns
         words += f", {factor:.2f} times as fast as the {_time(best)} of {best.person_name}"
     key = f"record {new.submission} {new.gpu} {addressee}"
-    return News(key, NewsKind.RECORD, addressee, board.id, f"{words}.")
+    return Notification(key, NewsKind.RECORD, addressee, board.id, f"{words}.")
 
 
-def loss_news(loss: Loss, change: Change, board: Board, addressee: str) -> News:
+def loss_news(loss: Loss, change: Change, board: Board, addressee: str) -> Notification:
     """That somebody else has taken one's rank."""
     new, own = change.score, loss.standing.score
     words = (
@@ -131,7 +131,7 @@ def loss_news(loss: Loss, change: Change, board: Board, addressee: str) -> News:
         f"{new.person_name} needs {_time(new)}, you need {_time(own)}."
     )
     key = f"lost-rank {new.submission} {new.gpu} {addressee}"
-    return News(key, NewsKind.LOST_RANK, addressee, board.id, words)
+    return Notification(key, NewsKind.LOST_RANK, addressee, board.id, words)
 
 
 def deadline_words(deadline: datetime) -> str:
@@ -139,7 +139,7 @@ def deadline_words(deadline: datetime) -> str:
     return f"at {show_deadline(deadline)}"
 
 
-def is_current(news: News, board: Board) -> bool:
+def is_current(news: Notification, board: Board) -> bool:
     """Whether the deadline that news tells of is still the board's; other news stays true."""
     if news.kind is not NewsKind.DEADLINE:
         return True
@@ -148,11 +148,11 @@ def is_current(news: News, board: Board) -> bool:
     return news.key == deadline_news(board, board.deadline, news.addressee).key
 
 
-def deadline_news(board: Board, deadline: datetime, addressee: str) -> News:
+def deadline_news(board: Board, deadline: datetime, addressee: str) -> Notification:
     """That a board is about to close; a deadline that is moved is told again."""
     words = f"Leaderboard {board.name} closes {deadline_words(deadline)}."
     key = f"deadline {board.id} {deadline.timestamp():.0f} {addressee}"
-    return News(key, NewsKind.DEADLINE, addressee, board.id, words)
+    return Notification(key, NewsKind.DEADLINE, addressee, board.id, words)
 
 
 def _time(score: Score) -> str:

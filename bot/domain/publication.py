@@ -124,7 +124,7 @@ class NewRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Publication:
     """A stored one with its state; `tries` counts how often a process has begun it, also this one.
 
     `state` is a `PublicationState` as JSON, of every door alike.
@@ -140,7 +140,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseNote:
+class PublicationSummary:
     """A release as it is shown, without its zip; nothing changes after `ended_at`."""
 
     id: ReleaseId

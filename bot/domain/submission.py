@@ -22,7 +22,7 @@ KEY_PATTERN = f'^("{_BARE}"|{_BARE})$'
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class IdempotencyKey:
     """A key of one person, and by what another submission with the same key is told apart."""
 
     key: str
@@ -86,13 +86,13 @@ class SubmissionRequest:
     """What is asked of the profiler, in mode `profile`."""
 
     @property
-    def once(self) -> Once | None:
+    def once(self) -> IdempotencyKey | None:
         """The key with a digest of everything that is asked for."""
         if self.key is None:
             return None
         content = hashlib.sha256(self.content).hexdigest()
         asked = self.file_name, content, self.mode.value, self.board, self.gpus
-        return Once(self.key, hashlib.sha256(json.dumps(asked).encode()).hexdigest())
+        return IdempotencyKey(self.key, hashlib.sha256(json.dumps(asked).encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class NewSubmission:
     display: NewDisplay | None = None
     judged_again: bool = False
     """An admin asked for it: neither bans nor limits hold for it, and no limit counts it."""
-    once: Once | None = None
+    once: IdempotencyKey | None = None
     profile: ProfileOptions | None = None
     warning: str = ""
     """What its person should know of it; see `Submission`."""

@@ -21,7 +21,7 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(slots=True)
-class Steps:
+class StepBudget:
     """How much looking is left; a million steps take about 0.15 s."""
 
     left: int
@@ -44,7 +44,7 @@ class BoundedMatcher(difflib.SequenceMatcher[str]):
     b2j: dict[str, list[int]]
     """Where in the second each part stands, as Python documents it."""
 
-    def __init__(self, before: Sequence[str], after: Sequence[str], steps: Steps) -> None:
+    def __init__(self, before: Sequence[str], after: Sequence[str], steps: StepBudget) -> None:
         super().__init__(None, before, after, autojunk=len(after) > _EXACT)
         self.before, self.after = before, after
         self._steps = steps
@@ -92,7 +92,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def side_by_side(
-    before: Sequence[str], after: Sequence[str], steps: Steps
+    before: Sequence[str], after: Sequence[str], steps: StepBudget
 ) -> Iterator[tuple[str | None, str | None]]:
     """Lines that were replaced and those that replace them, such that like ones stand together.
 
@@ -106,7 +106,7 @@ def side_by_side(
 
 
 def _anchors(
-    before: Sequence[str], after: Sequence[str], steps: Steps
+    before: Sequence[str], after: Sequence[str], steps: StepBudget
 ) -> Sequence[tuple[int, int]]:
     """Pairs of like lines, in order, with as much in common as can be."""
     if not steps.take(_STEPS_PER_PAIR * len(before) * len(after)):

@@ -3,13 +3,21 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from bot.ports.accounts import PeoplesRights, Tokens
+from bot.ports.accounts import RightsStore, Tokens
 from bot.ports.admin import Moderation, Operations, Statistics
 from bot.ports.delivery import Displays, Interactions, Listeners, Outbox
 from bot.ports.outside import Identities
 from bot.ports.publications import Releases
 from bot.ports.queue import NO_RUNNERS, Clock, Events, Jobs, WorkerQueue, Workers
-from bot.ports.records import Audit, Boards, People, References, Requests, Results, Submissions
+from bot.ports.records import (
+    Audit,
+    Boards,
+    EvaluationServerRequests,
+    People,
+    References,
+    Results,
+    Submissions,
+)
 
 __all__ = [
     "NO_RUNNERS",
@@ -17,6 +25,7 @@ __all__ = [
     "Boards",
     "Clock",
     "Displays",
+    "EvaluationServerRequests",
     "Events",
     "Identities",
     "Interactions",
@@ -26,11 +35,10 @@ __all__ = [
     "Operations",
     "Outbox",
     "People",
-    "PeoplesRights",
     "References",
     "Releases",
-    "Requests",
     "Results",
+    "RightsStore",
     "Statistics",
     "Store",
     "Submissions",
@@ -70,7 +78,7 @@ class Store(Protocol):
     @property
     def references(self) -> References: ...
     @property
-    def requests(self) -> Requests: ...
+    def requests(self) -> EvaluationServerRequests: ...
     @property
     def moderation(self) -> Moderation: ...
     @property
@@ -82,7 +90,7 @@ class Store(Protocol):
     @property
     def tokens(self) -> Tokens: ...
     @property
-    def rights(self) -> PeoplesRights: ...
+    def rights(self) -> RightsStore: ...
     @property
     def statistics(self) -> Statistics: ...
     @property

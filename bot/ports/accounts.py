@@ -45,7 +45,7 @@ class Tokens(Protocol):
         """End the token of the worker of this label; False when there is none."""
 
 
-class PeoplesRights(Protocol):
+class RightsStore(Protocol):
     """Rights as each source, such as `discord-guild:123`, saw them last."""
 
     async def note(self, person: PersonId, source: str, rights: Rights) -> None:

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Protocol
 
 from bot.domain.ids import JobId, NewsId, SubmissionId
-from bot.domain.interaction import Asked, Unfinished
-from bot.domain.notifications import Letter, News, NewsKind
+from bot.domain.interaction import InteractionRequest, Unfinished
+from bot.domain.notifications import Delivery, NewsKind, Notification
 from bot.domain.records import UnannouncedScore
 from bot.domain.submission import Display
 
@@ -33,15 +33,15 @@ class Outbox(Protocol):
         A score is put here by the statement which accepts it, so a kill loses none.
         """
 
-    async def settle(self, job: JobId, news: Sequence[News]) -> bool:
+    async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
         """Keep the news of a score and forget the score, both or neither; False when it was."""
 
-    async def put(self, news: Sequence[News]) -> int:
+    async def put(self, news: Sequence[Notification]) -> int:
         """Keep news whose keys were never kept; gives how many."""
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
-    ) -> tuple[Letter, ...]:
+    ) -> tuple[Delivery, ...]:
         """Take due news for addressees of a door that nobody holds, oldest first."""
 
     async def sent(self, news: NewsId, owner: str) -> bool:
@@ -84,7 +84,7 @@ class Displays(Protocol):
 class Interactions(Protocol):
     """Commands, clicks and forms by id, kept until they are done."""
 
-    async def claim(self, asked: Asked, owner: str, lease: timedelta) -> bool:
+    async def claim(self, asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
         """Keep it, and take it; False when it is done, or another owner holds it."""
 
     async def unfinished(

@@ -29,7 +29,7 @@ def _nothing() -> None:
 
 
 @dataclass(slots=True)
-class Line:
+class ServiceConnection:
     """Written by the door whose line it is; it knows nothing of who reads."""
 
     name: str

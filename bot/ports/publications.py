@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.publication import NewRelease, Release, ReleaseNote
+from bot.domain.publication import NewRelease, Publication, PublicationSummary
 
 
 class Releases(Protocol):
@@ -15,7 +15,7 @@ class Releases(Protocol):
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
-    ) -> tuple[Release, ...]:
+    ) -> tuple[Publication, ...]:
         """Take those that nobody holds, oldest first; each claim counts as a try."""
 
     async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
@@ -37,10 +37,10 @@ class Releases(Protocol):
     async def end(self, release: ReleaseId, owner: str) -> bool:
         """Keep its state for readers, and drop the zip; False when another owner has taken over."""
 
-    async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
+    async def told(self, door: str, release: ReleaseId) -> PublicationSummary | None:
         """What is told of a release that is not finished."""
 
-    async def told_to(self, door: str, person: PersonId) -> tuple[ReleaseNote, ...]:
+    async def told_to(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         """What is told of a person's releases, the newest first, at most a hundred."""
 
     async def forget(self, ended_before: datetime) -> int:

@@ -7,7 +7,17 @@ from types import MappingProxyType
 from typing import Protocol
 
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
-from bot.domain.job import Claim, Ending, Heartbeat, Job, JobEvent, LeasedJob, Notice, Topic, Worker
+from bot.domain.job import (
+    Claim,
+    GiveUpReason,
+    Heartbeat,
+    Job,
+    JobEvent,
+    LeasedJob,
+    Notice,
+    Topic,
+    Worker,
+)
 from bot.domain.scoring import ScoreValue
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
@@ -175,7 +185,7 @@ class WorkerQueue(Protocol):
     ) -> bool:
         """Store the evaluation with its score, and end the job."""
 
-    async def give_up(self, job: LeasedJob, why: Ending, error: str = "") -> bool:
+    async def give_up(self, job: LeasedJob, why: GiveUpReason, error: str = "") -> bool:
         """End the attempt without an evaluation."""
 
 

@@ -21,7 +21,7 @@ from bot.domain.records import (
 )
 from bot.domain.reference_times import Reference, Untimed
 from bot.domain.scoring import Entrant, Score
-from bot.domain.submission import NewSubmission, Once, Submission
+from bot.domain.submission import IdempotencyKey, NewSubmission, Submission
 from runners.contract.task import TaskDefinition
 
 
@@ -105,7 +105,7 @@ class Submissions(Protocol):
         With `once` nothing is stored where `first` has a submission: that one is given.
         """
 
-    async def first(self, person: PersonId, once: Once) -> Submission | None:
+    async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
         """What the person submitted with this key less than `bot.domain.submission.KEPT` ago.
 
         UserError `key-reused` when its digest is another one.
@@ -229,7 +229,7 @@ class References(Protocol):
         """Put into the audit, once each, what could not be timed; gives subjects and reasons."""
 
 
-class Requests(Protocol):
+class EvaluationServerRequests(Protocol):
     """Submissions to one board of the house's own, each judged by a task made for it."""
 
     async def add(self, submission: NewSubmission, task: TaskDefinition, digest: str) -> Submission:

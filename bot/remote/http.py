@@ -160,7 +160,7 @@ def _end_of_agent(refusal: Refusal) -> UserError | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ServerConnection:
     """Asks one server under one session; `refused` makes the error of a refusal.
 
     StoreError while it is away; UserError when it will not have who asks at all: a token that is
@@ -253,7 +253,7 @@ async def connected(
     session: str,
     harness: str,
     transport: httpx.AsyncBaseTransport | None = None,
-) -> AsyncIterator[Connection]:
+) -> AsyncIterator[ServerConnection]:
     """A way to ask the server; the certificates that this machine trusts count, and proxies do.
 
     `transport` is another way there than the network.
@@ -268,7 +268,7 @@ async def connected(
         transport=transport,
     )
     async with client:
-        yield Connection(client, server.url)
+        yield ServerConnection(client, server.url)
 
 
 async def _body(response: httpx.Response) -> bytes:

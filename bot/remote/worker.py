@@ -8,23 +8,23 @@ from datetime import timedelta
 
 from bot.domain.api.workers import (
     NOTICES_S,
-    Announcement,
     Beats,
-    Call,
     Claimed,
+    FreeSlots,
     GivenUp,
     Held,
     HeldJob,
     JobNotices,
     LogLines,
-    Slots,
+    RunnerCall,
+    WorkerOffers,
 )
 from bot.domain.errors import StoreError
 from bot.domain.ids import JobId
-from bot.domain.job import Ending, Heartbeat, LeasedJob, Notice, Topic
+from bot.domain.job import GiveUpReason, Heartbeat, LeasedJob, Notice, Topic
 from bot.domain.requirements import in_service
 from bot.ports import NO_RUNNERS
-from bot.remote.http import ANSWER_S, LONG_S, Connection, LeaseGoneError, RefusedError, parsed
+from bot.remote.http import ANSWER_S, LONG_S, LeaseGoneError, RefusedError, ServerConnection, parsed
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
 
@@ -42,7 +42,7 @@ class RemoteQueue:
     A sign of life is given up early enough that another one can follow within the lease.
     """
 
-    def __init__(self, connection: Connection, lease: timedelta) -> None:
+    def __init__(self, connection: ServerConnection, lease: timedelta) -> None:
         self._connection = connection
         self._gpus: list[str] = []
         self._sign_s = min(ANSWER_S, lease.total_seconds() / 3)
@@ -50,7 +50,7 @@ class RemoteQueue:
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         known = None if offers is None else dict(offers)
         self._gpus = list(in_service((known or {}).values()))
-        await self._connection.send("announce", Announcement(offers=known), within_s=self._sign_s)
+        await self._connection.send("announce", WorkerOffers(offers=known), within_s=self._sign_s)
 
     async def leave(self) -> None:
         await self._connection.send("leave")
@@ -91,7 +91,7 @@ class RemoteQueue:
     ) -> tuple[LeasedJob, ...]:
         # Of one runner the server knows by itself; an older server takes no other word.
         several = {gpu: dict(each) for gpu, each in runners.items() if len(each) > 1}
-        wanted = Slots(slots=dict(slots), runners=several or None)
+        wanted = FreeSlots(slots=dict(slots), runners=several or None)
         claimed = await self._connection.ask("claim", wanted, Claimed)
         return tuple(job.leased for job in claimed.jobs)
 
@@ -109,7 +109,7 @@ class RemoteQueue:
         return tuple(Heartbeat(JobId(each.id), each.cancel_requested) for each in beats.jobs)
 
     async def attach(self, job: LeasedJob, call: str) -> bool:
-        return await _held(self._connection.send(_at(job, "attach"), Call(call=call)))
+        return await _held(self._connection.send(_at(job, "attach"), RunnerCall(call=call)))
 
     async def tell(self, job: LeasedJob, progress: Progress) -> bool:
         return await _held(self._connection.send(_at(job, "progress"), progress))
@@ -121,7 +121,7 @@ class RemoteQueue:
         deed = self._connection.send(_at(job, "evaluation"), evaluation, within_s=LONG_S)
         return await _held(deed)
 
-    async def give_up(self, job: LeasedJob, why: Ending, error: str = "") -> bool:
+    async def give_up(self, job: LeasedJob, why: GiveUpReason, error: str = "") -> bool:
         body = GivenUp(why=why, error=error[:_LONGEST_ERROR])
         return await _held(self._connection.send(_at(job, "give-up"), body))
 
@@ -148,7 +148,7 @@ LONGEST = 16_000
 class LogUpload:
     """Takes lines at any time and sends them now and then."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServerConnection) -> None:
         self._connection = connection
         self._lines: deque[str] = deque()
         self._lost = 0

@@ -9,7 +9,7 @@ from bot.domain.tasks.lint import lint
 from bot.domain.tasks.report import CheckStep, Finding, Level, TaskReport
 from bot.domain.tasks.task_file import ParsedTask
 from bot.domain.tasks.template import shown_files, template_of
-from bot.domain.text_diff import BoundedMatcher, Steps, lines_of, unified
+from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, unified
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from runners.contract.task import TaskDefinition
@@ -111,7 +111,9 @@ def _file_change(before: str | None, after: str | None) -> str:
 def _counted(before: str, after: str) -> str:
     """How many lines come and go, such as `+3 -1 lines`."""
     old, new = lines_of(before), lines_of(after)
-    kept = sum(each.size for each in BoundedMatcher(old, new, Steps(_STEPS)).get_matching_blocks())
+    kept = sum(
+        each.size for each in BoundedMatcher(old, new, StepBudget(_STEPS)).get_matching_blocks()
+    )
     if kept == len(old) == len(new):
         return "+0 -0 lines (line ends)"
     return f"+{len(new) - kept} -{len(old) - kept} lines"
@@ -134,7 +136,7 @@ def _lines(found: Sequence[str]) -> str:
 def _diff(name: str, before: str, after: str) -> str:
     if before == after:
         return ""
-    matcher = BoundedMatcher(lines_of(before), lines_of(after), Steps(_STEPS))
+    matcher = BoundedMatcher(lines_of(before), lines_of(after), StepBudget(_STEPS))
     return _lines(list(unified(matcher, f"now/{name}", f"then/{name}")))
 
 

@@ -64,7 +64,7 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Keepsake:
+class BoardArchive:
     """A board's task versions and every source as zips, and how many submissions they hold."""
 
     board: Board
@@ -72,7 +72,9 @@ class Keepsake:
     submissions: int
 
 
-async def keepsake(store: Store, viewer: Viewer, deletion: Deletion, *, zip_bytes: int) -> Keepsake:
+async def keepsake(
+    store: Store, viewer: Viewer, deletion: Deletion, *, zip_bytes: int
+) -> BoardArchive:
     """What must reach the person before the board may go; UserError unless the name was typed.
 
     No zip is larger than `zip_bytes`, which is more than any single file needs.
@@ -88,10 +90,12 @@ async def keepsake(store: Store, viewer: Viewer, deletion: Deletion, *, zip_byte
     for each in submitted:
         source = await store.submissions.source(each.id)
         parts.add(f"submissions/{each.id}-{each.file_name}", source)
-    return Keepsake(board, parts.close(), len(submitted))
+    return BoardArchive(board, parts.close(), len(submitted))
 
 
-async def delete_board(store: Store, viewer: Viewer, deletion: Deletion, kept: Keepsake) -> None:
+async def delete_board(
+    store: Store, viewer: Viewer, deletion: Deletion, kept: BoardArchive
+) -> None:
     """Delete the board; UserError when there is something of it that the keepsake lacks."""
     board = await own_board(store, viewer, deletion.name)
     if (board.id, board.task_version) != (kept.board.id, kept.board.task_version):

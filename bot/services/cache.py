@@ -35,7 +35,7 @@ class _Entry(Generic[Value]):
         return self.lock.locked() and bool(self.values) and _now() - self.current_at < seconds
 
 
-class Latest(Generic[Value]):
+class SharedCache(Generic[Value]):
     """Values by key; the least wanted are forgotten.
 
     A key says all that its value depends on, who may see it included.
@@ -87,11 +87,11 @@ _LAG = 2
 Cached = TypeVar("Cached")
 
 
-class Kept:
+class ResponseCache:
     """Values by key; a key says all that its value depends on, who may see it included."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._values = Latest[Any](most)
+        self._values = SharedCache[Any](most)
         self._making: set[asyncio.Task[Any]] = set()
 
     async def get_within(

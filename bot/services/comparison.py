@@ -13,7 +13,7 @@ from bot.domain.ids import PersonId, SubmissionId, is_the_houses
 from bot.domain.records import ComparedSubmission, HistoryEntry, SubmissionComparison
 from bot.domain.scoring import Standing
 from bot.domain.submission import Submission
-from bot.domain.text_diff import BoundedMatcher, Steps, lines_of, side_by_side, unified
+from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side, unified
 from bot.ports import Clock, Store
 from bot.services.history import history_of
 from bot.services.lookup import find_submission, seen_submission
@@ -50,7 +50,7 @@ def _differences(
     left, right = lines_of(before.text), lines_of(after.text)
     if max(len(left), len(right)) > MOST_LINES:
         return None
-    steps = Steps(_STEPS)
+    steps = StepBudget(_STEPS)
     matcher = BoundedMatcher(left, right, steps)
     beside = tuple(
         _beside(matcher, steps)
@@ -59,7 +59,7 @@ def _differences(
     return "".join(f"{line}\n" for line in unified(matcher, *names)), beside
 
 
-def _beside(matcher: BoundedMatcher, steps: Steps) -> Iterator[tuple[str, str, str]]:
+def _beside(matcher: BoundedMatcher, steps: StepBudget) -> Iterator[tuple[str, str, str]]:
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         old_lines, new_lines = matcher.before[i1:i2], matcher.after[j1:j2]
         if tag == "equal":

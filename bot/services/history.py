@@ -109,7 +109,7 @@ _LOOKED_THROUGH = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PersonStanding:
     """What a person holds on one GPU type of a board."""
 
     board: Board
@@ -117,19 +117,19 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Portrait:
+class PersonProfile:
     """A person with places and submissions, newest first, on the boards that a viewer sees.
 
     Others see the ranked submissions alone.
     """
 
     person: Person
-    places: tuple[Place, ...]
+    places: tuple[PersonStanding, ...]
     past: tuple[HistoryEntry, ...]
     own: bool
 
 
-async def portrait(store: Store, viewer: Viewer, person_id: PersonId) -> Portrait:
+async def portrait(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
     """UserError `unknown-person` where the viewer has no way to know that there is such a one."""
     person = await store.people.get(person_id)
     own = person_id == viewer.person
@@ -141,12 +141,12 @@ async def portrait(store: Store, viewer: Viewer, person_id: PersonId) -> Portrai
     played = [boards[each] for each in dict.fromkeys(entry.submission.board for entry in past)
               if each in boards]  # fmt: skip
     places = [
-        Place(board, standing)
+        PersonStanding(board, standing)
         for board in played
         for gpu in board.gpus
         if (standing := await own_standing(store, person_id, board, gpu)) is not None
     ]
-    return Portrait(person, tuple(places), tuple(past[:_NEWEST]), own)
+    return PersonProfile(person, tuple(places), tuple(past[:_NEWEST]), own)
 
 
 def _is_shown(given: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:

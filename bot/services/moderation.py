@@ -15,14 +15,14 @@ from runners.contract.task import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Decision:
     """Who does something, and why; the reason is shown to whom it concerns."""
 
     actor: PersonId
     reason: str
 
 
-async def ban(store: Store, deed: Deed, identity: str) -> int:
+async def ban(store: Store, deed: Decision, identity: str) -> int:
     """Keep a person from submitting, and stop what is unfinished; gives how many that were.
 
     UserError when nobody has this identity.
@@ -36,7 +36,7 @@ async def ban(store: Store, deed: Deed, identity: str) -> int:
     return len(unfinished)
 
 
-async def unban(store: Store, deed: Deed, identity: str) -> None:
+async def unban(store: Store, deed: Decision, identity: str) -> None:
     """Let a person submit again."""
     person = await _person(store, identity)
     async with audited(store, deed.actor, "unban", f"person {identity}", reason=deed.reason) as tx:
@@ -44,7 +44,7 @@ async def unban(store: Store, deed: Deed, identity: str) -> None:
             raise UserError("not-banned", "this person is not banned")
 
 
-async def disqualify(store: Store, deed: Deed, submission: SubmissionId) -> None:
+async def disqualify(store: Store, deed: Decision, submission: SubmissionId) -> None:
     """Take anybody's submission off its board; its result stays."""
     await _exclude(store, deed, submission, ExclusionKind.DISQUALIFIED)
 
@@ -54,11 +54,11 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
     await own_submission(store, viewer, submission)
     if await store.moderation.exclusion_of(submission) is not None:
         raise UserError("off-board", f"submission {submission} is off its board already")
-    deed = Deed(viewer.person, reason)
+    deed = Decision(viewer.person, reason)
     await _exclude(store, deed, submission, ExclusionKind.WITHDRAWN)
 
 
-async def requalify(store: Store, deed: Deed, submission: SubmissionId) -> None:
+async def requalify(store: Store, deed: Decision, submission: SubmissionId) -> None:
     """Rank a submission again that was taken off its board."""
     subject = f"submission {submission}"
     async with audited(store, deed.actor, "requalify", subject, reason=deed.reason) as tx:
@@ -66,26 +66,26 @@ async def requalify(store: Store, deed: Deed, submission: SubmissionId) -> None:
             raise UserError("on-board", f"submission {submission} is not off its board")
 
 
-async def pause(store: Store, deed: Deed) -> None:
+async def pause(store: Store, deed: Decision) -> None:
     """Take no more submissions; what is stored is judged on."""
     async with audited(store, deed.actor, "pause", "submissions", reason=deed.reason) as tx:
         await tx.moderation.pause(deed.reason)
 
 
-async def resume(store: Store, deed: Deed) -> None:
+async def resume(store: Store, deed: Decision) -> None:
     """Take submissions again."""
     async with audited(store, deed.actor, "resume", "submissions", reason=deed.reason) as tx:
         if not await tx.moderation.resume():
             raise UserError("not-paused", "submissions are taken already")
 
 
-async def pause_board(store: Store, deed: Deed, board: Board) -> None:
+async def pause_board(store: Store, deed: Decision, board: Board) -> None:
     """Take no more submissions to one board; what is stored is judged on."""
     async with audited(store, deed.actor, "pause", f"board {board.name}", reason=deed.reason) as tx:
         await tx.moderation.pause_board(board.id, deed.reason)
 
 
-async def resume_board(store: Store, deed: Deed, board: Board) -> None:
+async def resume_board(store: Store, deed: Decision, board: Board) -> None:
     """Take submissions to this board again."""
     async with audited(
         store, deed.actor, "resume", f"board {board.name}", reason=deed.reason
@@ -94,7 +94,7 @@ async def resume_board(store: Store, deed: Deed, board: Board) -> None:
             raise UserError("not-paused", f"leaderboard {board.name!r} is not paused")
 
 
-async def pause_gpu(store: Store, deed: Deed, gpu: str) -> str:
+async def pause_gpu(store: Store, deed: Decision, gpu: str) -> str:
     """Begin no more jobs of a GPU type, which wait in the queue; gives its name as it is spelled.
 
     UserError for a GPU type that no board runs on.
@@ -108,7 +108,7 @@ async def pause_gpu(store: Store, deed: Deed, gpu: str) -> str:
     return found
 
 
-async def resume_gpu(store: Store, deed: Deed, gpu: str) -> str:
+async def resume_gpu(store: Store, deed: Decision, gpu: str) -> str:
     """Begin jobs of this GPU type again; gives its name as it is spelled."""
     paused = await store.moderation.pool_pauses()
     found = spelled(gpu, paused)
@@ -118,7 +118,7 @@ async def resume_gpu(store: Store, deed: Deed, gpu: str) -> str:
     return found
 
 
-async def set_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
+async def set_limit(store: Store, deed: Decision, limit: RateLimit) -> None:
     """Limit everyone's submissions of one board and mode, or of all."""
     covered = await _covered(store, limit.board, limit.mode)
     subject = f"{limit.most} in {span(limit.window)}, {covered}"
@@ -126,7 +126,9 @@ async def set_limit(store: Store, deed: Deed, limit: RateLimit) -> None:
         await tx.moderation.set_limit(limit)
 
 
-async def drop_limit(store: Store, deed: Deed, board: BoardId | None, mode: Mode | None) -> None:
+async def drop_limit(
+    store: Store, deed: Decision, board: BoardId | None, mode: Mode | None
+) -> None:
     """End the limit of just this board and mode."""
     covered = await _covered(store, board, mode)
     async with audited(store, deed.actor, "unlimit", covered, reason=deed.reason) as tx:
@@ -140,7 +142,9 @@ async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> st
     return f"{where}, {mode or 'every mode'}"
 
 
-async def _exclude(store: Store, deed: Deed, submission: SubmissionId, kind: ExclusionKind) -> None:
+async def _exclude(
+    store: Store, deed: Decision, submission: SubmissionId, kind: ExclusionKind
+) -> None:
     found = await find_submission(store, submission)
     subject = f"submission {submission}"
     async with audited(store, deed.actor, kind.value, subject, reason=deed.reason) as tx:

@@ -10,8 +10,8 @@ from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import StoreError
 from bot.domain.notifications import (
     Change,
-    News,
     NewsKind,
+    Notification,
     change_by,
     closes_soon,
     deadline_news,
@@ -48,7 +48,7 @@ async def tell_of_scores(store: Store) -> None:
 
 async def _news_of(
     store: Store, untold: UnannouncedScore, later: Sequence[UnannouncedScore]
-) -> list[News]:
+) -> list[Notification]:
     """The news of one score, as if those that were accepted later were not there yet."""
     board = await store.boards.get(untold.board)
     records, losses = [await store.listeners.to(kind) for kind in _OF_SCORES]
@@ -84,7 +84,7 @@ _OF_SCORES = (NewsKind.RECORD, NewsKind.LOST_RANK)
 
 async def _records(
     store: Store, change: Change, board: Board, listeners: Sequence[str]
-) -> list[News]:
+) -> list[Notification]:
     """For everyone who asked, but not for who made the record and knows."""
     if not change.is_record:
         return []
@@ -95,7 +95,7 @@ async def _records(
 
 async def _losses(
     store: Store, change: Change, board: Board, listeners: Sequence[str]
-) -> list[News]:
+) -> list[Notification]:
     told = []
     for loss in change.losses:
         person = await store.people.get(loss.standing.score.person)
@@ -116,7 +116,9 @@ async def remind_of_deadlines(store: Store, clock: Clock) -> None:
             await store.outbox.put([deadline_news(board, deadline, each) for each in listeners])
 
 
-async def still_wanted(store: Store, clock: Clock, news: News, credentials: frozenset[str]) -> bool:
+async def still_wanted(
+    store: Store, clock: Clock, news: Notification, credentials: frozenset[str]
+) -> bool:
     """Whether news may be delivered: its addressee still asks for it, and sees the board.
 
     `credentials` are those of the addressee now, of a room those of everyone who reads it.

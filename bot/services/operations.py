@@ -14,7 +14,7 @@ from bot.domain.prices import NO_PRICES, Prices
 from bot.domain.records import InstallationStats, Schema
 from bot.domain.tally import Tally
 from bot.ports import Clock, Store
-from bot.ports.outside import Line
+from bot.ports.outside import ServiceConnection
 
 _log = structlog.get_logger(__name__)
 
@@ -33,7 +33,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ComponentHealth:
     """One part; `detail` says what is the matter and what to do, and holds nothing secret."""
 
     name: str
@@ -41,65 +41,67 @@ class Part:
     detail: str = ""
 
 
-async def readiness(store: Store, *, judges: bool, lines: Sequence[Line] = ()) -> tuple[Part, ...]:
+async def readiness(
+    store: Store, *, judges: bool, lines: Sequence[ServiceConnection] = ()
+) -> tuple[ComponentHealth, ...]:
     """Every part of this process, the most basic first; `judges` when it has runners of its own."""
     return *await _stored(store, judges=judges), *map(_line, lines)
 
 
-async def _stored(store: Store, *, judges: bool) -> tuple[Part, ...]:
+async def _stored(store: Store, *, judges: bool) -> tuple[ComponentHealth, ...]:
     try:
         schema = await store.operations.schema()
         judging = await _judging(store, judges=judges)
     except StoreError as error:
         _log.warning("not ready", action="not-ready", error=str(error))
         words = "it does not answer; podium.log says why"
-        return (Part("database", State.FAILED, words),)
-    return Part("database", State.READY), _migrations(schema), judging
+        return (ComponentHealth("database", State.FAILED, words),)
+    return ComponentHealth("database", State.READY), _migrations(schema), judging
 
 
-def _migrations(schema: Schema) -> Part:
+def _migrations(schema: Schema) -> ComponentHealth:
     if schema.present == schema.known:
-        return Part("migrations", State.READY)
+        return ComponentHealth("migrations", State.READY)
     if schema.present < schema.known:
         words = f"the database has {schema.present} of {schema.known}; run `podium migrate`"
     else:
         words = f"the database has {schema.present}, this version {schema.known}; upgrade Podium"
-    return Part("migrations", State.FAILED, words)
+    return ComponentHealth("migrations", State.FAILED, words)
 
 
-async def _judging(store: Store, *, judges: bool) -> Part:
+async def _judging(store: Store, *, judges: bool) -> ComponentHealth:
     """Whether anybody works through the queue, and may."""
     pause = await store.moderation.pause_notice()
     if pause is not None:
-        return Part("judging", State.PAUSED, f"no submissions are taken: {pause}")
+        return ComponentHealth("judging", State.PAUSED, f"no submissions are taken: {pause}")
     workers = await store.workers.alive()
     if not workers:
         return _nobody(judges=judges)
     gpus = {gpu for each in workers for gpu in each.gpus or ()}
     paused = gpus & (await store.moderation.pool_pauses()).keys()
     if paused and paused == gpus:
-        return Part("judging", State.PAUSED, f"by an admin: {', '.join(sorted(gpus))}")
+        return ComponentHealth("judging", State.PAUSED, f"by an admin: {', '.join(sorted(gpus))}")
     if not gpus:
         return _idle(workers, judges=judges)
     lost = _out_of_service(workers)
-    return Part("judging", State.READY, f"{lost}; see `podium runners`" if lost else "")
+    return ComponentHealth("judging", State.READY, f"{lost}; see `podium runners`" if lost else "")
 
 
-def _nobody(*, judges: bool) -> Part:
+def _nobody(*, judges: bool) -> ComponentHealth:
     """Without runners of its own the door must stay open, for it is where workers come in."""
     if judges:
         words = "its dispatcher gives no sign of life; see podium.log, and start it again"
-        return Part("judging", State.FAILED, words)
-    return Part("judging", State.WAITING, "no worker is there; start `podium worker`")
+        return ComponentHealth("judging", State.FAILED, words)
+    return ComponentHealth("judging", State.WAITING, "no worker is there; start `podium worker`")
 
 
-def _idle(workers: Sequence[Worker], *, judges: bool) -> Part:
+def _idle(workers: Sequence[Worker], *, judges: bool) -> ComponentHealth:
     """Workers live, and none of them can take a job."""
     if any(each.gpus is None for each in workers):
-        return Part("judging", State.WAITING, "its runners have not answered yet")
+        return ComponentHealth("judging", State.WAITING, "its runners have not answered yet")
     state = State.FAILED if judges else State.WAITING
     lost = _out_of_service(workers) or "no runner offers a slot"
-    return Part("judging", state, f"{lost}; see `podium runners`, which says why")
+    return ComponentHealth("judging", state, f"{lost}; see `podium runners`, which says why")
 
 
 def _out_of_service(workers: Iterable[Worker]) -> str:
@@ -110,10 +112,12 @@ def _out_of_service(workers: Iterable[Worker]) -> str:
     return f"cards out of service: {cards}" if cards else ""
 
 
-def _line(line: Line) -> Part:
+def _line(line: ServiceConnection) -> ComponentHealth:
     if not line.stands:
-        return Part(line.name, State.FAILED, "not connected; Podium tries again by itself")
-    return Part(line.name, State.READY)
+        return ComponentHealth(
+            line.name, State.FAILED, "not connected; Podium tries again by itself"
+        )
+    return ComponentHealth(line.name, State.READY)
 
 
 MOST_GPUS = 64

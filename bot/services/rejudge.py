@@ -8,11 +8,11 @@ from bot.domain.scoring import rank_entrants
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
 from bot.ports import Store
 from bot.services.lookup import find_submission, own_board
-from bot.services.moderation import Deed
+from bot.services.moderation import Decision
 from runners.contract.task import Mode
 
 
-async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Submission:
+async def rejudge(store: Store, deed: Decision, submission_id: SubmissionId) -> Submission:
     """A new submission of the same source for the same person, whatever the deadline."""
     earlier = await find_submission(store, submission_id)
     if is_the_houses(submission_id):
@@ -44,7 +44,9 @@ async def rejudge(store: Store, deed: Deed, submission_id: SubmissionId) -> Subm
     return again
 
 
-async def rejudge_standings(store: Store, deed: Deed, board: Board, version: TaskVersionId) -> int:
+async def rejudge_standings(
+    store: Store, deed: Decision, board: Board, version: TaskVersionId
+) -> int:
     """Judge everyone's best submission to an earlier version by the present one; gives how many.
 
     What is judged by the present version already, or will be, is not judged a second time there.
@@ -74,7 +76,7 @@ async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) 
     if earlier is None or earlier.id == board.task_version:
         raise UserError("no-version", f"the board is judged by task version {number} now")
     present = next(each.number for each in versions if each.id == board.task_version)
-    deed = Deed(viewer.person, f"task version {present}")
+    deed = Decision(viewer.person, f"task version {present}")
     count = await rejudge_standings(store, deed, board, earlier.id)
     if not count:
         raise UserError("judged", "everyone's best submission is there already; nothing is judged")

@@ -10,7 +10,7 @@ import structlog
 from bot.domain.accounts import PREFIX, Token, TokenScope, digest_of
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import JobId, PersonId
-from bot.domain.job import Ending, Heartbeat, Job, JobState, LeasedJob
+from bot.domain.job import GiveUpReason, Heartbeat, Job, JobState, LeasedJob
 from bot.domain.scoring import mismatch
 from bot.ports import NO_RUNNERS, Clock, Store
 from bot.services.audit import audited
@@ -22,7 +22,7 @@ from runners.contract.runner import Capabilities
 _log = structlog.get_logger(__name__)
 
 
-class Agent:
+class RemoteWorker:
     """One life of one agent, under a worker's name that no other has.
 
     Job and fence can be guessed, so each deed on a job looks whose it is: UserError `lease-lost`
@@ -98,7 +98,7 @@ class Agent:
         if not stored and await self._running(job, fence):
             raise _lost(job)
 
-    async def give_up(self, job: JobId, fence: int, why: Ending, error: str) -> None:
+    async def give_up(self, job: JobId, fence: int, why: GiveUpReason, error: str) -> None:
         """End an attempt without an evaluation."""
         own = (await self._own(job, fence)).leased
         _log.info("attempt ended", action=f"job-{why}", error=error, **self._ids(own))

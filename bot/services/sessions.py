@@ -34,7 +34,7 @@ _SESSION_OF = {power: kind for kind, power in _POWER.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class BrowserSession:
     """A browser that is signed in, and as whom."""
 
     token: Token
@@ -101,7 +101,7 @@ async def _begin(
     return NewToken(kept, secret)
 
 
-async def session_of(store: Store, clock: Clock, secret: str) -> Session | None:
+async def session_of(store: Store, clock: Clock, secret: str) -> BrowserSession | None:
     """The session of a secret, with the rights that its person has now; None where it has ended."""
     token = await store.tokens.find(digest_of(secret))
     if token is None or token.scope not in _POWER or not token.is_live(clock.now()):
@@ -112,7 +112,7 @@ async def session_of(store: Store, clock: Clock, secret: str) -> Session | None:
     # What is made here lasts no longer than what let the person in: of Discord's word, any time.
     until = None if token.begun_by is None else token.expires_at
     caller = await caller_for(store, person, _POWER[token.scope], until=until)
-    return Session(token, person, caller)
+    return BrowserSession(token, person, caller)
 
 
 async def sessions_of(store: Store, clock: Clock, person: PersonId) -> tuple[Token, ...]:
@@ -128,7 +128,7 @@ async def sign_out(store: Store, person: PersonId, token: TokenId) -> None:
         raise UserError("unknown-session", "this session has ended already")
 
 
-async def sign_out_elsewhere(store: Store, session: Session) -> int:
+async def sign_out_elsewhere(store: Store, session: BrowserSession) -> int:
     """End every other session of the person; gives how many there were."""
     person = session.person.id
     others = [each for each in await store.tokens.sessions_of(person) if each != session.token]

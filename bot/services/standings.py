@@ -20,7 +20,7 @@ from bot.domain.reference_times import speed_of_light
 from bot.domain.scoring import ScoreValue, rank_entrants
 from bot.domain.submission import Submission
 from bot.ports import Store
-from bot.services.cache import Latest, always
+from bot.services.cache import SharedCache, always
 from bot.services.lookup import find_board, find_submission
 from runners.contract.gpus import spelled
 from runners.contract.task import Grader
@@ -42,8 +42,8 @@ process has time for."""
 class _Memory:
     """What one process remembers of one store."""
 
-    places: Latest[Leaderboard] = field(default_factory=lambda: Latest(MOST))
-    versions: Latest[TaskVersion] = field(default_factory=lambda: Latest(MOST))
+    places: SharedCache[Leaderboard] = field(default_factory=lambda: SharedCache(MOST))
+    versions: SharedCache[TaskVersion] = field(default_factory=lambda: SharedCache(MOST))
 
 
 _MEMORIES: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()

@@ -20,11 +20,11 @@ from typing_extensions import override
 from bot.domain.accounts import Token
 from bot.domain.errors import SetupError
 from bot.web import routes
-from bot.web.connections import IDLE_S, Connection, Connections, Proxies
-from bot.web.context import Door, DoorSettings, is_loopback
+from bot.web.connections import IDLE_S, ClientConnection, ClientConnections, Proxies
+from bot.web.context import HttpSettings, WebContext, is_loopback
 from bot.web.errors import handle_failures
 from bot.web.limits import Limiter, RateLimits
-from bot.web.middleware import Heads, OwnCookies, OwnPlaces
+from bot.web.middleware import HeadRequests, OwnCookies, RelativeRedirects
 from bot.web.request_ids import RequestIds
 from bot.web.security_headers import Sealing
 from bot.web.slices import slices
@@ -36,12 +36,12 @@ class _Application(FastAPI):
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
-        door: Door = self.state.door
-        sealed = Sealing(OwnPlaces(super().build_middleware_stack()), door.public_url)
+        door: WebContext = self.state.door
+        sealed = Sealing(RelativeRedirects(super().build_middleware_stack()), door.public_url)
         return RequestIds(OwnCookies(sealed))
 
 
-def build(door: Door) -> FastAPI:
+def build(door: WebContext) -> FastAPI:
     """The application with every route there is."""
     app = _Application(title="Podium", openapi_url=None)
     app.state.door = door
@@ -56,7 +56,7 @@ def build(door: Door) -> FastAPI:
             return token if token is not None and token.is_live(door.clock.now()) else None
 
         app.add_middleware(RateLimits, limiter=Limiter(door.requests_per_minute), find=find)
-    app.add_middleware(Heads)
+    app.add_middleware(HeadRequests)
     return app
 
 
@@ -84,7 +84,7 @@ class _Server(uvicorn.Server):
     whoever never begins one would be counted nowhere.
     """
 
-    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+    def __init__(self, config: uvicorn.Config, connections: ClientConnections) -> None:
         super().__init__(config)
         self._connections = connections
         self._accepting: list[asyncio.Task[None]] = []
@@ -129,7 +129,7 @@ class _Server(uvicorn.Server):
 
     def _begin(self, accepted: socket.socket, address: str) -> None:
         """Make it a connection, which ends by itself where its handshake takes too long."""
-        connection = Connection(
+        connection = ClientConnection(
             self._connections,
             address,
             config=self.config,
@@ -145,17 +145,17 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(door: Door, settings: DoorSettings) -> AsyncIterator[str]:
+async def serving(door: WebContext, settings: HttpSettings) -> AsyncIterator[str]:
     """The open door's address; SetupError when it cannot listen there."""
     most = _room()
     trusted = [ip_network(each) for each in settings.proxies]
     with _listening(settings) as listener:
-        server = _Server(_config(door, settings, most), Connections(most - SPARE, trusted))
+        server = _Server(_config(door, settings, most), ClientConnections(most - SPARE, trusted))
         running = asyncio.create_task(server.serve(sockets=[listener]), name="web")
         try:
             await _started(server, running)
             port = listener.getsockname()[1]
-            yield DoorSettings(settings.host, port, settings.certificate).url
+            yield HttpSettings(settings.host, port, settings.certificate).url
         finally:
             door.closing.begun = server.should_exit = True
             await asyncio.wait({running}, timeout=2 * CLOSES_S)
@@ -175,7 +175,7 @@ def _room() -> int:
     return max(2 * SPARE, most - OTHER_FILES)
 
 
-def _config(door: Door, settings: DoorSettings, most: int) -> uvicorn.Config:
+def _config(door: WebContext, settings: HttpSettings, most: int) -> uvicorn.Config:
     app = build(door)
     app.state.loopback = is_local(door, settings)
     config = uvicorn.Config(
@@ -184,7 +184,7 @@ def _config(door: Door, settings: DoorSettings, most: int) -> uvicorn.Config:
         access_log=False,
         lifespan="off",
         ws="none",
-        http=Connection,
+        http=ClientConnection,
         proxy_headers=False,
         server_header=False,
         limit_concurrency=most,
@@ -203,19 +203,19 @@ def _config(door: Door, settings: DoorSettings, most: int) -> uvicorn.Config:
     return config
 
 
-def is_local(door: Door, settings: DoorSettings) -> bool:
+def is_local(door: WebContext, settings: HttpSettings) -> bool:
     """Whether whoever comes is on this machine."""
     return settings.is_loopback and not _is_fronted(door, settings)
 
 
-def _is_fronted(door: Door, settings: DoorSettings) -> bool:
+def _is_fronted(door: WebContext, settings: HttpSettings) -> bool:
     """Whether strangers come through a proxy beside the door, be its own address as it may."""
     public = urlsplit(door.public_url or "").hostname
     return bool(settings.proxies) or (public is not None and not is_loopback(public))
 
 
 @contextmanager
-def _listening(settings: DoorSettings) -> Iterator[socket.socket]:
+def _listening(settings: HttpSettings) -> Iterator[socket.socket]:
     """A bound socket: bound by uvicorn, a port in use would end the process."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # Told that it is TCP, asyncio sends each answer at once; else they wait 40 ms for each other.

@@ -20,9 +20,9 @@ from bot.domain.accounts import (
 )
 from bot.domain.api.workers import HARNESS_HEADER, SESSION
 from bot.domain.errors import UserError
-from bot.services.remote_workers import Agent, admitted
+from bot.services.remote_workers import RemoteWorker, admitted
 from bot.services.tokens import viewer_of_secret
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from bot.web.sessions import browser_of
 
 _LONGEST_TOKEN = 200
@@ -30,15 +30,15 @@ _LONGEST_TOKEN = 200
 
 async def agent_of(
     request: Request, session: Annotated[str, Path(pattern=SESSION.pattern)]
-) -> Agent:
+) -> RemoteWorker:
     """The agent that asks; UserError without a worker's token, or with another harness."""
     door = door_of(request)
     name = await admitted(door.store, door.clock, bearer(request))
     _check_harness(request.headers.get(HARNESS_HEADER, ""), door)
-    return Agent(door.store, f"{name}:{session}", door.lease)
+    return RemoteWorker(door.store, f"{name}:{session}", door.lease)
 
 
-FromAgent = Annotated[Agent, Depends(agent_of)]
+FromAgent = Annotated[RemoteWorker, Depends(agent_of)]
 
 
 def bearer(request: Request) -> str:
@@ -49,7 +49,7 @@ def bearer(request: Request) -> str:
     return token.strip()
 
 
-def _check_harness(version: str, door: Door) -> None:
+def _check_harness(version: str, door: WebContext) -> None:
     if version == door.harness:
         return
     wanted = f"kernel-podium=={door.package}" if door.package else "kernel-podium"

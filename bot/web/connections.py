@@ -63,15 +63,15 @@ _LIMITS_S = {_Wait.HEAD: HEAD_S, _Wait.TAKING: TAKEN_S}
 
 
 @dataclass(slots=True)
-class Connections:
+class ClientConnections:
     """Every connection that was accepted and has not ended."""
 
     most: int
     """Once so many are there, each new one has that end which waits longest."""
     trusted: Sequence[Network] = ()
     """Proxies, which have as many as they want."""
-    _by_address: "dict[str, set[Connection]]" = field(default_factory=dict)
-    _waiting: "dict[Connection, None]" = field(default_factory=dict)
+    _by_address: "dict[str, set[ClientConnection]]" = field(default_factory=dict)
+    _waiting: "dict[ClientConnection, None]" = field(default_factory=dict)
     """Those that wait for their clients, the longest first."""
     _count: int = 0
     _told_at: float | None = None
@@ -90,12 +90,12 @@ class Connections:
         min(idle, key=lambda each: each.waits_since or 0.0).hang_up()
         return True
 
-    def enter(self, connection: "Connection") -> None:
+    def enter(self, connection: "ClientConnection") -> None:
         """Count one that was accepted."""
         self._count += 1
         self._by_address.setdefault(_household(connection.address), set()).add(connection)
 
-    def leave(self, connection: "Connection") -> None:
+    def leave(self, connection: "ClientConnection") -> None:
         """Forget one that has ended; a second time does nothing."""
         household = _household(connection.address)
         same = self._by_address.get(household, set())
@@ -113,7 +113,7 @@ class Connections:
             if not connection.is_made:
                 connection.hang_up()
 
-    def note(self, connection: "Connection") -> None:
+    def note(self, connection: "ClientConnection") -> None:
         """Keep whether it waits for its client."""
         if connection.waits_since is None:
             self._waiting.pop(connection, None)
@@ -136,10 +136,10 @@ class Connections:
         _log.warning(words, action="connection-refused", address=address)
 
 
-class Connection(SealedProtocol):
+class ClientConnection(SealedProtocol):
     """uvicorn's connection, with a deadline for each wait."""
 
-    def __init__(self, connections: Connections, address: str, **of_uvicorn: Any) -> None:  # noqa: ANN401
+    def __init__(self, connections: ClientConnections, address: str, **of_uvicorn: Any) -> None:  # noqa: ANN401
         super().__init__(**of_uvicorn)
         self.address = address
         self.making: asyncio.Task[object] | None = None

@@ -12,8 +12,8 @@ from fastapi import Request
 
 from bot.domain.prices import Prices
 from bot.ports import Clock, Identities, Store
-from bot.ports.outside import Line
-from bot.services.cache import Kept, Latest
+from bot.ports.outside import ServiceConnection
+from bot.services.cache import ResponseCache, SharedCache
 from bot.services.sign_in_links import SignInLinks
 from runners.contract.runner import Runner
 
@@ -25,7 +25,7 @@ _WRITTEN_MOST = 32
 
 
 @dataclass(frozen=True, slots=True)
-class DoorSettings:
+class HttpSettings:
     """Where the door listens; with a certificate and its key it speaks HTTPS itself."""
 
     host: str
@@ -65,7 +65,7 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class WebContext:
     """Podium, as the routes of this door see it."""
 
     store: Store
@@ -79,15 +79,17 @@ class Door:
     requests_per_minute: int = 0
     """Of one token, or of one address without one; 0: as many as come."""
     closing: Closing = field(default_factory=Closing)
-    kept: Kept = field(default_factory=Kept, compare=False)
+    kept: ResponseCache = field(default_factory=ResponseCache, compare=False)
     """What many readers want at once."""
-    written: Latest[Any] = field(default_factory=lambda: Latest(_WRITTEN_MOST), compare=False)
+    written: SharedCache[Any] = field(
+        default_factory=lambda: SharedCache(_WRITTEN_MOST), compare=False
+    )
     """Long answers, written once for each change of what they tell."""
     comparing: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
     """Held by who compares two sources, which takes much of the interpreter."""
     judges: bool = False
     """Whether this process has runners of its own."""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[ServiceConnection, ...] = ()
     """What other doors of this process are connected to."""
     runners: Sequence[Runner] = ()
     """Where the solutions of new tasks are tried."""
@@ -112,9 +114,9 @@ def is_here(request: Request) -> bool:
     return bool(getattr(request.app.state, "loopback", False))
 
 
-def door_of(request: Request) -> Door:
+def door_of(request: Request) -> WebContext:
     """The door through which a request came."""
     door = request.app.state.door
-    if not isinstance(door, Door):
+    if not isinstance(door, WebContext):
         raise TypeError("the application was made without its door")
     return door

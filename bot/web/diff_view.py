@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 
-from bot.domain.text_diff import ALIKE, BoundedMatcher, Steps
+from bot.domain.text_diff import ALIKE, BoundedMatcher, StepBudget
 from bot.reports.escaping import clean
 
 CONTEXT = 3
@@ -35,7 +35,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """A line with its number; `beyond` are the letters at its end that are not drawn."""
 
     number: int
@@ -47,8 +47,8 @@ class Line:
 class Row:
     """What stands side by side; where both sides do, `same` says whether they are the same."""
 
-    old: Line | None
-    new: Line | None
+    old: DiffLine | None
+    new: DiffLine | None
     same: bool
 
 
@@ -89,7 +89,7 @@ def difference(beside: Sequence[Beside]) -> Difference:
     """How the lines are drawn."""
     stretches = list(_stretches(_numbered(beside)))
     fitting = _within(stretches)
-    steps = Steps(_WORD_STEPS)
+    steps = StepBudget(_WORD_STEPS)
     sections = tuple(
         Section(
             tuple(_row(*line, steps) for line in lines),
@@ -134,7 +134,7 @@ def _stretches(lines: Iterable[_Numbered]) -> Iterator[_Stretch]:
 
 def _within(stretches: Sequence[_Stretch]) -> list[Sequence[_Numbered]]:
     """Of each stretch the lines that fit: changes first, then what is folded, whole or not."""
-    room = Steps(MOST)
+    room = StepBudget(MOST)
     kept: list[Sequence[_Numbered]] = [() for _ in stretches]
     for number, each in enumerate(stretches):
         if not each.folded:
@@ -150,7 +150,7 @@ def _size(line: _Numbered) -> int:
     return _PER_ROW + min(LONGEST, len(old)) + min(LONGEST, len(new))
 
 
-def _row(old_number: int, new_number: int, beside: Beside, steps: Steps) -> Row:
+def _row(old_number: int, new_number: int, beside: Beside, steps: StepBudget) -> Row:
     """With its words marked, without controls, and no longer than what is drawn."""
     mark = beside[1]
     old = None if mark == ">" else _line(old_number, beside[0])
@@ -167,9 +167,9 @@ def _row(old_number: int, new_number: int, beside: Beside, steps: Steps) -> Row:
     return Row(replace(old, pieces=left), replace(new, pieces=right), same=False)
 
 
-def _line(number: int, text: str) -> Line:
+def _line(number: int, text: str) -> DiffLine:
     cleaned = clean(text)
-    return Line(number, (Piece(cleaned[:LONGEST]),), max(0, len(cleaned) - LONGEST))
+    return DiffLine(number, (Piece(cleaned[:LONGEST]),), max(0, len(cleaned) - LONGEST))
 
 
 def _pieces(parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[Piece, ...]:

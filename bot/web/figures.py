@@ -17,7 +17,7 @@ _MARGIN = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class IntervalMark:
     """A standing's time with its interval, and what all who share its rank span, if any do."""
 
     at: float
@@ -31,7 +31,7 @@ class Span:
 class Spans:
     """The spans of some standings on one scale, and the times at its ends in nanoseconds."""
 
-    rows: tuple[Span, ...]
+    rows: tuple[IntervalMark, ...]
     low_ns: float
     high_ns: float
     logarithmic: bool
@@ -111,13 +111,13 @@ def _groups(standings: Iterable[Standing], ranks: Container[int]) -> dict[int, _
     return groups
 
 
-def _span(standing: Standing, group: _Group, scale: _Scale) -> Span:
+def _span(standing: Standing, group: _Group, scale: _Scale) -> IntervalMark:
     low, high = _edges(standing)
     band = None
     if group.count > 1:
         left = scale(group.low)
         band = (left, round(scale(group.high) - left, 2))
-    return Span(scale(standing.score.value.time_ns), scale(low), scale(high), band)
+    return IntervalMark(scale(standing.score.value.time_ns), scale(low), scale(high), band)
 
 
 def _edges(standing: Standing) -> tuple[float, float]:

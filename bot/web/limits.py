@@ -43,7 +43,7 @@ _MOST_KEYS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class RateLimitStatus:
     """What is left to somebody, and after how many seconds there is one more, and all."""
 
     left: int
@@ -59,15 +59,15 @@ class Limiter:
     now: Callable[[], float] = time.monotonic
     _spent_until: dict[str, float] = field(default_factory=dict)
 
-    def allowance(self, key: str) -> Allowance:
+    def allowance(self, key: str) -> RateLimitStatus:
         """What this key may do now."""
         now = self.now()
         busy_s = max(0.0, self._spent_until.get(key, now) - now)
         left = math.floor((WINDOW_S - busy_s) / self._share_s + 1e-9)
         next_s = max(0.0, busy_s - WINDOW_S + self._share_s)
-        return Allowance(max(0, left), next_s, busy_s)
+        return RateLimitStatus(max(0, left), next_s, busy_s)
 
-    def count(self, key: str) -> Allowance:
+    def count(self, key: str) -> RateLimitStatus:
         """Take one away; gives what is left."""
         now = self.now()
         if len(self._spent_until) >= _MOST_KEYS and key not in self._spent_until:
@@ -178,7 +178,7 @@ class RateLimits:
         return known
 
 
-def _refusal(most: int, allowance: Allowance, at_once: int) -> Response:
+def _refusal(most: int, allowance: RateLimitStatus, at_once: int) -> Response:
     wait_s = max(1, math.ceil(allowance.next_s))
     headers = {**_headers(most, allowance), "Retry-After": str(wait_s)}
     words = f"too many requests: {most} are taken in {WINDOW_S:.0f} s; come again in {wait_s} s"
@@ -187,7 +187,7 @@ def _refusal(most: int, allowance: Allowance, at_once: int) -> Response:
     return problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", words, headers)
 
 
-def _headers(most: int, allowance: Allowance) -> dict[str, str]:
+def _headers(most: int, allowance: RateLimitStatus) -> dict[str, str]:
     return {
         "RateLimit-Limit": str(most),
         "RateLimit-Remaining": str(allowance.left),

@@ -11,7 +11,7 @@ _KEPT = ":/%#?=@[]!$&'()*+,;"
 """What Starlette leaves as it is in the address of a redirect."""
 
 
-class OwnPlaces:
+class RelativeRedirects:
     """Takes our own address out of redirects, such as those from `/queue/` to `/queue`."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -52,7 +52,7 @@ def _path_of(address: str, ours: str) -> str:
     return f"/{path.lstrip('/')}"
 
 
-class Heads:
+class HeadRequests:
     """The application as it is, for whom each HEAD is a GET that goes away after the headers."""
 
     def __init__(self, app: ASGIApp) -> None:

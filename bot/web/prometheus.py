@@ -17,14 +17,14 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from bot.domain.tally import BUCKETS_S, Tally
-from bot.ports.outside import Line
+from bot.ports.outside import ServiceConnection
 from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _EDGES = (*(str(edge) for edge in BUCKETS_S), "+Inf")
 
 
-def exposition(measures: Measures | None, lines: Sequence[Line]) -> bytes:
+def exposition(measures: Measures | None, lines: Sequence[ServiceConnection]) -> bytes:
     """Everything there is to tell; without measures that the database is away, and the rest."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
@@ -35,7 +35,7 @@ def exposition(measures: Measures | None, lines: Sequence[Line]) -> bytes:
 class _Collected(Collector):
     """The families of one scrape."""
 
-    def __init__(self, measures: Measures | None, lines: Sequence[Line]) -> None:
+    def __init__(self, measures: Measures | None, lines: Sequence[ServiceConnection]) -> None:
         self._measures = measures
         self._lines = lines
 
@@ -54,7 +54,7 @@ class _Collected(Collector):
             yield GaugeMetricFamily("podium_paused", words, value=int(self._measures.paused))
 
 
-def _of_lines(lines: Sequence[Line]) -> Iterator[Metric]:
+def _of_lines(lines: Sequence[ServiceConnection]) -> Iterator[Metric]:
     """Of this process alone: another one has lines of its own."""
     for line in lines:
         latency_s, name = line.latency_s, f"podium_{line.name}"

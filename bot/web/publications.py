@@ -11,14 +11,14 @@ from datetime import timedelta
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.publication import NewRelease, PublishRequest, ReleaseNote
+from bot.domain.publication import NewRelease, PublicationSummary, PublishRequest
 from bot.domain.tasks.report import CheckStep, Level
 from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
 from bot.services.publishing.engine import PublicationEngine
 from bot.services.publishing.request import REQUEST
 from bot.services.publishing.state import PublicationOutcome, PublicationState
-from bot.web.context import DOOR, Door
+from bot.web.context import DOOR, WebContext
 
 KEEP = timedelta(days=30)
 MOST_OPEN = 3
@@ -44,7 +44,7 @@ class Check:
     state: PublicationState
 
     @classmethod
-    def of(cls, note: ReleaseNote) -> "Check":
+    def of(cls, note: PublicationSummary) -> "Check":
         """Return the check that is stored."""
         state = PublicationState.model_validate_json(note.state)
         return cls(note.id, REQUEST.validate_json(note.wish).name or "", note.tries, state)
@@ -86,7 +86,7 @@ def _remarks(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
     return [(outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD), *obstacles]
 
 
-async def hand_in(door: Door, request: PublishRequest, data: bytes) -> ReleaseId:
+async def hand_in(door: WebContext, request: PublishRequest, data: bytes) -> ReleaseId:
     """Store what is to be checked; UserError while the person has enough of it under way."""
     shown = await door.store.releases.told_to(DOOR, request.person)
     if sum(each.ended_at is None for each in shown) >= MOST_OPEN:
@@ -96,7 +96,7 @@ async def hand_in(door: Door, request: PublishRequest, data: bytes) -> ReleaseId
     return await door.store.releases.add(new)
 
 
-async def own_check(door: Door, viewer: Viewer, number: int) -> Check:
+async def own_check(door: WebContext, viewer: Viewer, number: int) -> Check:
     """One's own check, or for an admin anybody's; UserError when there is none."""
     note = await door.store.releases.told(DOOR, ReleaseId(number))
     if note is None or not (viewer.sees_all or note.person == viewer.person):
@@ -114,7 +114,7 @@ class StateOnly:
         """Show nothing."""
 
 
-def checking(door: Door) -> AbstractAsyncContextManager[None]:
+def checking(door: WebContext) -> AbstractAsyncContextManager[None]:
     """Check and publish what comes in here, until the block ends."""
     return PublicationEngine(
         door.store, door.clock, door.runners, DOOR, door.lease, lambda _: StateOnly(), keep=KEEP

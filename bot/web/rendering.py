@@ -26,7 +26,7 @@ from bot.domain.times import show_time
 from bot.reports.blocks import Block
 from bot.reports.escaping import clean
 from bot.services.apart import Apart, BusyError, TooHardError
-from bot.services.cache import Latest, always
+from bot.services.cache import SharedCache, always
 from bot.web.context import door_of
 from bot.web.marks import marked
 from runners.languages import spec_by_suffix
@@ -178,7 +178,7 @@ def _shown(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class RenderedPage:
     """A drawn page, ready to be sent any number of times."""
 
     body: bytes
@@ -202,13 +202,13 @@ async def page(
 
 async def sheet(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
-) -> Sheet:
+) -> RenderedPage:
     """The same, not yet sent; it is for this viewer alone."""
     me = None
     if viewer.person != NOBODY:
         me = await door_of(request).store.people.get(viewer.person)
     # Not in a thread: each time the loop sends or waits, it would have to win the interpreter back.
-    return Sheet.of(draw(template, {"me": me, "here": request.url.path, **values}))
+    return RenderedPage.of(draw(template, {"me": me, "here": request.url.path, **values}))
 
 
 def draw(template: str, values: Mapping[str, Any]) -> str:
@@ -216,7 +216,7 @@ def draw(template: str, values: Mapping[str, Any]) -> str:
     return environment().get_template(template).render(values)
 
 
-def sent(request: Request, drawn: Sheet, status: HTTPStatus = HTTPStatus.OK) -> Response:
+def sent(request: Request, drawn: RenderedPage, status: HTTPStatus = HTTPStatus.OK) -> Response:
     """The answer that carries a page, compressed where the browser takes that.
 
     Who asks again is told when nothing has changed.
@@ -261,7 +261,7 @@ def for_people(request: Request, problem: Response, me: Person | None = None) ->
     told = json.loads(bytes(problem.body))
     values = {"title": told["title"], "status": told["status"], "detail": told["detail"]}
     text = draw("error.html", {"here": request.url.path, "me": me, **values})
-    shown = sent(request, Sheet.of(text), HTTPStatus(problem.status_code))
+    shown = sent(request, RenderedPage.of(text), HTTPStatus(problem.status_code))
     kept = ("Retry-After", "WWW-Authenticate", "Allow", "Location", "Cache-Control")
     for name in kept:
         if name in problem.headers:
@@ -275,7 +275,7 @@ _OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
 """The lexers of files that no submission is, by their ending."""
 COLOURS: Final = Apart(2.0, patience_s=4.0)
 """Where sources are coloured: a lexer needs minutes for some, such as 49,000 empty lines of C++."""
-_COLOURED: Final = Latest[Markup](64)
+_COLOURED: Final = SharedCache[Markup](64)
 
 
 async def highlighted(text: str, file_name: str) -> Markup:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from fastapi import Request, Response
 
 from bot.domain.errors import UserError
-from bot.services.sessions import LIFETIME, Session, session_of
+from bot.services.sessions import LIFETIME, BrowserSession, session_of
 from bot.services.tokens import NewToken
 from bot.web.context import door_of
 
@@ -30,7 +30,7 @@ _LONGEST_PATH = 500
 class Browser:
     """A browser that is signed in, with the stamp of its forms."""
 
-    session: Session
+    session: BrowserSession
     stamp: str
 
 

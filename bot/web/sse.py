@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from fastapi.responses import StreamingResponse
 
 from bot.domain.errors import StoreError, UserError
-from bot.web.context import Door
+from bot.web.context import WebContext
 
 TICK_S = 1.0
 _QUIET_S = 20.0
@@ -26,7 +26,7 @@ async def anybody() -> bool:
 
 
 def live(
-    door: Door, part: Callable[[], Awaitable[Part]], still: Still = anybody
+    door: WebContext, part: Callable[[], Awaitable[Part]], still: Still = anybody
 ) -> StreamingResponse:
     """The part now and whenever it changes, until it is the last one or the door closes.
 
@@ -38,7 +38,7 @@ def live(
 
 
 async def _telling(
-    door: Door, part: Callable[[], Awaitable[Part]], still: Still
+    door: WebContext, part: Callable[[], Awaitable[Part]], still: Still
 ) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     ends = loop.time() + LONGEST_S

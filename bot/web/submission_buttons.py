@@ -8,7 +8,7 @@ from runners.contract.task import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Deeds:
+class SubmissionButtons:
     """The buttons that make sense for a submission as it stands, for who is signed in."""
 
     number: int
@@ -20,7 +20,7 @@ class Deeds:
     withdraw: bool = False
 
 
-def deeds_of(browser: Browser | None, status: SubmissionStatus) -> Deeds | None:
+def deeds_of(browser: Browser | None, status: SubmissionStatus) -> SubmissionButtons | None:
     """For one's own submission; None for anybody else's."""
     submission = status.submission
     if browser is None or submission.person != browser.session.person.id:
@@ -28,8 +28,8 @@ def deeds_of(browser: Browser | None, status: SubmissionStatus) -> Deeds | None:
     final = status.is_final
     ranked = submission.mode is Mode.RANKED
     if status.board.is_hidden:  # a request of the evaluation server: its caller repeats it there
-        return Deeds(number=submission.id, stamp=browser.stamp, cancel=not final)
-    return Deeds(
+        return SubmissionButtons(number=submission.id, stamp=browser.stamp, cancel=not final)
+    return SubmissionButtons(
         number=submission.id,
         stamp=browser.stamp,
         cancel=not final,

@@ -11,7 +11,7 @@ from pathlib import Path
 from runners.contract.evaluation import CPU
 from runners.contract.gpus import gpu_type
 from runners.contract.runner import Capabilities, Runner, RunnerError
-from runners.slots.harness import Gpu, Harness, Walls, start_harness
+from runners.slots.harness import Gpu, Harness, SandboxOptions, start_harness
 from runners.slots.runner import Fitness, SlotRunner
 
 _NOISE = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|SXM\d*|HBM\w*|\d+GB", re.IGNORECASE)
@@ -66,7 +66,7 @@ _log = logging.getLogger(__name__)
 class LocalSlot:
     """It has one GPU, or none; or several, joined for one evaluation that spreads over them."""
 
-    def __init__(self, gpus: tuple[Gpu, ...], walls: Walls) -> None:
+    def __init__(self, gpus: tuple[Gpu, ...], walls: SandboxOptions) -> None:
         self.gpus = gpus
         self.walls = walls
         self.harness: Harness | None = None
@@ -117,7 +117,7 @@ def create(
     found = find_gpus()
     kinds = list(dict.fromkeys(gpu.kind for gpu in found)) or [CPU]
     wanted = slots or {kind: max(1, _count(found, kind)) for kind in kinds}
-    walls = Walls(strict=strict, hidden=tuple(hidden))
+    walls = SandboxOptions(strict=strict, hidden=tuple(hidden))
     slots_of = {kind: _slots(kind, count, found, walls) for kind, count in wanted.items()}
     return SlotRunner(NAME, slots_of, join, "this machine")
 
@@ -126,7 +126,9 @@ def _count(found: tuple[Gpu, ...], kind: str) -> int:
     return sum(gpu.kind == kind for gpu in found)
 
 
-def _slots(kind: str, count: int, found: tuple[Gpu, ...], walls: Walls) -> tuple[LocalSlot, ...]:
+def _slots(
+    kind: str, count: int, found: tuple[Gpu, ...], walls: SandboxOptions
+) -> tuple[LocalSlot, ...]:
     if kind == CPU:
         if count != 1:
             raise RunnerError(

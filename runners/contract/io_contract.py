@@ -106,7 +106,7 @@ class TensorArgument(Wire):
     literals: Literals | None = None
 
 
-class ScalarArgument(Wire):
+class ContractScalar(Wire):
     """A value that is passed as it is; a CUDA kernel's in the type that it declares."""
 
     kind: Literal["scalar"] = "scalar"
@@ -116,7 +116,7 @@ class ScalarArgument(Wire):
     """A compile-time constant of Triton's."""
 
 
-Argument = Annotated[TensorArgument | ScalarArgument, Field(discriminator="kind")]
+Argument = Annotated[TensorArgument | ContractScalar, Field(discriminator="kind")]
 
 
 class KernelCall(Wire):
@@ -146,8 +146,8 @@ class KernelCall(Wire):
         return self.model_copy(update={"args": args})
 
 
-def _bare(argument: TensorArgument | ScalarArgument) -> TensorArgument | ScalarArgument:
-    if isinstance(argument, ScalarArgument):
+def _bare(argument: TensorArgument | ContractScalar) -> TensorArgument | ContractScalar:
+    if isinstance(argument, ContractScalar):
         return argument
     return argument.model_copy(update={"fill": None, "literals": None})
 

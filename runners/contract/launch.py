@@ -17,8 +17,8 @@ from runners.contract.parameters import (
     POINTER,
     Argument,
     BufferArgument,
+    LaunchScalar,
     Parameter,
-    ScalarArgument,
     bytes_of,
     parse_parameter,
     whole,
@@ -161,7 +161,7 @@ class LaunchPlan:
 
     def _arguments(
         self, args: Mapping[str, ArgValue]
-    ) -> Iterable[tuple[BufferArgument | ScalarArgument, str]]:
+    ) -> Iterable[tuple[BufferArgument | LaunchScalar, str]]:
         """Every argument with its C type."""
         for parameter in self.parameters:
             if isinstance(parameter, BufferArgument):
@@ -171,7 +171,7 @@ class LaunchPlan:
                 kind, data = parameter.packed(args)
             except FormulaError as error:
                 raise LaunchError("params", f"launch.params: {error}") from error
-            yield ScalarArgument(data=data.hex()), kind.value
+            yield LaunchScalar(data=data.hex()), kind.value
 
     def signature(self, workloads: Iterable[Workload]) -> Signature:
         """What the kernel must look like; LaunchError when the cases do not agree on that."""

@@ -58,14 +58,14 @@ class BufferArgument(Wire):
     index: Annotated[int, Field(ge=0, le=99)]
 
 
-class ScalarArgument(Wire):
+class LaunchScalar(Wire):
     """A number as it lies in memory, in hexadecimal."""
 
     kind: Literal["scalar"] = "scalar"
     data: Annotated[str, Field(pattern=r"^([0-9a-f]{2}){1,8}$")]
 
 
-Argument = Annotated[BufferArgument | ScalarArgument, Field(discriminator="kind")]
+Argument = Annotated[BufferArgument | LaunchScalar, Field(discriminator="kind")]
 
 
 @dataclass(frozen=True, slots=True)

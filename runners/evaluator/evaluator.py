@@ -18,7 +18,7 @@ from runners.evaluator.job import (
     kernel_request,
     read_job,
 )
-from runners.evaluator.pool import Place, Shared, evaluation
+from runners.evaluator.pool import EvaluatorPool, Shared, evaluation
 from runners.evaluator.result import Baseline, KernelResult, baseline_of, no_result, result_of
 
 _BASELINES = 4096
@@ -45,7 +45,7 @@ class KernelEvaluator:
 
     def __init__(self, config: EvaluatorConfig | None = None, runner: Runner | None = None) -> None:
         self._config = config or EvaluatorConfig()
-        self._place = Place(runner)
+        self._place = EvaluatorPool(runner)
         self._results = Shared[KernelResult](_is_lasting)
         self._baselines = Shared[Baseline](lambda found: found.kind is not _OURS)
 

@@ -73,7 +73,7 @@ def _ignore(_: Progress) -> None:
     """What happens within one evaluation is told to nobody."""
 
 
-class Place:
+class EvaluatorPool:
     """A runner and how many evaluations it can do at once.
 
     No more are begun than it has slots, so that the time of a call is the kernel's own and none is

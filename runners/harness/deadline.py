@@ -23,7 +23,7 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class TimeBudget:
     """How long timing may take: a kernel that runs past `deadline` has timed out.
 
     No round is begun that would not end within `share`, so that other workloads have theirs.

@@ -21,18 +21,18 @@ from runners.harness import graders
 from runners.harness.build.kit import KIT
 from runners.harness.build.launches import launching_of
 from runners.harness.judge.environment import gpu_environment, host_environment
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.judge.task_code import public_nonce
 from runners.harness.judge.workspace import candidate_files, workspace
 from runners.harness.protocol.builds import Builds
-from runners.harness.supervision.template import Template, pack_files
-from runners.harness.verdicts import Grade, Ruling
+from runners.harness.supervision.template import TemplateProcess, pack_files
+from runners.harness.verdicts import GradingResult, VerdictError
 from runners.plugins import load
 
 
 def evaluate(
     request: EvaluationRequest,
-    template: Template,
+    template: TemplateProcess,
     isolation: Isolation,
     report: Callable[[Progress], None],
 ) -> Evaluation:
@@ -41,13 +41,13 @@ def evaluate(
     report(Progress(stage=Stage.PREPARE))
     files_fd = pack_files(candidate_files(request.task, request.source))
     builds = Builds(request.limits.disk)
-    session: Session | None = None
+    session: EvaluationSession | None = None
     try:
         with workspace(request.task) as folder:
             on_gpu = choose_device(request)
             grader = plugin(graders, request.task.grader.value)
             require_toolchain(request.task)
-            session = Session(
+            session = EvaluationSession(
                 request=request,
                 task_code=grader.task_code(folder, request.task, on_gpu=on_gpu),
                 on_gpu=on_gpu,
@@ -60,8 +60,8 @@ def evaluate(
                 isolation=isolation,
             )
             grade = grader.grade(session)
-    except Ruling as ruling:
-        grade = Grade()
+    except VerdictError as ruling:
+        grade = GradingResult()
         grade.fail(Stage.PREPARE, ruling)
     finally:
         os.close(files_fd)
@@ -74,7 +74,9 @@ def plugin(package: ModuleType, name: str) -> ModuleType:
     try:
         return load(package, name)
     except LookupError as error:
-        raise Ruling(Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}") from error
+        raise VerdictError(
+            Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}"
+        ) from error
 
 
 def require_toolchain(task: TaskDefinition) -> None:
@@ -87,14 +89,16 @@ def require_toolchain(task: TaskDefinition) -> None:
     try:
         language = languages.language(task.lang)
     except LookupError as error:
-        raise Ruling(Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}") from error
+        raise VerdictError(
+            Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}"
+        ) from error
     if task.grader is not Grader.NATIVE:
         return
     if "launch" in language.SPEC.requires_one_of and task.launch is None:
         words = f"grader 'native' judges '{task.lang}' by its 'launch', which lacks"
-        raise Ruling(Verdict.TASK_ERROR, words)
+        raise VerdictError(Verdict.TASK_ERROR, words)
     if language.toolchain(KIT) is None:
-        raise Ruling(
+        raise VerdictError(
             Verdict.TASK_ERROR,
             f"this runner cannot judge the task: nothing here builds '{task.lang}'",
         )
@@ -106,7 +110,9 @@ def choose_device(request: EvaluationRequest) -> bool:
     if request.gpu == CPU or device is Device.CPU:
         os.putenv("CUDA_VISIBLE_DEVICES", "")
         if device is Device.CUDA:
-            raise Ruling(Verdict.TASK_ERROR, "this task needs a GPU, and this runner has none")
+            raise VerdictError(
+                Verdict.TASK_ERROR, "this task needs a GPU, and this runner has none"
+            )
         return False
     return True
 
@@ -119,9 +125,12 @@ def nonce_of(request: EvaluationRequest) -> bytes:
 
 
 def _answer(
-    request: EvaluationRequest, grade: Grade, known: Session | Isolation, wall_s: float
+    request: EvaluationRequest,
+    grade: GradingResult,
+    known: EvaluationSession | Isolation,
+    wall_s: float,
 ) -> Evaluation:
-    session = known if isinstance(known, Session) else None
+    session = known if isinstance(known, EvaluationSession) else None
     return Evaluation(
         request_id=request.request_id,
         verdict=grade.verdict,
@@ -135,14 +144,14 @@ def _answer(
         log=session.log.decode(errors="replace") if session else "",
         files=tuple(session.files) if session else (),
         environment=environment_of(request, session),
-        isolation=known.isolation if isinstance(known, Session) else known,
+        isolation=known.isolation if isinstance(known, EvaluationSession) else known,
         wall_s=wall_s,
         durations_s=session.durations_s if session else {},
         gpus=1 if request.gpu == CPU else request.task.world_size,
     )
 
 
-def environment_of(request: EvaluationRequest, session: Session | None) -> Environment:
+def environment_of(request: EvaluationRequest, session: EvaluationSession | None) -> Environment:
     """The machine as it served this evaluation."""
     if session is None:
         return host_environment()

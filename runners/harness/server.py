@@ -28,7 +28,7 @@ from runners.harness import HARNESS_VERSION, graders
 from runners.harness.build.kit import KIT
 from runners.harness.evaluate import evaluate
 from runners.harness.gpu.health import Card, examine, first_look
-from runners.harness.gpu.keeper import Keeper
+from runners.harness.gpu.keeper import DriverKeepAlive
 from runners.harness.gpu.warm import warm_up
 from runners.harness.judge.environment import importable
 from runners.harness.sandbox.process_limits import KILL_S, kill_others
@@ -36,9 +36,9 @@ from runners.harness.sandbox.view import SHARED_JOB
 from runners.harness.supervision.determinism import spare_compiler
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import adopt_orphans, keep_freed_memory
-from runners.harness.supervision.template import Template, fork_template
+from runners.harness.supervision.template import TemplateProcess, fork_template
 from runners.harness.toolchains import nvcc
-from runners.harness.verdicts import MachineError, Ruling
+from runners.harness.verdicts import MachineError, VerdictError
 from runners.plugins import load, names
 
 END_OF_INPUT = 64
@@ -84,12 +84,14 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
         load(graders, name)  # else every judge would do it
     if not gpu:
         return _serve_all(isolation, None, None)
-    with closing(Keeper()) as keeper:
+    with closing(DriverKeepAlive()) as keeper:
         warm_up()
         return _serve_all(isolation, keeper, first_look())
 
 
-def _serve_all(isolation: Isolation, keeper: Keeper | None, cards: tuple[Card, ...] | None) -> int:
+def _serve_all(
+    isolation: Isolation, keeper: DriverKeepAlive | None, cards: tuple[Card, ...] | None
+) -> int:
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
     while True:
         status = _run_judge(lambda out: _serve_one(out, isolation, cards), keeper)
@@ -107,7 +109,7 @@ def answer_once(isolation: Isolation) -> int:
     return _run_judge(lambda out: _answer_all(out, isolation))
 
 
-def _run_judge(body: Callable[[int], int], keeper: Keeper | None = None) -> int:
+def _run_judge(body: Callable[[int], int], keeper: DriverKeepAlive | None = None) -> int:
     """Fork a judge, give its exit status, and leave nothing of it behind."""
     gc.freeze()  # so that no collector after a fork walks, and so copies, the whole heap
     judge = os.fork()
@@ -128,7 +130,7 @@ def _run_judge(body: Callable[[int], int], keeper: Keeper | None = None) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _sweep(keeper: Keeper | None = None) -> None:
+def _sweep(keeper: DriverKeepAlive | None = None) -> None:
     """End and collect whatever a judge that died had left.
 
     TimeoutError when something survives: it would disturb whatever is timed next, and whoever
@@ -189,7 +191,7 @@ def _answer_all(out: int, isolation: Isolation) -> int:
 
 
 def _judge(
-    line: bytes, template: Template, isolation: Isolation, report: Callable[[Progress], None]
+    line: bytes, template: TemplateProcess, isolation: Isolation, report: Callable[[Progress], None]
 ) -> Evaluation:
     request = EvaluationRequest.model_validate_json(line)
     keep_freed_memory()
@@ -203,7 +205,7 @@ def _judge(
 
 
 def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
-    raise Ruling(Verdict.TASK_ERROR, "the task's own code took longer than its time limits")
+    raise VerdictError(Verdict.TASK_ERROR, "the task's own code took longer than its time limits")
 
 
 def _read_line(fd: int) -> bytes:

@@ -13,7 +13,7 @@ from runners.contract.verdict import Stage, Verdict
 _T = TypeVar("_T")
 
 
-class Ruling(Exception):  # noqa: N818 - a verdict is not an error of ours
+class VerdictError(Exception):
     """Raised to end the evaluation with `verdict`; `message` may be shown in public modes.
 
     `stage` is given where only the raiser knows it.
@@ -30,29 +30,29 @@ class MachineError(Exception):
     """The machine, and not the submission, keeps an evaluation from an honest end."""
 
 
-def ruling_of_end(status: int) -> Ruling:
+def ruling_of_end(status: int) -> VerdictError:
     """What a candidate's end means; `status` as `os.waitstatus_to_exitcode` gives it."""
     if status >= 0:
-        return Ruling(Verdict.CRASHED, f"the process exited with status {status}")
+        return VerdictError(Verdict.CRASHED, f"the process exited with status {status}")
     if status == -signal.SIGKILL:
-        return Ruling(Verdict.MEMORY_EXCEEDED, "the system killed the process for memory")
+        return VerdictError(Verdict.MEMORY_EXCEEDED, "the system killed the process for memory")
     if status == -signal.SIGXFSZ:
-        return Ruling(Verdict.OUTPUT_EXCEEDED, "a file grew beyond the limit")
+        return VerdictError(Verdict.OUTPUT_EXCEEDED, "a file grew beyond the limit")
     names = {int(each): each.name for each in signal.Signals}  # real-time signals have none
     name = names.get(-status, f"signal {-status}")
-    return Ruling(Verdict.CRASHED, f"the process was killed by {name}")
+    return VerdictError(Verdict.CRASHED, f"the process was killed by {name}")
 
 
 def as_task_error(step: str, call: Callable[[], _T]) -> _T:
     """Return what the call returns; whatever it raises becomes the verdict `task_error`."""
     try:
         return call()
-    except Ruling:
+    except VerdictError:
         raise
     except (Exception, SystemExit) as error:
         traceback.print_exc()
         reason = f"{type(error).__name__}: {error}"
-        raise Ruling(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error
+        raise VerdictError(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error
 
 
 STAGES = {
@@ -64,7 +64,7 @@ STAGES = {
 
 
 @dataclass(slots=True)
-class Grade:
+class GradingResult:
     """What grading found: the verdict, where it fell, and every case."""
 
     verdict: Verdict = Verdict.PASSED
@@ -77,7 +77,7 @@ class Grade:
         """Whether nothing has failed so far."""
         return self.verdict is Verdict.PASSED
 
-    def fail(self, stage: Stage, ruling: Ruling) -> None:
+    def fail(self, stage: Stage, ruling: VerdictError) -> None:
         """Note where and how the evaluation ended."""
         self.verdict, self.message = ruling.verdict, ruling.message
         self.stage = ruling.stage or stage

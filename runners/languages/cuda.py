@@ -39,7 +39,7 @@ _ALWAYS = ("-lineinfo", "-default-device")
 _STANDARD = "--std=c++20"
 
 
-class Listing(Wire):
+class CachedKernel(Wire):
     """What is kept beside the machine code."""
 
     entry: str
@@ -57,7 +57,7 @@ def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
     """Return the submission's kernel, which the first candidate of an evaluation compiles."""
     kept = kit.cache_folder(folder, CACHE)
     try:
-        listing = Listing.model_validate_json((kept / _LISTING).read_bytes())
+        listing = CachedKernel.model_validate_json((kept / _LISTING).read_bytes())
         cubin = (kept / _CUBIN).read_bytes()
     except (OSError, ValidationError):
         listing, cubin = compiled(folder, recipe, kit, kit.gpu_architecture())
@@ -67,7 +67,9 @@ def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
     return Built(kit.device_kernel(cubin, listing.entry), listing.compiled)
 
 
-def compiled(folder: Path, recipe: Recipe, kit: BuildKit, target: str) -> tuple[Listing, bytes]:
+def compiled(
+    folder: Path, recipe: Recipe, kit: BuildKit, target: str
+) -> tuple[CachedKernel, bytes]:
     """Compile for a GPU that NVRTC calls `target`; prints the compiler's warnings.
 
     BuildFailedError with the first complaint, InvalidSubmissionError when the kernel is not as the
@@ -91,7 +93,7 @@ def compiled(folder: Path, recipe: Recipe, kit: BuildKit, target: str) -> tuple[
     _check_parameters(signature, code.parameter_sizes)
     if code.remarks:
         print(code.remarks)  # noqa: T201 - the log
-    return Listing(entry=code.entry, compiled=code.resources), code.cubin
+    return CachedKernel(entry=code.entry, compiled=code.resources), code.cubin
 
 
 def options(config: BuildConfig, target: str, includes: tuple[Path, ...]) -> list[str]:

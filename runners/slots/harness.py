@@ -69,7 +69,7 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Walls:
+class SandboxOptions:
     """What is asked of the sandbox of every harness."""
 
     strict: bool = False
@@ -79,7 +79,7 @@ class Walls:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class HarnessCall:
     """A request with the name of its call, and as the line of JSON that a harness reads."""
 
     call: CallId
@@ -87,7 +87,7 @@ class Order:
     line: bytes
 
 
-def command(gpus: tuple[Gpu, ...], walls: Walls) -> list[str]:
+def command(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> list[str]:
     """How a harness is started."""
     line = [sys.executable, "-m", "runners.harness", "--serve"]
     line += ["--gpu-index", str(gpus[0].index)] if gpus else []
@@ -195,7 +195,7 @@ class Harness:
             raise UnfitError(line.health.unfit)
         self._rested = True
 
-    async def evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+    async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
         """Send one request and give its evaluation; RunnerError for anything else."""
         try:
             await self.rest()
@@ -243,7 +243,7 @@ class Harness:
         await asyncio.wait({self._listener})
 
 
-async def start_harness(gpus: tuple[Gpu, ...], walls: Walls) -> Harness:
+async def start_harness(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> Harness:
     """Start a harness in a session of its own and wait until it is ready."""
     try:
         process = await asyncio.create_subprocess_exec(

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from runners.calls import Calls
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
 from runners.contract.runner import CallId, Capabilities, OutOfService, ProgressSink, RunnerError
-from runners.slots.harness import LINE_MAX, START_S, Order, UnfitError, UnreachedError
+from runners.slots.harness import LINE_MAX, START_S, HarnessCall, UnfitError, UnreachedError
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ RANKS_ON_CPU = 8
 class WarmHarness(Protocol):
     """A harness that takes one request after another."""
 
-    async def evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+    async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
         """The evaluation that an order asks for.
 
         UnreachedError when the harness had ended before, RunnerError for any other failure.
@@ -191,7 +191,7 @@ class SlotRunner(Generic[SlotT]):
         if len(line) > LINE_MAX:
             raise RunnerError(f"the request has {len(line)} bytes; at most {LINE_MAX} are taken")
         return self._calls.start(
-            lambda call, tell: self._evaluate(Order(call, request, line), tell)
+            lambda call, tell: self._evaluate(HarnessCall(call, request, line), tell)
         )
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
@@ -208,7 +208,7 @@ class SlotRunner(Generic[SlotT]):
         slots = [slot for members in self._slots.values() for slot in members]
         await asyncio.gather(*(slot.cool() for slot in slots))
 
-    async def _evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+    async def _evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
         async with self._slot(order.request) as slot:
             try:
                 try:
@@ -267,7 +267,9 @@ class SlotRunner(Generic[SlotT]):
         except RunnerError:  # the next call starts another harness, which says why it cannot
             await slot.cool()
 
-    async def _within_limit(self, slot: SlotT, order: Order, tell: ProgressSink) -> Evaluation:
+    async def _within_limit(
+        self, slot: SlotT, order: HarnessCall, tell: ProgressSink
+    ) -> Evaluation:
         limit = hard_limit_s(order.request)
         with slot.fitness.noted():
             harness = await slot.warm()

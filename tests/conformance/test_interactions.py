@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from bot.domain.interaction import Asked, Unfinished
+from bot.domain.interaction import InteractionRequest, Unfinished
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
@@ -14,8 +14,10 @@ TOKEN = "aW50ZXJhY3Rpb24-secret"  # noqa: S105
 NONE: tuple[Unfinished, ...] = ()
 
 
-def asked(clock: ManualClock, number: int = 1) -> Asked:
-    return Asked(f"discord:{number}", "discord", '{"a": "\\u0000"}', TOKEN, clock.now())
+def asked(clock: ManualClock, number: int = 1) -> InteractionRequest:
+    return InteractionRequest(
+        f"discord:{number}", "discord", '{"a": "\\u0000"}', TOKEN, clock.now()
+    )
 
 
 async def test_of_many_at_one_moment_one_claims_it(scene: Scene, clock: ManualClock) -> None:

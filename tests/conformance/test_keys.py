@@ -7,11 +7,11 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.moderation import RateLimit
-from bot.domain.submission import KEPT, Once
+from bot.domain.submission import KEPT, IdempotencyKey
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
-ONCE = Once("k-1", "of this body")
+ONCE = IdempotencyKey("k-1", "of this body")
 
 
 async def test_of_many_at_one_moment_one_is_stored_and_all_get_it(scene: Scene) -> None:
@@ -27,10 +27,10 @@ async def test_of_many_at_one_moment_one_is_stored_and_all_get_it(scene: Scene) 
 async def test_a_key_with_another_body_is_refused_and_stores_nothing(scene: Scene) -> None:
     await scene.submit(once=ONCE)
     with pytest.raises(UserError, match="came with another submission within 24 h") as refusal:
-        await scene.submit(once=Once("k-1", "of another"))
+        await scene.submit(once=IdempotencyKey("k-1", "of another"))
     assert refusal.value.code == "key-reused"
     with pytest.raises(UserError, match="k-1"):
-        await scene.store.submissions.first(scene.ada.id, Once("k-1", "of another"))
+        await scene.store.submissions.first(scene.ada.id, IdempotencyKey("k-1", "of another"))
     assert len(await scene.store.submissions.to(scene.board.id)) == 1
 
 
@@ -47,7 +47,7 @@ async def test_a_key_stands_for_its_submission_for_a_day(scene: Scene, clock: Ma
     assert (await scene.submit(once=ONCE)).id == first.id
     assert await scene.store.submissions.forget_keys() == 0
     clock.advance(1)
-    later = await scene.submit(once=Once("k-1", "of another"))
+    later = await scene.submit(once=IdempotencyKey("k-1", "of another"))
     assert later.id != first.id
     clock.advance(KEPT.total_seconds())
     assert await scene.store.submissions.forget_keys() == 1

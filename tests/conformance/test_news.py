@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from bot.domain.ids import BoardId, JobId, NewsId
-from bot.domain.notifications import News, NewsKind
+from bot.domain.notifications import NewsKind, Notification
 from bot.domain.scoring import ScoreValue
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
@@ -12,8 +12,8 @@ from tests.doubles.stored import LEASE, Scene, make_evaluation
 SCORE = ScoreValue(100.0, 1.0)
 
 
-def make_news(scene: Scene, key: str = "k1", addressee: str = "discord:17") -> News:
-    return News(key, NewsKind.RECORD, addressee, scene.board.id, "a record\0")
+def make_news(scene: Scene, key: str = "k1", addressee: str = "discord:17") -> Notification:
+    return Notification(key, NewsKind.RECORD, addressee, scene.board.id, "a record\0")
 
 
 async def test_listeners_are_told_of_just_what_they_asked_for(scene: Scene) -> None:
@@ -59,7 +59,7 @@ async def test_news_of_one_key_is_kept_once(scene: Scene) -> None:
     assert await outbox.put([]) == 0
     assert await outbox.put([make_news(scene), make_news(scene, "k2")]) == 2
     assert await outbox.put([make_news(scene), make_news(scene, "k3")]) == 1
-    gone = News("k4", NewsKind.RECORD, "discord:17", BoardId(999), "of no board")
+    gone = Notification("k4", NewsKind.RECORD, "discord:17", BoardId(999), "of no board")
     assert await outbox.put([gone]) == 0
     letters = await outbox.claim("discord", "one", LEASE, 10)
     assert [each.news.key for each in letters] == ["k1", "k2", "k3"]

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.publication import NewRelease, Release, ReleaseNote
+from bot.domain.publication import NewRelease, Publication, PublicationSummary
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
 from tests.doubles.stored import Scene
@@ -22,7 +22,7 @@ async def test_a_release_is_held_by_one(scene: Scene) -> None:
     first, second = await waiting(scene, "a"), await waiting(scene, "b")
     releases = scene.store.releases
     (taken,) = await releases.claim("discord", "one", LEASE)
-    assert taken == Release(first, scene.ada.id, b"PK\0\xff", "a", "here", tries=1)
+    assert taken == Publication(first, scene.ada.id, b"PK\0\xff", "a", "here", tries=1)
     assert await releases.claim("web", "two", LEASE) == ()
     assert [each.id for each in await releases.claim("discord", "two", LEASE, 5)] == [second]
     assert await releases.claim("discord", "three", LEASE) == ()
@@ -60,7 +60,7 @@ async def test_what_is_let_go_was_not_tried(scene: Scene) -> None:
 async def test_of_what_has_ended_only_the_words_are_kept(scene: Scene, clock: ManualClock) -> None:
     releases, ada = scene.store.releases, scene.ada.id
     number = await waiting(scene)
-    assert await releases.told("discord", number) == ReleaseNote(
+    assert await releases.told("discord", number) == PublicationSummary(
         number, ada, "a board", "{}", tries=0, ended_at=None
     )
     await releases.claim("discord", "one", LEASE)
@@ -68,7 +68,7 @@ async def test_of_what_has_ended_only_the_words_are_kept(scene: Scene, clock: Ma
     assert not await releases.end(number, "two")
     assert await releases.end(number, "one")
     assert not await releases.end(number, "one")
-    ended = ReleaseNote(number, ada, "a board", "published", tries=1, ended_at=clock.now())
+    ended = PublicationSummary(number, ada, "a board", "published", tries=1, ended_at=clock.now())
     assert await releases.told("discord", number) == ended
     assert await releases.told("web", number) is None
     clock.advance(31)

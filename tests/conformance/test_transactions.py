@@ -22,7 +22,7 @@ from bot.services import moderation as moderate
 from bot.services import remote_workers, sessions, tokens
 from bot.services.boards import Deletion, Invitation, delete_board, invite, keepsake, uninvite
 from bot.services.demo import demo_owner, remove_demo
-from bot.services.moderation import Deed
+from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
 from bot.services.rejudge import rejudge
 from bot.services.submissions import cancel
@@ -218,8 +218,8 @@ class Recorded:
         return self.scene.store
 
     @property
-    def deed(self) -> Deed:
-        return Deed(self.scene.ada.id, "a new reason")
+    def deed(self) -> Decision:
+        return Decision(self.scene.ada.id, "a new reason")
 
     @property
     def viewer(self) -> Viewer:

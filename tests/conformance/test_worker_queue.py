@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.domain.api.workers import ClaimedJob, Slots
+from bot.domain.api.workers import ClaimedJob, FreeSlots
 from bot.domain.errors import StoreError
 from bot.domain.ids import JobId, SubmissionId
-from bot.domain.job import Ending, JobState, LeasedJob, Notice, Topic
+from bot.domain.job import GiveUpReason, JobState, LeasedJob, Notice, Topic
 from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.ports import WorkerQueue
@@ -60,17 +60,17 @@ async def test_a_claimed_job_brings_all_that_its_worker_needs(
 @pytest.mark.parametrize(
     ("why", "state", "error", "attempts"),
     [
-        (Ending.FAILED, JobState.QUEUED, "boom", 1),
-        (Ending.HOPELESS, JobState.FAILED, "boom", 1),
-        (Ending.LOST, JobState.QUEUED, "boom", 1),
-        (Ending.UNTOUCHED, JobState.QUEUED, None, 0),
-        (Ending.CANCELLED, JobState.CANCELLED, None, 1),
+        (GiveUpReason.FAILED, JobState.QUEUED, "boom", 1),
+        (GiveUpReason.HOPELESS, JobState.FAILED, "boom", 1),
+        (GiveUpReason.LOST, JobState.QUEUED, "boom", 1),
+        (GiveUpReason.UNTOUCHED, JobState.QUEUED, None, 0),
+        (GiveUpReason.CANCELLED, JobState.CANCELLED, None, 1),
     ],
 )
 async def test_each_ending_of_an_attempt_is_what_the_store_knows(
     place: Place,
     queue: WorkerQueue,
-    why: Ending,
+    why: GiveUpReason,
     state: JobState,
     error: str | None,
     attempts: int,
@@ -152,7 +152,7 @@ async def test_a_lost_lease_refuses_every_deed_and_changes_nothing(
     assert not await queue.accept(job, request, evaluation)
     assert not await queue.attach(job, "fake/late")
     assert not await queue.tell(job, Progress(stage=Stage.TEST))
-    assert not await queue.give_up(job, Ending.FAILED, "late")
+    assert not await queue.give_up(job, GiveUpReason.FAILED, "late")
     assert await place.jobs(submission) == (other,)
     assert await place.store.results.outcomes([submission.id]) == ()
 
@@ -263,4 +263,4 @@ async def test_the_words_for_an_older_agent_and_for_an_older_server_have_no_pool
     assert set(json.loads(ClaimedJob.of(job, with_pool=False).model_dump_json())) == keys
     told = ClaimedJob.of(job, with_pool=True)
     assert ClaimedJob.model_validate_json(told.model_dump_json()).leased == job
-    assert json.loads(Slots(slots={CPU: 1}).model_dump_json()) == {"slots": {CPU: 1}}
+    assert json.loads(FreeSlots(slots={CPU: 1}).model_dump_json()) == {"slots": {CPU: 1}}

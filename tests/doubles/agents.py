@@ -7,23 +7,23 @@ from datetime import timedelta
 import httpx
 
 from bot.ports import Clock, Store
-from bot.remote.http import Connection, Server, connected
+from bot.remote.http import Server, ServerConnection, connected
 from bot.remote.worker import RemoteQueue
 from bot.services.remote_workers import issue
 from bot.web.app import build
-from bot.web.context import Door
+from bot.web.context import WebContext
 
 HARNESS = "1.2.3"
 SESSION = "0123abcd"
 LEASE = timedelta(seconds=30)
 
 
-def make_door(store: Store, clock: Clock) -> Door:
+def make_door(store: Store, clock: Clock) -> WebContext:
     """A door whose judge has the harness `HARNESS`."""
-    return Door(store, clock, LEASE, HARNESS, "9.8.7")
+    return WebContext(store, clock, LEASE, HARNESS, "9.8.7")
 
 
-def way_to(door: Door) -> httpx.ASGITransport:
+def way_to(door: WebContext) -> httpx.ASGITransport:
     """A way to the door's application that needs no network."""
     return httpx.ASGITransport(build(door), raise_app_exceptions=False)
 
@@ -37,8 +37,8 @@ async def make_token(store: Store, clock: Clock, name: str = "box") -> str:
 
 @asynccontextmanager
 async def connecting(
-    door: Door, token: str, session: str = SESSION, harness: str = HARNESS
-) -> AsyncIterator[Connection]:
+    door: WebContext, token: str, session: str = SESSION, harness: str = HARNESS
+) -> AsyncIterator[ServerConnection]:
     """An agent's line to the door."""
     server = Server("http://podium.test", token)
     async with connected(server, session, harness, way_to(door)) as connection:

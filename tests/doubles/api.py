@@ -11,7 +11,7 @@ import httpx
 from bot.domain.accounts import TokenScope
 from bot.domain.api.base import PATH
 from bot.services.tokens import grant
-from bot.web.context import Door
+from bot.web.context import WebContext
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -25,7 +25,7 @@ class Api:
     """A place with its door; `asking` calls for a person by a token of a scope."""
 
     place: Place
-    door: Door
+    door: WebContext
 
     @cached_property
     def way(self) -> httpx.ASGITransport:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from bot.services.tokens import NewToken, link
-from bot.web.context import Door
+from bot.web.context import WebContext
 from tests.doubles.agents import way_to
 
 HOME = "http://podium.test"
@@ -19,7 +19,7 @@ _STAMP = re.compile(r'name="stamp" value="([0-9a-f]{64})"')
 class Browser:
     """One person's browser; it follows no redirect by itself."""
 
-    door: Door
+    door: WebContext
     home: str = HOME
     client: httpx.AsyncClient = field(init=False)
 
@@ -62,7 +62,7 @@ class Browser:
         return await self.client.post("/sign-in", data=form, headers=SAME_ORIGIN)
 
 
-async def signed_in(door: Door, name: str = "ada") -> tuple[Browser, NewToken]:
+async def signed_in(door: WebContext, name: str = "ada") -> tuple[Browser, NewToken]:
     """The browser of a person of this name, in by a token."""
     person = await door.store.people.ensure(f"local:{name}", name)
     made = await link(door.store, person.id, "laptop")

@@ -11,11 +11,11 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from yarl import URL
 
-from bot.discord.channels import Place as Shown
+from bot.discord.channels import SubmissionDisplay as Shown
 from bot.discord.client import PodiumClient
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.rate_limit import govern
-from bot.discord.submission_thread.steps import Show, Steps
+from bot.discord.submission_thread.steps import DisplayedSubmission, ThreadUpdater
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import NewDisplay, Submission
 from bot.services.publishing.publish import publish
@@ -48,12 +48,12 @@ class Room:
     place: Place
 
     @property
-    def door(self) -> Door:
-        return Door(self.place.store, self.place.clock)
+    def door(self) -> DiscordContext:
+        return DiscordContext(self.place.store, self.place.clock)
 
     @property
-    def steps(self) -> Steps:
-        return Steps(self.client, self.door)
+    def steps(self) -> ThreadUpdater:
+        return ThreadUpdater(self.client, self.door)
 
     async def submit(self, *, in_guild: bool = True, mode: Mode = Mode.RANKED) -> Submission:
         """A submission of alice, to be shown in the room or in her direct messages."""
@@ -62,11 +62,11 @@ class Room:
         display = NewDisplay(DOOR, shown.model_dump_json())
         return await self.place.submit(display=display, mode=mode)
 
-    async def take(self, submission: Submission, owner: str = OWNER) -> Show:
+    async def take(self, submission: Submission, owner: str = OWNER) -> DisplayedSubmission:
         """The submission's display, held by that owner from now on."""
         for display in await self.place.store.displays.claim(DOOR, owner, LEASE):
             if display.submission == submission.id:
-                return Show.of(display)
+                return DisplayedSubmission.of(display)
         raise LookupError(f"submission {submission.id} has no display that is free")
 
     def thread(self, submission: Submission, *, private: bool = True) -> Channel:
@@ -108,12 +108,12 @@ async def room(
         for person in (alice, bob):
             person.goes_to(channel)
         place = Place(store, clock, ada, published.board)
-        made = _own_client(Door(store, clock), guild) if commands else _bare_client()
+        made = _own_client(DiscordContext(store, clock), guild) if commands else _bare_client()
         async with _connected(server, made) as client:
             yield Room(server, guild, channel, alice, bob, client, place)
 
 
-def _own_client(door: Door, guild: Guild) -> discord.Client:
+def _own_client(door: DiscordContext, guild: Guild) -> discord.Client:
     client = PodiumClient(door, frozenset({guild.id}))
     client._connection.guild_ready_timeout = 0.05
     return client

@@ -11,7 +11,7 @@ import httpx
 from bot.services.tokens import link
 from bot.web.app import build
 from bot.web.compat.evaluation_server.requests import EvaluateRequest
-from bot.web.context import Door
+from bot.web.context import WebContext
 from runners.backends import fake
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -47,7 +47,7 @@ def make_request(directive: str = "", **changes: object) -> EvaluateRequest:
 class EvalServer:
     """A door that listens to this machine alone, with its store."""
 
-    door: Door
+    door: WebContext
     store: MemoryStore
     clock: ManualClock
 

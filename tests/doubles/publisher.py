@@ -16,7 +16,7 @@ from unittest.mock import AsyncMock, Mock
 
 import discord
 
-from bot.discord.context import Door
+from bot.discord.context import DiscordContext
 from bot.discord.publication_thread import poster
 from bot.discord.publication_thread.state import PublicationThread
 from bot.domain.ids import PersonId, ReleaseId
@@ -70,7 +70,7 @@ async def hand_in(store: Store, person: PersonId, door: str, name: str) -> Relea
 async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
     """Both doors' engines run until the block ends."""
     web = replace(make_door(store, SystemClock()), runners=(make_judge(),), lease=LEASE)
-    room = Door(store, SystemClock(), [make_judge()], lease=LEASE)
+    room = DiscordContext(store, SystemClock(), [make_judge()], lease=LEASE)
     async with publications.checking(web), poster.publishing(posts.client, room):
         yield
 

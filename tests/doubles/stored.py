@@ -7,7 +7,7 @@ from bot.domain.accounts import Person
 from bot.domain.board import Board, NewBoard
 from bot.domain.ids import SubmissionId
 from bot.domain.job import PRIORITIES, Claim, Job
-from bot.domain.submission import NewSubmission, Once, Submission
+from bot.domain.submission import IdempotencyKey, NewSubmission, Submission
 from bot.ports import Store
 from runners.contract.evaluation import (
     CaseKind,
@@ -107,7 +107,7 @@ class Scene:
         *,
         source: str = "def custom_kernel(data): ...",
         judged_again: bool = False,
-        once: Once | None = None,
+        once: IdempotencyKey | None = None,
         profile: ProfileOptions | None = None,
     ) -> Submission:
         """Store a submission with one job per GPU."""

@@ -21,7 +21,7 @@ from bot.services.publishing.publish import publish
 from bot.services.tokens import grant
 from bot.store.clock import SystemClock
 from bot.web.app import serving
-from bot.web.context import Door, DoorSettings
+from bot.web.context import HttpSettings, WebContext
 from bot.web.publications import checking
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
@@ -80,7 +80,7 @@ class Scene:
     """A served door with somebody who judges, the token of an admin, and a browser."""
 
     url: str
-    door: Door
+    door: WebContext
     token: str
     browser: Browser
 
@@ -102,7 +102,7 @@ async def staged() -> AsyncIterator[Scene]:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(judging(store, runner, clock))
         await stack.enter_async_context(checking(door))
-        url = await stack.enter_async_context(serving(door, DoorSettings("127.0.0.1", 0)))
+        url = await stack.enter_async_context(serving(door, HttpSettings("127.0.0.1", 0)))
         played = await stack.enter_async_context(async_playwright())
         browser = await played.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]

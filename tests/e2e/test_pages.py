@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from bot.domain.ids import SubmissionId
 from bot.web.app import build, serving
-from bot.web.context import Door, DoorSettings
+from bot.web.context import HttpSettings, WebContext
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
@@ -74,7 +74,7 @@ async def scene() -> AsyncIterator[Scene]:
     clock = ManualClock(datetime.now(UTC) - timedelta(days=7))
     shown = await make_exhibition(clock)
     door = make_door(shown.store, shown.clock)
-    async with serving(door, DoorSettings("127.0.0.1", 0)) as url, async_playwright() as played:
+    async with serving(door, HttpSettings("127.0.0.1", 0)) as url, async_playwright() as played:
         browser = await played.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
         )
@@ -164,7 +164,7 @@ async def test_a_page_is_for_everybody(scene: Scene, page: Page, path: str) -> N
 class InPieces:
     """An app whose pages come in pieces, as over a slow line."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: WebContext) -> None:
         self._app = build(door)
         self.state = self._app.state
 
@@ -189,7 +189,7 @@ async def test_a_page_that_comes_in_pieces_does_not_move(
 ) -> None:
     monkeypatch.setattr("bot.web.app.build", InPieces)
     door = make_door(scene.shown.store, scene.shown.clock)
-    async with serving(door, DoorSettings("127.0.0.1", 0)) as url:
+    async with serving(door, HttpSettings("127.0.0.1", 0)) as url:
         await page.goto(f"{url}/boards/vectoradd")
         assert sum(await page.evaluate(_SHIFTS)) == 0
         await page.goto("about:blank")

@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402 - found by the line above
 
-from runners.harness.gpu.keeper import Keeper  # noqa: E402 - likewise
+from runners.harness.gpu.keeper import DriverKeepAlive  # noqa: E402 - likewise
 from runners.harness.gpu.warm import have_one_copy_queue  # noqa: E402 - likewise
 
 AT_ONCE = 7
@@ -167,7 +167,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat
     alone = first_use(repeat)
-    with closing(Keeper()) as keeper:
+    with closing(DriverKeepAlive()) as keeper:
         time.sleep(1.0)
         kept = first_use(repeat) if keeper.living else float("nan")
     lines, times = [], {}

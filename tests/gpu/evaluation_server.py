@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bot.web.compat.evaluation_server.results import Result, result_of  # noqa: E402 - found by the above
+from bot.web.compat.evaluation_server.results import KernelResultBody, result_of  # noqa: E402 - found by the above
 from bot.web.compat.evaluation_server.translate import order_of  # noqa: E402 - found by the above
 from tests.gpu.asking import HarnessError, Server, serving  # noqa: E402 - found by the above
 from tests.gpu.evaluation_kernels import Row, right, wrong  # noqa: E402 - found by the above
@@ -24,7 +24,7 @@ HEADS = ("", "kernel", "answer", "us", "std", "ref us", "speed-up", "s", "")
 MESSAGE_MOST = 300
 
 
-def faults(row: Row, result: Result) -> list[str]:
+def faults(row: Row, result: KernelResultBody) -> list[str]:
     """What of an answer is not as wanted."""
     found = result["kernel_exec_result"]
     text = found.get("compilation_error") or found.get("validation_error") or ""
@@ -39,7 +39,7 @@ def faults(row: Row, result: Result) -> list[str]:
     return lacking
 
 
-def told(row: Row, result: Result, seconds: float) -> tuple[bool, str]:
+def told(row: Row, result: KernelResultBody, seconds: float) -> tuple[bool, str]:
     """Whether all is as wanted, and the row that tells it."""
     found: dict[str, Any] = result["kernel_exec_result"]
     wrongs = faults(row, result)

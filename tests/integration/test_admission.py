@@ -12,7 +12,7 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.moderation import RateLimit
 from bot.domain.submission import LONGEST_KEY, Submission, SubmissionRequest, SubmissionState
 from bot.services import moderation
-from bot.services.moderation import Deed
+from bot.services.moderation import Decision
 from bot.services.rejudge import rejudge
 from bot.services.submissions import submit
 from bot.store.postgres import PostgresStore, open_store
@@ -88,7 +88,7 @@ async def test_a_ban_at_the_moment_of_a_rush_leaves_nothing_to_run(
     postgres_store: PostgresStore, copies: list[PostgresStore], clock: ManualClock
 ) -> None:
     scene = await set_up(postgres_store)
-    deed = Deed(scene.ada.id, "floods the queue")
+    deed = Decision(scene.ada.id, "floods the queue")
     answers, _ = await asyncio.gather(
         rush(scene, copies, clock, *[Mode.TEST] * 40),
         moderation.ban(postgres_store, deed, scene.ada.identity),
@@ -106,7 +106,7 @@ async def test_what_an_admin_has_judged_again_counts_for_no_quota(
     await postgres_store.moderation.set_limit(RateLimit(2, HOUR))
     first = await scene.submit()
     for _ in range(3):
-        await rejudge(postgres_store, Deed(scene.ada.id, "a new driver"), first.id)
+        await rejudge(postgres_store, Decision(scene.ada.id, "a new driver"), first.id)
     answers = await rush(scene, copies, clock, Mode.RANKED, Mode.RANKED)
     assert codes(answers) == ["rate-limit"]
 

@@ -20,7 +20,7 @@ import pytest
 from bot.domain.accounts import Person
 from bot.domain.board import Viewer
 from bot.domain.errors import SetupError, UserError
-from bot.domain.interaction import Asked
+from bot.domain.interaction import InteractionRequest
 from bot.domain.scoring import ScoreValue
 from bot.ports import Store
 from bot.services.standings import standings
@@ -168,7 +168,7 @@ async def test_what_people_asked_on_discord_and_its_tokens_are_in_no_backup(
     lived_in: str, empty_dsn: str, clock: ManualClock, tmp_path: Path
 ) -> None:
     async with open_store(lived_in, clock) as store:
-        asked = Asked("discord:1", "discord", "{}", "a-token-of-discord", clock.now())
+        asked = InteractionRequest("discord:1", "discord", "{}", "a-token-of-discord", clock.now())
         assert await store.interactions.claim(asked, "one", timedelta(seconds=30))
     made = await dump(lived_in, tmp_path / "b", "")
     assert made.rows["interactions"] == 0

@@ -11,7 +11,7 @@ import pytest
 
 from bot.services.tokens import link
 from bot.web.app import serving
-from bot.web.context import Door, DoorSettings
+from bot.web.context import HttpSettings, WebContext
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -22,14 +22,14 @@ KNOWN = ("127.0.0.0/8",)
 
 @asynccontextmanager
 async def at(
-    door: Door, proxies: tuple[str, ...], host: str | None = None, *, told: bool = False
+    door: WebContext, proxies: tuple[str, ...], host: str | None = None, *, told: bool = False
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A browser at the proxy; the door is `told` its public address, or is not."""
     public = None if host is None else "https://podium.example.org"
     fronted = replace(door, public_url=public if told else None)
     context = ssl.create_default_context(cafile=str(CERTIFICATE))
     async with (
-        serving(fronted, DoorSettings("127.0.0.1", 0, proxies=proxies)) as url,
+        serving(fronted, HttpSettings("127.0.0.1", 0, proxies=proxies)) as url,
         tls_proxy(urlsplit(url).port or 0, host) as address,
         httpx.AsyncClient(
             base_url=address, verify=context, headers={"Accept": "text/html"}
@@ -101,7 +101,7 @@ async def test_behind_a_proxy_nobody_is_a_program_of_this_machine(
     door = make_door(memory_store, clock)
     fronted = replace(door, public_url="https://podium.example.org")
     for there, proxies in ((door, KNOWN), (fronted, ())):
-        settings = DoorSettings("127.0.0.1", 0, proxies=proxies)
+        settings = HttpSettings("127.0.0.1", 0, proxies=proxies)
         async with (
             serving(there, settings) as url,
             httpx.AsyncClient(base_url=url, headers={"Host": "localhost"}) as stranger,
@@ -113,7 +113,7 @@ async def test_a_door_to_both_kinds_of_addresses_knows_its_proxy_by_either(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     door = replace(make_door(memory_store, clock), requests_per_minute=1)
-    async with serving(door, DoorSettings("::", 0, proxies=KNOWN)) as url:
+    async with serving(door, HttpSettings("::", 0, proxies=KNOWN)) as url:
         here = f"http://127.0.0.1:{urlsplit(url).port}"
         async with httpx.AsyncClient(base_url=here) as proxy:
             for who, status in (("192.0.2.1", 200), ("192.0.2.2", 200), ("192.0.2.1", 429)):

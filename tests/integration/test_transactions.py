@@ -15,7 +15,7 @@ from bot.domain.job import HOUSE_PRIORITY
 from bot.domain.submission import NewSubmission
 from bot.ports import Store
 from bot.services import moderation
-from bot.services.moderation import Deed
+from bot.services.moderation import Decision
 from bot.store.postgres import PostgresStore
 from bot.store.postgres.database import MOST_CONNECTIONS
 from runners.contract.task import Mode
@@ -97,7 +97,7 @@ async def test_a_task_cancelled_while_the_database_works_stores_nothing(
 ) -> None:
     bob = await scene.store.people.ensure("local:bob", "Bob")
     async with _no_record_can_be_made(postgres_dsn):
-        deed = Deed(scene.ada.id, "forged times")
+        deed = Decision(scene.ada.id, "forged times")
         tasks = [
             asyncio.create_task(moderation.ban(scene.store, deed, "local:bob"))
             for _ in range(MOST_CONNECTIONS)

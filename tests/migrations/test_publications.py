@@ -11,7 +11,7 @@ import pytest
 
 from bot.discord.publication_thread.state import PublicationThread, outcome_report
 from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.publication import PublishChange, PublishRequest, ReleaseNote
+from bot.domain.publication import PublicationSummary, PublishChange, PublishRequest
 from bot.domain.tasks.report import CheckStep, Finding, Level
 from bot.reports.blocks import Text
 from bot.services.publishing.request import NO_BOARD, REQUEST
@@ -124,7 +124,7 @@ async def rows(connection: Connection, door: str) -> dict[str, asyncpg.Record]:
 
 def check_of(row: asyncpg.Record) -> Check:
     return Check.of(
-        ReleaseNote(ReleaseId(row["id"]), PersonId(1), row["wish"], row["state"], 1, None)
+        PublicationSummary(ReleaseId(row["id"]), PersonId(1), row["wish"], row["state"], 1, None)
     )
 
 

@@ -19,7 +19,7 @@ from runners.languages import BuildFailedError, InvalidSubmissionError, Recipe
 from runners.harness.toolchains import nvrtc
 from runners.languages import cuda
 from runners.harness.build.launches import launching_of
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 TASKS = Path(__file__).parents[2] / "tasks"
 FOLDERS = task_folders(TASKS / "cuda")
@@ -51,7 +51,7 @@ def built(folder: Path, task: TaskDefinition, source: str) -> Verdict:
         assert launching is not None
         (folder / task.submission_file).write_text(source)
         cuda.compiled(folder, Recipe.of(task, launching.signature), KIT, "sm_90a")
-    except Ruling as ruling:
+    except VerdictError as ruling:
         return ruling.verdict
     except BuildFailedError:
         return Verdict.BUILD_FAILED

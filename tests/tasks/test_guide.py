@@ -10,7 +10,7 @@ from bot.domain.tasks.bundle import TaskBundle
 from bot.domain.tasks.task_file import parse_task
 from bot.domain.tasks.lint import lint
 from bot.domain.tasks.report import Level
-from bot.domain.tasks.schema import TaskFile
+from bot.domain.tasks.schema import TaskYaml
 from bot.services.publishing.check import check_task
 from runners.backends.local_process import create
 
@@ -40,7 +40,7 @@ def test_the_guide_names_every_key_and_no_other() -> None:
     table = GUIDE.read_text().split("## The keys of task.yml")[1].split("## ")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     named = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
-    assert named == set(TaskFile.model_fields)
+    assert named == set(TaskYaml.model_fields)
 
 
 def test_the_guide_draws_files_that_exist() -> None:

@@ -20,7 +20,7 @@ from bot.cli.context import (
     program,
     viewer_here,
 )
-from bot.cli.demo_script import PEOPLE, PREFIX, Entry, choose, misplaced, story
+from bot.cli.demo_script import PEOPLE, PREFIX, DemoSubmission, choose, misplaced, story
 from bot.cli.demo_script import surprises as surprises_of
 from bot.cli.draw import draw
 from bot.cli.errors import ExitCode
@@ -186,8 +186,8 @@ class _Demonstration:
         self.line.say(f"published {len(requests)} tasks for {', '.join(gpus)}")
 
     async def _hand_in(
-        self, podium: OpenPodium, entries: Sequence[Entry], people: Mapping[str, Person]
-    ) -> dict[SubmissionId, Entry]:
+        self, podium: OpenPodium, entries: Sequence[DemoSubmission], people: Mapping[str, Person]
+    ) -> dict[SubmissionId, DemoSubmission]:
         held = {}
         for entry in entries:
             board = await podium.store.boards.find(entry.board)
@@ -204,7 +204,7 @@ class _Demonstration:
         return held
 
     async def _await_all(
-        self, podium: OpenPodium, held: dict[SubmissionId, Entry]
+        self, podium: OpenPodium, held: dict[SubmissionId, DemoSubmission]
     ) -> tuple[str, ...]:
         names = {
             number: f"{entry.board} {entry.person} {entry.file_name}"
@@ -217,7 +217,7 @@ class _Demonstration:
         )
 
     async def _standings(
-        self, podium: OpenPodium, entries: Sequence[Entry]
+        self, podium: OpenPodium, entries: Sequence[DemoSubmission]
     ) -> tuple[BoardStandings, ...]:
         names = dict.fromkeys(entry.board for entry in entries)
         found = [await standings(podium.store, viewer_here(), name) for name in names]
@@ -244,7 +244,9 @@ async def _require_free(podium: OpenPodium, request: PublishRequest, task: TaskD
 
 
 def _example(
-    tasks: Sequence[_Task], entries: Sequence[Entry], leaderboards: Sequence[BoardStandings]
+    tasks: Sequence[_Task],
+    entries: Sequence[DemoSubmission],
+    leaderboards: Sequence[BoardStandings],
 ) -> Path:
     """The file of a right kernel, on the board with the most of them."""
     most = max(leaderboards, key=lambda each: len(each.entries)).board.name

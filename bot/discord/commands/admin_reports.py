@@ -9,7 +9,7 @@ from discord import app_commands
 from bot.discord import options
 from bot.discord.context import door_of
 from bot.discord.options import Tree, group
-from bot.discord.pagination import Book, leaf
+from bot.discord.pagination import PagedList, leaf
 from bot.discord.responses import answering
 from bot.discord.roles import ADMIN, require, viewer_of
 from bot.reports.admin import audit_report, stats_report, workers_report
@@ -37,7 +37,7 @@ async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False)
             decisions = await whole_audit(door_of(interaction).store)
             await answer.show(await asyncio.to_thread(audit_report, decisions))
         else:
-            await answer.say(*await leaf(interaction, Book.AUDIT))
+            await answer.say(*await leaf(interaction, PagedList.AUDIT))
 
 
 @app_commands.command(description="People, submissions a day, verdicts, and the queue")

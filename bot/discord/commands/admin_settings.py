@@ -8,7 +8,7 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, roles
-from bot.discord.context import Door, door_of
+from bot.discord.context import DiscordContext, door_of
 from bot.discord.guilds import house
 from bot.discord.notifications import kinds_in_words
 from bot.discord.options import Tree, group
@@ -140,7 +140,7 @@ async def forbid(interaction: discord.Interaction[Any], channel: discord.TextCha
 
 
 def _audited(
-    door: Door, actor: Person, action: str, channel: discord.TextChannel
+    door: DiscordContext, actor: Person, action: str, channel: discord.TextChannel
 ) -> AbstractAsyncContextManager[Store]:
     subject = f"channel {channel.id} of guild {channel.guild.id}"
     return audited(door.store, actor.id, action, subject, reason=channel.name)

@@ -9,15 +9,15 @@ from typing_extensions import override
 
 from bot.discord import options
 from bot.discord.context import door_of
-from bot.discord.draw import FILE_BYTES, Sheet
+from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import line
 from bot.discord.menus import MENU_S
 from bot.discord.options import Tree, group
-from bot.discord.responses import Answer, answering, as_files, straight
+from bot.discord.responses import InteractionReply, answering, as_files, straight
 from bot.discord.roles import viewer_of
 from bot.domain.errors import UserError
 from bot.reports.blocks import Attachment, Report, Text, Tone
-from bot.services.boards import Deletion, Keepsake, delete_board, keepsake
+from bot.services.boards import BoardArchive, Deletion, delete_board, keepsake
 from bot.services.lookup import own_board, visible_boards
 
 
@@ -98,12 +98,12 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
             await answer.show(Report(f"Leaderboard {self.name}", (gone,)))
 
 
-def _sheets(name: str, kept: Keepsake) -> list[Sheet]:
+def _sheets(name: str, kept: BoardArchive) -> list[MessageDraft]:
     """A message for each zip: all of them in one could be too large."""
     about = f"Leaderboard {line(name)}: its task and every source"
     whole = len(kept.zips) == 1
     return [
-        Sheet(
+        MessageDraft(
             about if whole else f"{about}, part {number} of {len(kept.zips)}",
             (Attachment(f"{name}.zip" if whole else f"{name}-{number}.zip", data),),
         )
@@ -111,7 +111,7 @@ def _sheets(name: str, kept: Keepsake) -> list[Sheet]:
     ]
 
 
-async def _hand_out(answer: Answer, found: Sequence[Sheet]) -> str:
+async def _hand_out(answer: InteractionReply, found: Sequence[MessageDraft]) -> str:
     """Send the zips where they stay, before anything is deleted; gives the words for where."""
     try:
         conversation = await answer.interaction.user.create_dm()

@@ -10,7 +10,7 @@ from bot.discord import options, roles
 from bot.discord.context import door_of
 from bot.discord.escaping import MOST, line
 from bot.discord.options import Tree, group
-from bot.discord.responses import Answer, answering
+from bot.discord.responses import InteractionReply, answering
 from bot.domain.board import Board, Viewer, Visibility
 from bot.ports import Store
 from bot.services.boards import Invitation
@@ -89,7 +89,7 @@ def _named(guests: Iterable[Guest | None]) -> frozenset[str]:
     )
 
 
-async def _show(answer: Answer, board: Board) -> None:
+async def _show(answer: InteractionReply, board: Board) -> None:
     words = f"Leaderboard {line(board.name)} is for {_mentions(board.access.guests) or 'nobody'}"
     words += ", its creator and the admins."
     if board.access.visibility is Visibility.PUBLIC:

@@ -6,7 +6,7 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from bot.discord.draw import Sheet
+from bot.discord.draw import MessageDraft
 from bot.discord.escaping import MOST
 from bot.discord.options import Tree, group
 from bot.discord.responses import answering
@@ -39,7 +39,9 @@ async def show_help(interaction: discord.Interaction[Any]) -> None:
     async with answering(interaction) as answer:
         found = getattr(interaction.client, "tree", None)
         lines = [] if found is None else list(every_command(found))
-        await answer.show_all([Sheet(_HELP), *(Sheet(text) for text in packed(lines))])
+        await answer.show_all(
+            [MessageDraft(_HELP), *(MessageDraft(text) for text in packed(lines))]
+        )
 
 
 def every_command(tree: Tree) -> Iterator[str]:

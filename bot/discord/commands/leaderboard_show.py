@@ -8,7 +8,7 @@ from discord import app_commands
 from bot.discord import options
 from bot.discord.context import door_of
 from bot.discord.options import Tree, group
-from bot.discord.pagination import MOST_AT_ONCE, Book, beside, first_page, leaf
+from bot.discord.pagination import MOST_AT_ONCE, PagedList, beside, first_page, leaf
 from bot.discord.responses import answering
 from bot.discord.roles import viewer_of
 from bot.domain.errors import UserError
@@ -94,7 +94,7 @@ async def _leaderboard_list(tree: Tree) -> None:
 async def list_boards(interaction: discord.Interaction[Any]) -> None:
     """One line for each board, in pages."""
     async with answering(interaction) as answer:
-        await answer.say(*await leaf(interaction, Book.BOARDS))
+        await answer.say(*await leaf(interaction, PagedList.BOARDS))
 
 
 async def setup(tree: Tree) -> None:

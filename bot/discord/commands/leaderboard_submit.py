@@ -42,7 +42,7 @@ def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any
         gpus: str | None = None,
     ) -> None:
         async with keeping(interaction) as answer:
-            upload = submitting.Upload(
+            upload = submitting.SubmissionUpload(
                 file_name=script.filename,
                 content=await submitting.read(script),
                 mode=mode,
@@ -70,17 +70,17 @@ async def submit_this_file(interaction: discord.Interaction[Any], message: disco
         await submitting.take_in(answer, await _upload(message))
 
 
-async def _upload(message: discord.Message) -> submitting.Upload:
+async def _upload(message: discord.Message) -> submitting.SubmissionUpload:
     if len(message.attachments) > 1:
         raise UserError("one-file", "the message holds several files; send a message with one")
     if message.attachments:
         script = message.attachments[0]
         content = await submitting.read(script)
-        return submitting.Upload(script.filename, content, Mode.RANKED)
+        return submitting.SubmissionUpload(script.filename, content, Mode.RANKED)
     block = _BLOCK.search(message.content)
     if block is None:
         raise UserError("no-file", "the message holds neither a file nor a code block")
-    return submitting.Upload("message.py", block["text"].encode(), Mode.RANKED)
+    return submitting.SubmissionUpload("message.py", block["text"].encode(), Mode.RANKED)
 
 
 async def setup(tree: Tree) -> None:

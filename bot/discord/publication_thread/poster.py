@@ -22,7 +22,7 @@ from bot.discord.channels import (
     own_thread,
     takes_threads,
 )
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.draw import sheets
 from bot.discord.errors import is_passing
 from bot.discord.notifications import announcement, season
@@ -43,7 +43,7 @@ _MOST_WAIT_S = 60.0
 _log = structlog.get_logger(__name__)
 
 
-def publishing(client: discord.Client, door: Door) -> AbstractAsyncContextManager[None]:
+def publishing(client: discord.Client, door: DiscordContext) -> AbstractAsyncContextManager[None]:
     """Check and publish what came in here until the block ends, once Discord is connected."""
 
     def observe(held: HeldPublication) -> PublicationPoster:
@@ -59,12 +59,14 @@ class PublicationPoster:
     """Shows one publication in a private thread of its submitter."""
 
     client: discord.Client
-    door: Door
+    door: DiscordContext
     held: HeldPublication
     thread: PublicationThread
 
     @classmethod
-    def of(cls, client: discord.Client, door: Door, held: HeldPublication) -> "PublicationPoster":
+    def of(
+        cls, client: discord.Client, door: DiscordContext, held: HeldPublication
+    ) -> "PublicationPoster":
         """Return the poster of a publication, with what was sent so far."""
         return cls(client, door, held, PublicationThread.model_validate_json(held.release.place))
 

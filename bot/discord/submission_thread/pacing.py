@@ -11,7 +11,7 @@ OUT_AFTER = 3
 
 
 @dataclass(slots=True)
-class Patience:
+class OutageBackoff:
     """Counts failures in a row; while Discord is away, one submission at a time tries it."""
 
     failures: int = 0
@@ -54,7 +54,7 @@ EVERY_S = 1.5
 
 
 @dataclass(slots=True)
-class Pace:
+class EditRateLimiter:
     """Gives each edit its time."""
 
     next_edit: float = 0.0

@@ -15,10 +15,15 @@ import discord
 import structlog
 from pydantic import ValidationError
 
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.errors import is_passing
-from bot.discord.submission_thread.pacing import LONGEST_S, Pace, Patience, pause_s
-from bot.discord.submission_thread.steps import OthersError, Reached, Show, Steps
+from bot.discord.submission_thread.pacing import LONGEST_S, EditRateLimiter, OutageBackoff, pause_s
+from bot.discord.submission_thread.steps import (
+    DisplayedSubmission,
+    DisplayProgress,
+    DisplayTakenOverError,
+    ThreadUpdater,
+)
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Topic
@@ -40,7 +45,7 @@ _TICK_S = 0.01
 
 @dataclass(slots=True)
 class _Held:
-    show: Show
+    show: DisplayedSubmission
     failures: int = 0
     busy: bool = False
     moved: bool = False
@@ -53,8 +58,8 @@ class _Held:
 class Showing:
     """What this process shows, and what of it has to be drawn anew."""
 
-    door: Door
-    steps: Steps
+    door: DiscordContext
+    steps: ThreadUpdater
     owner: str = field(default_factory=lambda: f"discord-{secrets.token_hex(6)}")
     held: dict[SubmissionId, _Held] = field(default_factory=dict)
     due: asyncio.Queue[SubmissionId] = field(default_factory=asyncio.Queue)
@@ -63,7 +68,7 @@ class Showing:
     """Set when something moved that this process does not hold."""
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when anything moved, whoever's it is."""
-    patience: Patience = field(default_factory=Patience)
+    patience: OutageBackoff = field(default_factory=OutageBackoff)
 
     async def run(self) -> None:
         """Show until cancelled, whatever else happens."""
@@ -144,7 +149,7 @@ class Showing:
         held = self.held.get(submission)
         if held is None or not held.busy:  # what was held before may be out of date
             try:
-                self.held[submission] = _Held(Show.of(display))
+                self.held[submission] = _Held(DisplayedSubmission.of(display))
             except ValidationError as error:
                 _log.error(
                     "unreadable place", action="unshown", submission=submission, exc_info=error
@@ -202,7 +207,7 @@ class Showing:
                 held.busy = False
             self._go_on(submission, held, reached)
 
-    def _go_on(self, submission: SubmissionId, held: _Held, reached: Reached) -> None:
+    def _go_on(self, submission: SubmissionId, held: _Held, reached: DisplayProgress) -> None:
         if reached.done:
             self._drop(submission)
         elif reached.again_s is not None:
@@ -210,11 +215,11 @@ class Showing:
         elif held.moved:
             self._mark(submission)
 
-    async def _drawn(self, held: _Held) -> Reached:
+    async def _drawn(self, held: _Held) -> DisplayProgress:
         try:
             reached = await self.steps.forward(held.show, self.owner)
-        except OthersError:
-            return Reached(done=True)
+        except DisplayTakenOverError:
+            return DisplayProgress(done=True)
         except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
             return await self._failed(held, error)
         except Exception as error:  # noqa: BLE001 - a bug with one must not keep the others back
@@ -232,7 +237,7 @@ class Showing:
             held.not_before = 0.0
             self._mark(submission)
 
-    async def _failed(self, held: _Held, error: Exception) -> Reached:
+    async def _failed(self, held: _Held, error: Exception) -> DisplayProgress:
         """Again later, unless Discord will never take it: then the store has it for who asks."""
         submission = held.show.submission
         if isinstance(error, discord.RateLimited):
@@ -249,17 +254,17 @@ class Showing:
         with suppress(StoreError):
             written = held.show.place.model_dump_json()
             await self.door.store.displays.finish(submission, self.owner, written)
-        return Reached(done=True)
+        return DisplayProgress(done=True)
 
-    def _put_off(self, held: _Held, seconds: float) -> Reached:
+    def _put_off(self, held: _Held, seconds: float) -> DisplayProgress:
         held.not_before = asyncio.get_running_loop().time() + seconds
-        return Reached(again_s=seconds)
+        return DisplayProgress(again_s=seconds)
 
 
 @asynccontextmanager
-async def showing(client: discord.Client, door: Door) -> AsyncIterator[Showing]:
+async def showing(client: discord.Client, door: DiscordContext) -> AsyncIterator[Showing]:
     """Shows for as long as the caller stays."""
-    shown = Showing(door, Steps(client, door, Pace()))
+    shown = Showing(door, ThreadUpdater(client, door, EditRateLimiter()))
     task = asyncio.create_task(shown.run(), name="showing")
     try:
         yield shown

@@ -14,12 +14,12 @@ import structlog
 
 from bot.discord import channels
 from bot.discord.buttons import buttons_of
-from bot.discord.channels import Place
-from bot.discord.context import Door
-from bot.discord.draw import Sheet, sheets
+from bot.discord.channels import SubmissionDisplay
+from bot.discord.context import DiscordContext
+from bot.discord.draw import MessageDraft, sheets
 from bot.discord.responses import as_files
 from bot.discord.roles import of_room
-from bot.discord.submission_thread.pacing import Pace
+from bot.discord.submission_thread.pacing import EditRateLimiter
 from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus
@@ -40,11 +40,11 @@ _LOOK_BACK = 100
 
 
 @dataclass(slots=True)
-class Show:
+class DisplayedSubmission:
     """A display that this process holds."""
 
     submission: SubmissionId
-    place: Place
+    place: SubmissionDisplay
     drawn: str = ""
     """The live message as Discord has it, as far as this process knows."""
     doubtful: bool = False
@@ -55,21 +55,21 @@ class Show:
     """Whether a job of it waits, so that its place moves with everybody's."""
 
     @classmethod
-    def of(cls, display: Display) -> "Show":
+    def of(cls, display: Display) -> "DisplayedSubmission":
         """The display as it was left; whoever had it before may have stopped at any point."""
-        place = Place.model_validate_json(display.place)
+        place = SubmissionDisplay.model_validate_json(display.place)
         return cls(display.submission, place, doubtful=display.claims > 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class DisplayProgress:
     """How far a display has come: to its end, or to where it should be looked at again."""
 
     done: bool = False
     again_s: float | None = None
 
 
-class OthersError(Exception):
+class DisplayTakenOverError(Exception):
     """Another process has taken this display over."""
 
 
@@ -85,38 +85,42 @@ class _Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class ThreadUpdater:
     """Everything that it takes to show a submission."""
 
     client: discord.Client
-    door: Door
-    pace: Pace = field(default_factory=Pace)
+    door: DiscordContext
+    pace: EditRateLimiter = field(default_factory=EditRateLimiter)
 
-    async def forward(self, show: Show, owner: str) -> Reached:
+    async def forward(self, show: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; raises what Discord or the store raises, and may be repeated."""
         now = await status(self.door.store, show.submission)
         show.queued = any(each.place is not None for each in now.jobs)
         again_s = await self._privately(show, owner, now)
         if again_s is not None:
-            return Reached(again_s=again_s)
+            return DisplayProgress(again_s=again_s)
         if not now.is_final:
             show.doubtful = False
-            return Reached()
+            return DisplayProgress()
         if not show.private:
             show.private = True
-            return Reached(again_s=0.0)  # everybody's report comes before anybody's public line
+            return DisplayProgress(
+                again_s=0.0
+            )  # everybody's report comes before anybody's public line
         await self._publicly(show, owner, now)
         written = show.place.model_dump_json()
         await self.door.store.displays.finish(show.submission, owner, written)
-        return Reached(done=True)
+        return DisplayProgress(done=True)
 
-    async def _note(self, show: Show, owner: str, **changes: object) -> None:
+    async def _note(self, show: DisplayedSubmission, owner: str, **changes: object) -> None:
         show.place = show.place.model_copy(update=changes)
         written = show.place.model_dump_json()
         if not await self.door.store.displays.note(show.submission, owner, written):
-            raise OthersError
+            raise DisplayTakenOverError
 
-    async def _privately(self, show: Show, owner: str, now: SubmissionStatus) -> float | None:
+    async def _privately(
+        self, show: DisplayedSubmission, owner: str, now: SubmissionStatus
+    ) -> float | None:
         """What the person alone reads; seconds to wait when it is too early to edit."""
         if show.place.unseen:
             return None
@@ -136,7 +140,7 @@ class Steps:
             return _AGAIN_S
         return again_s
 
-    async def _move_on(self, show: Show, owner: str) -> None:
+    async def _move_on(self, show: DisplayedSubmission, owner: str) -> None:
         """From a thread that is lost to direct messages, and from closed ones to silence."""
         if show.place.direct is not None:
             await self._note(show, owner, unseen=True)
@@ -145,7 +149,7 @@ class Steps:
         channel = await self.client.create_dm(discord.Object(show.place.user))
         await self._note(show, owner, direct=channel.id, live=None, reported=0)
 
-    async def _open(self, show: Show, owner: str, now: SubmissionStatus) -> None:
+    async def _open(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> None:
         """A private thread for the person, or direct messages where none can be made."""
         place = show.place
         if not place.in_guild or place.thread is not None or place.direct is not None:
@@ -165,7 +169,9 @@ class Steps:
     def _at(self, channel: int) -> discord.PartialMessageable:
         return self.client.get_partial_messageable(channel)
 
-    async def _draw_live(self, show: Show, owner: str, now: SubmissionStatus) -> float | None:
+    async def _draw_live(
+        self, show: DisplayedSubmission, owner: str, now: SubmissionStatus
+    ) -> float | None:
         """Send or edit the message that moves; seconds to wait when it is too early to edit."""
         text = live_text(now)
         live = show.place.live
@@ -180,7 +186,7 @@ class Steps:
         show.drawn = text
         return None
 
-    async def _send_live(self, show: Show, owner: str, now: SubmissionStatus) -> int:
+    async def _send_live(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> int:
         """The message that moves; an earlier try may have sent it, with what was so then."""
         begins, text = headline(now), live_text(now)
         nonce = f"{show.submission}-live"
@@ -192,21 +198,25 @@ class Steps:
         show.drawn = text if found.content == text.strip() else ""
         return found.id
 
-    async def _edit(self, place: Place, message: int, text: str, view: discord.ui.View) -> None:
+    async def _edit(
+        self, place: SubmissionDisplay, message: int, text: str, view: discord.ui.View
+    ) -> None:
         try:
             await self._at(place.private).get_partial_message(message).edit(content=text, view=view)
         except discord.NotFound as error:
             if error.code != _UNKNOWN_MESSAGE:
                 raise  # otherwise somebody has removed it: their choice
 
-    async def _report(self, show: Show, owner: str, report: Sequence[Sheet]) -> None:
+    async def _report(
+        self, show: DisplayedSubmission, owner: str, report: Sequence[MessageDraft]
+    ) -> None:
         for number, sheet in enumerate(report, start=1):
             if number > show.place.reported:
                 message = _as_message(sheet, f"{show.submission}-report-{number}")
                 await self._send_once(show, show.place.private, message)
                 await self._note(show, owner, reported=number)
 
-    async def _publicly(self, show: Show, owner: str, now: SubmissionStatus) -> None:
+    async def _publicly(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> None:
         """The public line, with a thread of its own where others find the times."""
         if now.submission.mode is not Mode.RANKED or not show.place.in_guild:
             return
@@ -230,7 +240,11 @@ class Steps:
             _log.info("not taken", action="line_lost", id=show.submission, error=repr(error))
 
     async def _open_publicly(
-        self, show: Show, owner: str, now: SubmissionStatus, channel: discord.TextChannel
+        self,
+        show: DisplayedSubmission,
+        owner: str,
+        now: SubmissionStatus,
+        channel: discord.TextChannel,
     ) -> None:
         may = channels.may_here(channel)
         allowed = may.create_public_threads and may.send_messages_in_threads
@@ -244,7 +258,9 @@ class Steps:
             await self._send_once(show, show.place.announced, message)
         await self._note(show, owner, opened=True)
 
-    async def _send_once(self, show: Show, channel: int, message: _Message) -> discord.Message:
+    async def _send_once(
+        self, show: DisplayedSubmission, channel: int, message: _Message
+    ) -> discord.Message:
         """The message as it stands there; an earlier try may have sent it already."""
         where = self._at(channel)
         if show.doubtful:
@@ -255,7 +271,7 @@ class Steps:
         return await where.send(message.text, view=view, files=message.files, nonce=message.nonce)
 
 
-def _as_message(sheet: Sheet, nonce: str) -> _Message:
+def _as_message(sheet: MessageDraft, nonce: str) -> _Message:
     names = [file.name for file in sheet.files]
 
     def is_it(old: discord.Message) -> bool:

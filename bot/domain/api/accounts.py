@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, Answer, Asked
+from bot.domain.api.base import WHOLE, RequestBody, ResponseBody
 
 Scope = Literal["read", "submit", "admin"]
 """What a token is good for; each has what those before it have."""
 
 
-class Me(Answer):
+class Me(ResponseBody):
     """Whose token came, and what may be done with it."""
 
     id: int
@@ -25,7 +25,7 @@ class Me(Answer):
     """By which private boards and those of a guild are seen."""
 
 
-class TokenOrder(Asked):
+class TokenOrder(RequestBody):
     """A token to make: never more than the one that asks, nor longer."""
 
     label: Annotated[str, StringConstraints(min_length=1, max_length=60)]
@@ -33,7 +33,7 @@ class TokenOrder(Asked):
     days: Annotated[int, Field(ge=1, le=3650), WHOLE] = 90
 
 
-class TokenAnswer(Answer):
+class TokenAnswer(ResponseBody):
     """What is known of a token; its secret is not."""
 
     id: int
@@ -43,7 +43,7 @@ class TokenAnswer(Answer):
     expires_at: datetime | None
 
 
-class TokensAnswer(Answer):
+class TokensAnswer(ResponseBody):
     """One's own tokens that are not revoked."""
 
     tokens: tuple[TokenAnswer, ...]

@@ -5,25 +5,25 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, Answer, Asked, GpuName, Name, Reason
+from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 
-class Deed(Asked):
+class DecisionBody(RequestBody):
     """Why an admin does something; it is kept in the audit and shown to whom it concerns."""
 
     reason: Reason = ""
 
 
-class PersonDeed(Deed):
+class PersonDeed(DecisionBody):
     """Whom it concerns, by identity, such as `discord:17`."""
 
     identity: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class PauseDeed(Deed):
+class PauseDeed(DecisionBody):
     """What is to rest: one board, one GPU type, or with neither the taking of submissions."""
 
     model_config = ConfigDict(
@@ -38,7 +38,7 @@ class PauseDeed(Deed):
     gpu: GpuName | None = None
 
 
-class LimitKey(Deed):
+class LimitKey(DecisionBody):
     """Which submissions a limit counts; None covers every board, or every mode."""
 
     board: Name | None = None
@@ -52,13 +52,13 @@ class LimitOrder(LimitKey):
     window_s: Annotated[float, Field(ge=1, le=366 * 86_400)]
 
 
-class Stopped(Answer):
+class Stopped(ResponseBody):
     """How many unfinished submissions a deed has stopped."""
 
     stopped: int
 
 
-class LimitAnswer(Answer):
+class LimitAnswer(ResponseBody):
     """A limit that holds."""
 
     board: str | None
@@ -67,7 +67,7 @@ class LimitAnswer(Answer):
     window_s: float
 
 
-class BanAnswer(Answer):
+class BanAnswer(ResponseBody):
     """Who may not submit, and why."""
 
     identity: str
@@ -75,7 +75,7 @@ class BanAnswer(Answer):
     reason: str
 
 
-class RulesAnswer(Answer):
+class RulesAnswer(ResponseBody):
     """Everything that keeps submissions out at the moment."""
 
     limits: tuple[LimitAnswer, ...]
@@ -87,7 +87,7 @@ class RulesAnswer(Answer):
     bans: tuple[BanAnswer, ...]
 
 
-class DecisionAnswer(Answer):
+class DecisionAnswer(ResponseBody):
     """A row of the audit; nobody's name for what Podium did by itself."""
 
     actor: str | None
@@ -97,14 +97,14 @@ class DecisionAnswer(Answer):
     at: datetime
 
 
-class AuditAnswer(Answer):
+class AuditAnswer(ResponseBody):
     """Decisions, newest first; `next` is the cursor of the page after this one."""
 
     decisions: tuple[DecisionAnswer, ...]
     next: str | None
 
 
-class DayAnswer(Answer):
+class DayAnswer(ResponseBody):
     """How much was submitted on a day."""
 
     day: date
@@ -112,7 +112,7 @@ class DayAnswer(Answer):
     people: int
 
 
-class UsageAnswer(Answer):
+class UsageAnswer(ResponseBody):
     """What one person's evaluations for one board needed of one GPU type."""
 
     board: str
@@ -125,7 +125,7 @@ class UsageAnswer(Answer):
     """Of these seconds, in the owner's currency; None where no price of the GPU type is set."""
 
 
-class StatsAnswer(Answer):
+class StatsAnswer(ResponseBody):
     """Counts as they are now; days, verdicts and usage are of the last two weeks."""
 
     people: int
@@ -137,7 +137,7 @@ class StatsAnswer(Answer):
     usage: tuple[UsageAnswer, ...]
 
 
-class RunnerAnswer(Answer):
+class RunnerAnswer(ResponseBody):
     """A worker that lives; `gpus` is None until its runners have answered."""
 
     name: str
@@ -149,14 +149,14 @@ class RunnerAnswer(Answer):
     """What each of its runners offers."""
 
 
-class RunnersAnswer(Answer):
+class RunnersAnswer(ResponseBody):
     """The workers that live, by name, and the time here."""
 
     now: datetime
     runners: tuple[RunnerAnswer, ...]
 
 
-class PoolAnswer(Answer):
+class PoolAnswer(ResponseBody):
     """One GPU type: its jobs that have not ended, and who offers it."""
 
     gpu: str
@@ -168,7 +168,7 @@ class PoolAnswer(Answer):
     """Why no jobs of it begin at the moment."""
 
 
-class QueueAnswer(Answer):
+class QueueAnswer(ResponseBody):
     """Every GPU type that has jobs or workers, or is paused."""
 
     paused: str | None

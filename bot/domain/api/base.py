@@ -29,17 +29,17 @@ Reason = Annotated[str, StringConstraints(max_length=500)]
 """It is shown to whom it concerns."""
 
 
-class Asked(Wire):
+class RequestBody(Wire):
     """What a client sends; keys that are not known are refused."""
 
 
-class Answer(Wire):
+class ResponseBody(Wire):
     """What the server says; a client passes over keys that a later server adds."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-class Problem(Answer):
+class ProblemDetails(ResponseBody):
     """Why there is no other answer (RFC 9457); `code` is for programs, `detail` says what to do."""
 
     title: str
@@ -48,7 +48,7 @@ class Problem(Answer):
     detail: str
 
 
-class Time(Answer):
+class Time(ResponseBody):
     """A time in nanoseconds and half of its 95 % interval; lower is better."""
 
     time_ns: float

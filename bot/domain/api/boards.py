@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter
 
-from bot.domain.api.base import Answer, Time
+from bot.domain.api.base import ResponseBody, Time
 from bot.domain.board import SourceVisibility, Visibility
 from runners.contract.evaluation import Timing
 from runners.contract.task import (
@@ -26,7 +26,7 @@ class BestTime(Time):
     submission: int
 
 
-class BoardLine(Answer):
+class BoardLine(ResponseBody):
     """A board: one task, its GPU types and its season."""
 
     name: str
@@ -55,14 +55,14 @@ class BoardAnswer(BoardLine):
     """Of the present task version, on each GPU type with a ranked time."""
 
 
-class BoardsAnswer(Answer):
+class BoardsAnswer(ResponseBody):
     """Boards that exist for whoever asks, by name; `next` is the cursor of the page after this."""
 
     boards: tuple[BoardAnswer, ...]
     next: str | None = None
 
 
-class TaskFile(Answer):
+class TaskFileBody(ResponseBody):
     """A file of a task."""
 
     name: str
@@ -70,14 +70,14 @@ class TaskFile(Answer):
     """In bytes, as UTF-8."""
 
 
-class Case(Answer):
+class WorkloadBody(ResponseBody):
     """One input shape; `spec` is its line in reports."""
 
     spec: str
     workload: Workload
 
 
-class TaskAnswer(Answer):
+class TaskAnswer(ResponseBody):
     """One version of a board's task."""
 
     board: str
@@ -95,18 +95,18 @@ class TaskAnswer(Answer):
     """Those of the board."""
     libraries: tuple[str, ...]
     multi_gpu: bool
-    tests: tuple[Case, ...]
-    benchmarks: tuple[Case, ...]
+    tests: tuple[WorkloadBody, ...]
+    benchmarks: tuple[WorkloadBody, ...]
     test_timeout_s: int
     benchmark_timeout_s: int
     ranked_timeout_s: int
     submission_file: str
-    files: tuple[TaskFile, ...]
+    files: tuple[TaskFileBody, ...]
     templates: tuple[str, ...]
     """The languages for which there is a file to begin with."""
 
 
-class Entry(Time):
+class StandingBody(Time):
     """One line: a person's best score, its shared rank, and how many tries it took."""
 
     rank: int
@@ -121,7 +121,7 @@ class Entry(Time):
     """Which machines timed it: `local`, `modal`, `ray`, or an agent's name."""
 
 
-class Absent(Answer):
+class Absent(ResponseBody):
     """A person without a score here, with the latest ranked run that did not pass."""
 
     person: str
@@ -133,7 +133,7 @@ class Absent(Answer):
     submitted_at: datetime
 
 
-class StandingsAnswer(Answer):
+class StandingsAnswer(ResponseBody):
     """One leaderboard: one task version on one GPU type, the fastest first."""
 
     board: str
@@ -148,11 +148,11 @@ class StandingsAnswer(Answer):
     """The time of the task's own reference, where it is known."""
     reference_failure: str
     """Why there is none; told to the board's creator only."""
-    entries: tuple[Entry, ...]
+    entries: tuple[StandingBody, ...]
     absent: tuple[Absent, ...]
 
 
-class LeaderboardsAnswer(Answer):
+class LeaderboardsAnswer(ResponseBody):
     """The leaderboards of a board: one for each GPU type, or the one that was asked for."""
 
     board: BoardLine
@@ -162,7 +162,7 @@ class LeaderboardsAnswer(Answer):
 MEDIA_TYPE = "application/x-ndjson"
 
 
-class ExportHead(Answer):
+class ExportHead(ResponseBody):
     """The first piece: whose export it is."""
 
     kind: Literal["board"] = "board"
@@ -170,7 +170,7 @@ class ExportHead(Answer):
     submissions: int
 
 
-class ExportRows(Answer):
+class ExportRows(ResponseBody):
     """Lines of one of the tables, each by its columns."""
 
     kind: Literal["rows"] = "rows"
@@ -178,7 +178,7 @@ class ExportRows(Answer):
     rows: tuple[dict[str, str | int | float | bool | None], ...]
 
 
-class ExportSource(Answer):
+class ExportSource(ResponseBody):
     """A submitted file by the SHA-256 of its bytes; each comes once."""
 
     kind: Literal["source"] = "source"
@@ -186,7 +186,7 @@ class ExportSource(Answer):
     text: str
 
 
-class ExportEnd(Answer):
+class ExportEnd(ResponseBody):
     """The last piece: without it the export has broken off."""
 
     kind: Literal["end"] = "end"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, Answer, Asked, GpuName, Name
+from bot.domain.api.base import WHOLE, GpuName, Name, RequestBody, ResponseBody
 from bot.domain.api.boards import BoardLine
 from bot.domain.board import SourceVisibility, Visibility
 
@@ -29,7 +29,7 @@ Guest = Annotated[
 """A credential, such as `discord:17`, `discord-role:5` or `local:ada`."""
 
 
-class BoardWish(Asked):
+class BoardWish(RequestBody):
     """What is wanted of a board; what is not named stays as it is."""
 
     gpus: Gpus = ()
@@ -58,25 +58,25 @@ class NewBoardWish(TaskWish):
     """Else the task's own."""
 
 
-class GuestsOrder(Asked):
+class GuestsOrder(RequestBody):
     """Who may see a private board, or may not any more."""
 
     guests: Annotated[tuple[Guest, ...], Field(min_length=1, max_length=MOST_GUESTS)]
 
 
-class GuestsAnswer(Answer):
+class GuestsAnswer(ResponseBody):
     """Everybody who was invited to a board."""
 
     guests: tuple[str, ...]
 
 
-class RejudgeOrder(Asked):
+class RejudgeOrder(RequestBody):
     """Whose best submissions are judged by the present task: those of this earlier version."""
 
     version: Annotated[int, Field(ge=1, lt=1 << 31), WHOLE]
 
 
-class Rejudging(Answer):
+class Rejudging(ResponseBody):
     """How many submissions are judged again, and by which task version."""
 
     submissions: int
@@ -96,28 +96,28 @@ class CheckState(StrEnum):
     """Nothing was published; `problem` says why."""
 
 
-class CheckRun(Answer):
+class CheckRun(ResponseBody):
     """One run of a check, in words; `ok` once it has ended."""
 
     words: str
     ok: bool | None
 
 
-class CheckProblem(Answer):
+class CheckProblem(ResponseBody):
     """Why nothing was published; `code` is for programs, `detail` says what to do."""
 
     code: str
     detail: str
 
 
-class GpuCheck(Answer):
+class GpuCheck(ResponseBody):
     """On which GPU type the task was run; `obstacle` says why it was not."""
 
     gpu: str
     obstacle: str
 
 
-class PublishedAnswer(Answer):
+class PublishedAnswer(ResponseBody):
     """What publishing did."""
 
     board: BoardLine | None
@@ -130,7 +130,7 @@ class PublishedAnswer(Answer):
     """Empty where the board has had this state of the task before."""
 
 
-class CheckAnswer(Answer):
+class CheckAnswer(ResponseBody):
     """The check of a task zip: its solutions are run, then its board is published."""
 
     id: int
@@ -146,7 +146,7 @@ class CheckAnswer(Answer):
     published: PublishedAnswer | None
 
 
-class ChecksAnswer(Answer):
+class ChecksAnswer(ResponseBody):
     """One's own checks of the last month, newest first, at most a hundred."""
 
     checks: tuple[CheckAnswer, ...]

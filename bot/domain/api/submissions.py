@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
-from bot.domain.api.base import Answer, Asked, GpuName, Reason, Time
+from bot.domain.api.base import GpuName, Reason, RequestBody, ResponseBody, Time
 from bot.domain.api.boards import BoardLine
 from bot.domain.job import JobState
 from bot.domain.moderation import ExclusionKind
@@ -16,7 +16,7 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 
-class OrderFields(Asked):
+class OrderFields(RequestBody):
     """What is to become of a file; without board or GPU types its heading names them."""
 
     mode: Mode
@@ -31,31 +31,31 @@ class SubmissionOrder(OrderFields):
     source: Annotated[str, StringConstraints(max_length=MAX_SOURCE_BYTES)]
 
 
-class Again(Asked):
+class Again(RequestBody):
     """In which mode an earlier submission is run again; None means its own."""
 
     mode: Mode | None = None
 
 
-class Withdrawal(Asked):
+class Withdrawal(RequestBody):
     """Why a submission goes off its board."""
 
     reason: Reason = ""
 
 
-class Numbered(Answer):
+class Numbered(ResponseBody):
     """A submission by its number."""
 
     id: int
 
 
-class Cancelled(Answer):
+class Cancelled(ResponseBody):
     """How many jobs of a submission had not ended."""
 
     stopped: int
 
 
-class Place(Answer):
+class QueuePositionBody(ResponseBody):
     """A queued job's place, from 1, and about how long until it ends; None: nobody knows."""
 
     position: int
@@ -66,7 +66,7 @@ class Place(Answer):
     """How many jobs of this GPU type run now."""
 
 
-class JobAnswer(Answer):
+class JobAnswer(ResponseBody):
     """One submission on one GPU type: its place while it waits, its evaluation at the end."""
 
     id: int
@@ -86,34 +86,34 @@ class JobAnswer(Answer):
     """Of `total` cases of the stage."""
     total: int
     note: str
-    place: Place | None
+    place: QueuePositionBody | None
     evaluation: Evaluation | None
     """Of ranked runs nothing secret is in it."""
     cost: float | None = None
     """Of the GPU seconds of its evaluation; None where no price of the GPU type is set."""
 
 
-class ExclusionAnswer(Answer):
+class ExclusionAnswer(ResponseBody):
     """Why a submission is not ranked whatever its result is."""
 
     kind: ExclusionKind
     reason: str
 
 
-class ProfileFile(Answer):
+class ProfileFile(ResponseBody):
     """A file that a profile left; its bytes are at `.../files/GPU/NAME`."""
 
     gpu: str
     name: str
 
 
-class ProfileFiles(Answer):
+class ProfileFiles(ResponseBody):
     """Every file that a profile left; none of any other mode."""
 
     files: tuple[ProfileFile, ...]
 
 
-class SubmissionAnswer(Answer):
+class SubmissionAnswer(ResponseBody):
     """Where a submission stands, and how it ended."""
 
     id: int
@@ -137,7 +137,7 @@ class SubmissionAnswer(Answer):
     """The GPU types for which it waits although nobody is there to judge it."""
 
 
-class Result(Answer):
+class JobResultBody(ResponseBody):
     """How a submission ended on one GPU type; only a passed ranked one has a time."""
 
     gpu: str
@@ -145,7 +145,7 @@ class Result(Answer):
     time: Time | None
 
 
-class PastSubmission(Answer):
+class PastSubmission(ResponseBody):
     """One line of one's own history."""
 
     id: int
@@ -159,17 +159,17 @@ class PastSubmission(Answer):
     gpus: tuple[str, ...]
     state: SubmissionState
     created_at: datetime
-    results: tuple[Result, ...]
+    results: tuple[JobResultBody, ...]
 
 
-class HistoryAnswer(Answer):
+class HistoryAnswer(ResponseBody):
     """One's own submissions, newest first; `next` is the cursor of the page after this one."""
 
     submissions: tuple[PastSubmission, ...]
     next: str | None
 
 
-class SourceAnswer(Answer):
+class SourceAnswer(ResponseBody):
     """A submitted file."""
 
     submission: int
@@ -177,7 +177,7 @@ class SourceAnswer(Answer):
     text: str
 
 
-class Event(Answer):
+class Event(ResponseBody):
     """One step of a job; `kind` is a state or a stage, `id` what a watcher resumes from."""
 
     id: int

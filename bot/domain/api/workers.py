@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
 
 from bot.domain.ids import JobId, SubmissionId
-from bot.domain.job import Ending, LeasedJob
+from bot.domain.job import GiveUpReason, LeasedJob
 from runners.contract.runner import Capabilities
 from runners.contract.task import GPU_NAME, Mode
 from runners.contract.wire import Wire
@@ -37,7 +37,7 @@ Runners = Annotated[
 Line = Annotated[str, StringConstraints(max_length=16 << 10)]
 
 
-class Greeting(Wire):
+class WorkerConfig(Wire):
     """The server's answer to an agent that has just begun."""
 
     worker: str
@@ -46,13 +46,13 @@ class Greeting(Wire):
     """How long what it holds stays its own without a sign of life."""
 
 
-class Announcement(Wire):
+class WorkerOffers(Wire):
     """What the agent's runners offer, by name; None while they have not all been asked."""
 
     offers: Annotated[dict[str, Capabilities], Field(max_length=16)] | None
 
 
-class Slots(Wire):
+class FreeSlots(Wire):
     """How many evaluations the agent could begin now, by GPU type."""
 
     slots: Annotated[dict[GpuName, Count], Field(min_length=1, max_length=64)]
@@ -161,7 +161,7 @@ class JobNotices(Wire):
     notices: tuple[JobNotice, ...] = ()
 
 
-class Call(Wire):
+class RunnerCall(Wire):
     """The id by which the agent's runner knows a started evaluation."""
 
     call: Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -170,7 +170,7 @@ class Call(Wire):
 class GivenUp(Wire):
     """How an attempt ended that gave no evaluation."""
 
-    why: Ending
+    why: GiveUpReason
     error: Line = ""
 
 

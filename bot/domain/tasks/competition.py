@@ -25,7 +25,7 @@ Gpu = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CompetitionEntry:
     """One board of a competition; `directory` is the task's folder below the set's parent."""
 
     directory: str
@@ -41,7 +41,7 @@ class Competition:
     name: str
     deadline: datetime | None
     description: str
-    problems: tuple[Problem, ...]
+    problems: tuple[CompetitionEntry, ...]
     warnings: tuple[str, ...] = ()
 
 
@@ -94,16 +94,16 @@ def _unknown_keys(document: Document, path: Path, value: Value, model: type[Wire
             yield document.refusal((*path, key), unknown_key(key, known)).message
 
 
-def _problem(document: Document, i: int, entry: _ProblemEntry) -> Problem:
+def _problem(document: Document, i: int, entry: _ProblemEntry) -> CompetitionEntry:
     if ".." in entry.directory.split("/"):
         raise document.refusal(
             ("problems", i, "directory"), "a directory lies below the set, without '..'"
         )
     deadline = _deadline(document, ("problems", i, "deadline"), entry.deadline)
-    return Problem(entry.directory.rstrip("/"), entry.name, deadline, entry.gpus)
+    return CompetitionEntry(entry.directory.rstrip("/"), entry.name, deadline, entry.gpus)
 
 
-def _require_distinct(document: Document, problems: tuple[Problem, ...]) -> None:
+def _require_distinct(document: Document, problems: tuple[CompetitionEntry, ...]) -> None:
     names = [problem.name for problem in problems]
     for i, name in enumerate(names):
         if name in names[:i]:

@@ -52,7 +52,7 @@ class FileEntry(Wire):
     source: Text
 
 
-class TaskFile(Wire):
+class TaskYaml(Wire):
     """task.yml as it is written; the keys that both have mean the same in `TaskDefinition`."""
 
     files: Annotated[tuple[FileEntry, ...], Field(min_length=1, max_length=100)]
@@ -86,7 +86,7 @@ class TaskFile(Wire):
     """KernelBot's later look at the best submissions, which is not done here: passed over."""
 
 
-def read_schema(document: Document, *, strict: bool) -> tuple[TaskFile, tuple[str, ...]]:
+def read_schema(document: Document, *, strict: bool) -> tuple[TaskYaml, tuple[str, ...]]:
     """The keys of a document, checked, and what was passed over when not `strict`."""
     warnings = _unknown_keys(document, strict=strict)
     written = _validate(document)
@@ -94,17 +94,17 @@ def read_schema(document: Document, *, strict: bool) -> tuple[TaskFile, tuple[st
 
 
 def _unknown_keys(document: Document, *, strict: bool) -> tuple[str, ...]:
-    found = [key for key in document.value if key not in TaskFile.model_fields]
+    found = [key for key in document.value if key not in TaskYaml.model_fields]
     if found and strict:
-        raise document.refusal((found[0],), unknown_key(found[0], TaskFile.model_fields))
+        raise document.refusal((found[0],), unknown_key(found[0], TaskYaml.model_fields))
     return tuple(
-        f"{document.file}:{document.line((key,))}: {unknown_key(key, TaskFile.model_fields)}"
+        f"{document.file}:{document.line((key,))}: {unknown_key(key, TaskYaml.model_fields)}"
         for key in found
     )
 
 
-def _validate(document: Document) -> TaskFile:
-    known = {key: value for key, value in document.value.items() if key in TaskFile.model_fields}
+def _validate(document: Document) -> TaskYaml:
+    known = {key: value for key, value in document.value.items() if key in TaskYaml.model_fields}
     for kind in ("tests", "benchmarks"):
         cases = known.get(kind)
         if cases is None:
@@ -112,7 +112,7 @@ def _validate(document: Document) -> TaskFile:
         elif isinstance(cases, list):
             known[kind] = [{"args": case} for case in cases]
     try:
-        return TaskFile.model_validate_json(json.dumps(known))
+        return TaskYaml.model_validate_json(json.dumps(known))
     except ValidationError as error:
         raise _schema_refusal(document, error) from error
 
@@ -123,7 +123,7 @@ def _schema_refusal(document: Document, error: ValidationError) -> UserError:
     if found is not None:
         path = found["loc"]
         known: dict[str, type[Wire]] = {"config": BuildConfig, "files": FileEntry, "launch": Launch}
-        model = known.get(str(path[0]), TaskFile)
+        model = known.get(str(path[0]), TaskYaml)
         return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))
     unnamed = next((each for each in findings if _is_file_name(each["loc"])), None)
     if unnamed is not None and unnamed["type"] == "string_pattern_mismatch":
@@ -136,7 +136,7 @@ def _is_file_name(path: Path) -> bool:
     return path[:2] == ("config", "sources") or (path[0] == "files" and path[-1] == "name")
 
 
-def _check(written: TaskFile, document: Document, *, strict: bool) -> tuple[str, ...]:
+def _check(written: TaskYaml, document: Document, *, strict: bool) -> tuple[str, ...]:
     _check_names(written, document)
     _check_slot(written, document)
     _check_language(written, document)
@@ -156,14 +156,14 @@ def _check(written: TaskFile, document: Document, *, strict: bool) -> tuple[str,
     return tuple(warnings)
 
 
-def _check_names(written: TaskFile, document: Document) -> None:
+def _check_names(written: TaskYaml, document: Document) -> None:
     names = [entry.name for entry in written.files]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise document.refusal(("files", i), f"the file name {name!r} stands here again")
 
 
-def _check_slot(written: TaskFile, document: Document) -> None:
+def _check_slot(written: TaskYaml, document: Document) -> None:
     slots = sum(entry.source == SLOT for entry in written.files)
     if slots != 1:
         example = '{"name": "submission.py", "source": "@SUBMISSION@"}'
@@ -172,7 +172,7 @@ def _check_slot(written: TaskFile, document: Document) -> None:
         )
 
 
-def _check_language(written: TaskFile, document: Document) -> None:
+def _check_language(written: TaskYaml, document: Document) -> None:
     """Refuse what would be accepted and never looked at."""
     spec = spec_of(written.lang)
     foreign = sorted(written.config.model_fields_set - spec.config_keys)
@@ -185,7 +185,7 @@ def _check_language(written: TaskFile, document: Document) -> None:
         )
 
 
-def _check_sources(written: TaskFile, document: Document) -> None:
+def _check_sources(written: TaskYaml, document: Document) -> None:
     names = {entry.name for entry in written.files}
     missing = next((name for name in written.config.sources if name not in names), None)
     if missing is not None:
@@ -200,11 +200,11 @@ def _check_sources(written: TaskFile, document: Document) -> None:
         check_program(written.config, document)
 
 
-def _has(written: TaskFile, key: str) -> bool:
+def _has(written: TaskYaml, key: str) -> bool:
     return bool(getattr(written.config, key, None) or getattr(written, key, None))
 
 
-def _check_cases(written: TaskFile, document: Document) -> None:
+def _check_cases(written: TaskYaml, document: Document) -> None:
     for kind in ("tests", "benchmarks"):
         cases: tuple[Workload, ...] = getattr(written, kind)
         if len(cases) > MAX_CASES:
@@ -217,7 +217,7 @@ def _check_cases(written: TaskFile, document: Document) -> None:
                 )
 
 
-def _check_formulas(written: TaskFile, document: Document) -> None:
+def _check_formulas(written: TaskYaml, document: Document) -> None:
     for path, text in _formulas(written):
         try:
             formula = parse_formula(str(text))
@@ -227,7 +227,7 @@ def _check_formulas(written: TaskFile, document: Document) -> None:
             raise document.refusal(path, f"{'.'.join(path)}: {error}") from error
 
 
-def _check_code(written: TaskFile, launch: Launch, document: Document) -> None:
+def _check_code(written: TaskYaml, launch: Launch, document: Document) -> None:
     if written.format is not TaskFormat.KERNEL:
         words = f"format: {written.format} is for 'py'; a launch calls one kernel"
         raise document.refusal(("format",), words)
@@ -237,7 +237,7 @@ def _check_code(written: TaskFile, launch: Launch, document: Document) -> None:
     check_launch(launch, (*written.tests, *written.benchmarks), document)
 
 
-def _formulas(written: TaskFile) -> Iterator[tuple[tuple[str, ...], int | str]]:
+def _formulas(written: TaskYaml) -> Iterator[tuple[tuple[str, ...], int | str]]:
     """Every formula of the work that a case takes, with its path."""
     if written.flops is not None:
         yield ("flops",), written.flops

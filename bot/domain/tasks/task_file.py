@@ -11,7 +11,7 @@ from bot.domain.tasks.yaml_document import Document, Path, read_document, valida
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
 from bot.domain.tasks.device_rules import check_evaluation, headers
-from bot.domain.tasks.schema import SLOT, TaskFile, read_schema
+from bot.domain.tasks.schema import SLOT, TaskYaml, read_schema
 from bot.domain.tasks.lint import defined_names, parse_python, wants_cuda
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Device, Grader, TaskDefinition, TaskFormat
@@ -35,7 +35,7 @@ _NATIVE = {
 class _Source:
     """One task being read."""
 
-    written: TaskFile
+    written: TaskYaml
     document: Document
     bundle: TaskBundle
 
@@ -130,7 +130,7 @@ def _define(source: _Source, name: str) -> TaskDefinition:
     return task
 
 
-def _is_program(written: TaskFile) -> bool:
+def _is_program(written: TaskYaml) -> bool:
     return bool(written.config.sources) and written.launch is None
 
 
@@ -154,7 +154,7 @@ def _definition_refusal(document: Document, name: str, error: ValidationError) -
     )
 
 
-def _submission_file(written: TaskFile) -> str:
+def _submission_file(written: TaskYaml) -> str:
     return next(entry.name for entry in written.files if entry.source == SLOT)
 
 
@@ -166,7 +166,7 @@ def _read_files(source: _Source) -> dict[str, str]:
     }
 
 
-def _is_shared(file: str, written: TaskFile) -> bool:
+def _is_shared(file: str, written: TaskYaml) -> bool:
     if "main" in spec_of(written.lang).config_keys and file == written.config.main:
         return False
     return file in _SHARED or file.endswith(_HEADERS)
@@ -219,7 +219,7 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
             return "" if brought else f"{written.config.main!r} is not among the files"
 
 
-def _own(written: TaskFile) -> str:
+def _own(written: TaskYaml) -> str:
     """Why it is not for our own judge, whatever its files define; empty when it is."""
     if written.multi_gpu:
         return "a task with multi_gpu brings its own evaluation"
@@ -230,7 +230,7 @@ def _own(written: TaskFile) -> str:
     return ""
 
 
-def _wanted_by_launch(written: TaskFile) -> frozenset[str]:
+def _wanted_by_launch(written: TaskYaml) -> frozenset[str]:
     """Device code writes into memory that the judge lays ready: it must know the output's form."""
     return frozenset({"ref_kernel"}) if written.launch is not None else frozenset()
 
@@ -242,7 +242,7 @@ def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
     return defined_names(parse_python(files[REFERENCE], source.bundle.locate(entry.source)))
 
 
-def _device(files: dict[str, str], written: TaskFile, grader: Grader) -> Device:
+def _device(files: dict[str, str], written: TaskYaml, grader: Grader) -> Device:
     if spec_of(written.lang).device is not Device.ANY:
         return spec_of(written.lang).device
     sources = {name: text for name, text in files.items() if name.endswith(".py")}

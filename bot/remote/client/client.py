@@ -25,7 +25,7 @@ from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
 from bot.remote.client import decode
 from bot.remote.client.publish import published
-from bot.remote.client.requests import Requests, Say, asking, made_once
+from bot.remote.client.requests import ApiClient, Say, asking, made_once
 from bot.remote.client.watch import watch
 from bot.remote.http import ANSWER_S, Server
 from runners.contract.files import FILES_MAX
@@ -35,7 +35,7 @@ PIECE_S = 60.0
 """What the server may take for the next piece."""
 
 
-async def exported(requests: Requests, board: str) -> AsyncGenerator[ExportPiece, None]:
+async def exported(requests: ApiClient, board: str) -> AsyncGenerator[ExportPiece, None]:
     """The pieces of an export up to its end; SetupError when it breaks off before."""
     path = f"leaderboards/{quote(board, safe='')}/export"
     async with aclosing(requests.lines(path, within_s=PIECE_S)) as lines:
@@ -61,7 +61,7 @@ class RemoteClient:
     `suffix` is what a further command needs to go there too.
     """
 
-    requests: Requests
+    requests: ApiClient
     say: Say
     suffix: str = ""
     look_s: float = LOOK_S

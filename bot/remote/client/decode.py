@@ -5,12 +5,18 @@ ValueError where an answer has a word that this Podium does not know.
 
 from bot.domain.api.admin import RunnerAnswer
 from bot.domain.api.base import Time
-from bot.domain.api.boards import Absent, BoardLine, Entry, LeaderboardsAnswer, StandingsAnswer
+from bot.domain.api.boards import (
+    Absent,
+    BoardLine,
+    LeaderboardsAnswer,
+    StandingBody,
+    StandingsAnswer,
+)
 from bot.domain.api.submissions import (
     JobAnswer,
     PastSubmission,
-    Place,
     ProfileFile,
+    QueuePositionBody,
     SubmissionAnswer,
 )
 from bot.domain.board import NOBODY, Access, Board
@@ -65,7 +71,7 @@ def _standings(board: Board, version: TaskVersionId, answer: StandingsAnswer) ->
     )
 
 
-def _standing(board: Board, version: TaskVersionId, gpu: str, answer: Entry) -> Standing:
+def _standing(board: Board, version: TaskVersionId, gpu: str, answer: StandingBody) -> Standing:
     score = Score(
         submission=SubmissionId(answer.submission),
         person=PersonId(answer.person_id),
@@ -132,7 +138,7 @@ def _job_status(submission: Submission, answer: JobAnswer) -> JobStatus:
     )
 
 
-def _place(answer: Place) -> QueuePosition:
+def _place(answer: QueuePositionBody) -> QueuePosition:
     return QueuePosition(answer.position, answer.estimate_s, answer.paused, answer.running)
 
 

@@ -12,7 +12,7 @@ from bot.domain.publication import Draft, PublishChange, Published, PublishReque
 from bot.domain.tasks.archive import write_zip
 from bot.domain.tasks.report import TaskReport
 from bot.remote.client.decode import board_of
-from bot.remote.client.requests import BUSY, PATIENCE_S, Outage, Requests, Say, UnsureError
+from bot.remote.client.requests import BUSY, PATIENCE_S, ApiClient, Outage, OutcomeUnknownError, Say
 from runners.contract.runner import RunnerError
 
 LOOK_S = 0.5
@@ -20,7 +20,7 @@ LOOK_S = 0.5
 _ENDED = frozenset({CheckState.PUBLISHED, CheckState.REFUSED})
 
 
-async def published(requests: Requests, draft: Draft, *, say: Say) -> Released:
+async def published(requests: ApiClient, draft: Draft, *, say: Say) -> Released:
     """A board as it is once its task has been proven there.
 
     UserError when it must not be published, with the words that this machine would have said;
@@ -37,16 +37,16 @@ async def published(requests: Requests, draft: Draft, *, say: Say) -> Released:
         return _released(check, check.published)
 
 
-async def _handed_in(requests: Requests, draft: Draft) -> CheckAnswer:
+async def _handed_in(requests: ApiClient, draft: Draft) -> CheckAnswer:
     try:
         return await _upload(requests, draft)
-    except UnsureError as error:
+    except OutcomeUnknownError as error:
         again = "give the same command again, which publishes nothing twice"
         words = f"{error.lost}; whether the task was taken in is not known: {again}"
         raise SetupError(words) from error
 
 
-async def _upload(requests: Requests, draft: Draft) -> CheckAnswer:
+async def _upload(requests: ApiClient, draft: Draft) -> CheckAnswer:
     wanted, bundle = draft.request, draft.bundle
     data = await asyncio.to_thread(write_zip, bundle)
     file = "task_zip", f"{bundle.name or bundle.root or draft.task.name}.zip", data
@@ -74,7 +74,7 @@ def _fields(wanted: PublishRequest) -> dict[str, str | Sequence[str]]:
     return found
 
 
-async def _followed(requests: Requests, check: CheckAnswer, say: Say) -> CheckAnswer:
+async def _followed(requests: ApiClient, check: CheckAnswer, say: Say) -> CheckAnswer:
     """The check once it has ended; a server that is away is asked again and again."""
     outage = Outage(requests.url, say, PATIENCE_S)
     told: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ async def _followed(requests: Requests, check: CheckAnswer, say: Say) -> CheckAn
 
 
 @asynccontextmanager
-async def _parting_words(requests: Requests, check: CheckAnswer, say: Say) -> AsyncIterator[None]:
+async def _parting_words(requests: ApiClient, check: CheckAnswer, say: Say) -> AsyncIterator[None]:
     try:
         yield
     except (asyncio.CancelledError, StoreError):
@@ -107,7 +107,7 @@ async def _parting_words(requests: Requests, check: CheckAnswer, say: Say) -> As
         raise
 
 
-def _error(requests: Requests, problem: CheckProblem) -> Exception:
+def _error(requests: ApiClient, problem: CheckProblem) -> Exception:
     """The error that this machine would have raised."""
     match problem.code:
         case "runner":

@@ -10,19 +10,27 @@ from uuid import uuid4
 
 import httpx
 
-from bot.domain.api.base import PATH, Answer
+from bot.domain.api.base import PATH, ResponseBody
 from bot.domain.api.submissions import SubmissionAnswer
 from bot.domain.errors import SetupError, StoreError, UserError
-from bot.remote.http import ANSWER_MAX, ANSWER_S, CONNECT_S, LONG_S, Connection, Refusal, Server
+from bot.remote.http import (
+    ANSWER_MAX,
+    ANSWER_S,
+    CONNECT_S,
+    LONG_S,
+    Refusal,
+    Server,
+    ServerConnection,
+)
 
 _UNKNOWN_PATHS = frozenset({"not-found", "method-not-allowed"})
 """Codes of a Podium that does not know a path at all."""
 _ADVICE = "check the address, the network and the server"
 
-Kind = TypeVar("Kind", bound=Answer)
+Kind = TypeVar("Kind", bound=ResponseBody)
 
 
-class UnsureError(SetupError):
+class OutcomeUnknownError(SetupError):
     """The server has had the request and said nothing of it: it may have been done.
 
     `lost` tells what happened, without what to do about it.
@@ -34,14 +42,14 @@ class UnsureError(SetupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class ApiClient:
     """What one person asks one server.
 
     StoreError while it is away; UserError with the server's words for what the person should
     change, and for a server that is too old or none of ours.
     """
 
-    connection: Connection
+    connection: ServerConnection
 
     @property
     def url(self) -> str:
@@ -121,7 +129,7 @@ class Requests:
         except StoreError as error:
             if isinstance(error.__cause__, httpx.ConnectError | httpx.ConnectTimeout):
                 raise SetupError(f"{error}; {_ADVICE}") from error
-            raise UnsureError(str(error), _ADVICE) from error
+            raise OutcomeUnknownError(str(error), _ADVICE) from error
 
     def read(self, text: bytes, kind: type[Kind]) -> Kind:
         """An answer as this type; what a later server adds is passed over."""
@@ -149,7 +157,7 @@ def _require_bounded(line: bytes) -> None:
 @asynccontextmanager
 async def asking(
     server: Server, transport: httpx.AsyncBaseTransport | None = None
-) -> AsyncIterator[Requests]:
+) -> AsyncIterator[ApiClient]:
     """A person's way to the server, without a token as somebody who has no account.
 
     `transport` is another way there than the network.
@@ -168,13 +176,13 @@ async def asking(
         return refuses_person(refusal, signed=signed)
 
     async with client:
-        yield Requests(Connection(client, server.url, refused))
+        yield ApiClient(ServerConnection(client, server.url, refused))
 
 
 def refuses_person(refusal: Refusal, *, signed: bool) -> Exception:
     """The error that a refusal is for somebody who has sent a token, or none."""
     if refusal.status == 503 and refusal.code:
-        return UnsureError(f"{refusal.url}: {refusal.words}")
+        return OutcomeUnknownError(f"{refusal.url}: {refusal.words}")
     if refusal.status >= 500 and refusal.code:
         return SetupError(f"{refusal.url}: {refusal.words}")
     if refusal.status == 429:
@@ -245,7 +253,7 @@ _UNSURE = "whether it was taken in is not known: `podium history` tells, before 
 
 
 async def made_once(
-    requests: Requests,
+    requests: ApiClient,
     path: str,
     body: object,
     *,
@@ -266,7 +274,7 @@ async def made_once(
             answer = await requests.post(
                 path, SubmissionAnswer, body, within_s=within_s, headers={KEY: key}
             )
-        except UnsureError as error:
+        except OutcomeUnknownError as error:
             lost = True
             await _wait(outage, StoreError(error.lost))
         except SetupError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus
-from bot.remote.client.requests import BUSY, PATIENCE_S, Outage, Requests, Say
+from bot.remote.client.requests import BUSY, PATIENCE_S, ApiClient, Outage, Say
 
 EVENT_MAX = 1 << 20
 """Bytes of the longest event; the lines of one that is cut are never kept."""
@@ -90,7 +90,7 @@ Read = Callable[[], Awaitable[SubmissionStatus]]
 
 
 async def watch(
-    requests: Requests,
+    requests: ApiClient,
     number: SubmissionId,
     read: Read,
     *,
@@ -136,7 +136,7 @@ async def _readings(line: "_Line", read: Read) -> AsyncGenerator[SubmissionStatu
 class _Line:
     """The server's events about one submission; it remembers the last one over broken lines."""
 
-    def __init__(self, requests: Requests, number: SubmissionId) -> None:
+    def __init__(self, requests: ApiClient, number: SubmissionId) -> None:
         self._connection = requests.connection
         self._path = f"submissions/{number}/events"
         self._last = ""

@@ -14,7 +14,7 @@ MOST = 256 << 20
 Message = TypeVar("Message", bound=BaseModel)
 
 
-class Call(BaseModel):
+class FunctionCall(BaseModel):
     """A function as `module:name`, the JSON of its arguments, and what it may take.
 
     Without arguments it is only imported.
@@ -26,7 +26,7 @@ class Call(BaseModel):
     memory: int
 
 
-class Answer(BaseModel):
+class CallResult(BaseModel):
     """The JSON of what the function gave; else its UserError, or the words of a bug."""
 
     value: str = ""
@@ -55,12 +55,12 @@ def receive(stream: IO[bytes], kind: type[Message]) -> Message | None:
 
 def packed(
     function: Callable[..., object], arguments: tuple[object, ...], limit_s: float, memory: int
-) -> Call:
+) -> FunctionCall:
     """A call of a module's function."""
     kinds = argument_types(function)
     texts = [kind.dump_json(value).decode() for kind, value in zip(kinds, arguments, strict=True)]
     name = f"{function.__module__}:{function.__qualname__}"
-    return Call(function=name, arguments=texts, limit_s=limit_s, memory=memory)
+    return FunctionCall(function=name, arguments=texts, limit_s=limit_s, memory=memory)
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import TypeVar
 import structlog
 
 from bot.domain.errors import StoreError, UserError
-from bot.services.apart.calls import Answer, Call, answer_type, packed, receive, send
+from bot.services.apart.calls import CallResult, FunctionCall, answer_type, packed, receive, send
 
 MEMORY = 1 << 30
 """Bytes of a process, with the interpreter and what it has imported."""
@@ -89,7 +89,7 @@ class Apart:
         read: Read = answer_type(function).validate_json(answer.value)
         return read
 
-    def _answer(self, call: Call) -> Answer | None:
+    def _answer(self, call: FunctionCall) -> CallResult | None:
         """None when the process had to be killed, or died of it."""
         process = self._process
         if process is None or process.poll() is not None:
@@ -122,7 +122,9 @@ def _started() -> "subprocess.Popen[bytes]":
     )  # fmt: skip
 
 
-def _exchange(process: "subprocess.Popen[bytes]", call: Call, limit_s: float) -> Answer | None:
+def _exchange(
+    process: "subprocess.Popen[bytes]", call: FunctionCall, limit_s: float
+) -> CallResult | None:
     """The answer; None where the process ends before it, at the latest after so many seconds."""
     if process.stdin is None or process.stdout is None:
         raise AssertionError("it was started with pipes")
@@ -130,7 +132,7 @@ def _exchange(process: "subprocess.Popen[bytes]", call: Call, limit_s: float) ->
     timer.start()
     try:
         send(process.stdin, call)
-        return receive(process.stdout, Answer)
+        return receive(process.stdout, CallResult)
     except OSError:
         return None
     finally:

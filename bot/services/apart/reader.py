@@ -11,17 +11,24 @@ import sys
 import traceback
 
 from bot.domain.errors import UserError
-from bot.services.apart.calls import Answer, Call, answer_type, argument_types, receive, send
+from bot.services.apart.calls import (
+    CallResult,
+    FunctionCall,
+    answer_type,
+    argument_types,
+    receive,
+    send,
+)
 
 
 def main() -> None:
     """Read and answer until the parent has ended or has enough."""
-    while (call := receive(sys.stdin.buffer, Call)) is not None:
+    while (call := receive(sys.stdin.buffer, FunctionCall)) is not None:
         _limit(call)
         send(sys.stdout.buffer, _answer(call))
 
 
-def _limit(call: Call) -> None:
+def _limit(call: FunctionCall) -> None:
     """By the kernel as well: also who has no parent any more ends."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = math.ceil(used.ru_utime + used.ru_stime + call.limit_s) + 1
@@ -31,20 +38,20 @@ def _limit(call: Call) -> None:
         resource.setrlimit(kind, (lower, hard))
 
 
-def _answer(call: Call) -> Answer:
+def _answer(call: FunctionCall) -> CallResult:
     try:
         function = pkgutil.resolve_name(call.function)
         kinds = argument_types(function)
         if call.arguments is None:
-            return Answer()
+            return CallResult()
         arguments = [
             kind.validate_json(text) for kind, text in zip(kinds, call.arguments, strict=True)
         ]
         value = answer_type(function).dump_json(function(*arguments)).decode()
-        return Answer(value=value)
+        return CallResult(value=value)
     except UserError as error:
-        return Answer(code=error.code, words=error.message)
+        return CallResult(code=error.code, words=error.message)
     except MemoryError:
         raise SystemExit(1) from None  # what is left of the memory is not enough to go on with
     except Exception:  # noqa: BLE001 - the parent tells of the bug
-        return Answer(bug=traceback.format_exc(limit=-8))
+        return CallResult(bug=traceback.format_exc(limit=-8))

@@ -9,10 +9,10 @@ from enum import Enum
 import structlog
 
 from bot.domain.errors import StoreError, UserError
-from bot.domain.job import Ending, LeasedJob
+from bot.domain.job import GiveUpReason, LeasedJob
 from bot.ports import WorkerQueue
 from bot.services.dispatch.config import DispatchConfig
-from bot.services.dispatch.execution import Execution, LeaseLostError, Order
+from bot.services.dispatch.execution import Execution, ExecutionRequest, LeaseLostError
 from bot.services.dispatch.runner_pool import CannotServeError, RunnerPool
 from runners.contract.evaluation import Evaluation
 from runners.contract.runner import RunnerError, RunnerLostError
@@ -20,7 +20,7 @@ from runners.contract.runner import RunnerError, RunnerLostError
 _log = structlog.get_logger(__name__)
 
 
-class Stop(Enum):
+class CancelCause(Enum):
     """Why the work on a job is stopped before it ends."""
 
     LOST = "lost"
@@ -32,7 +32,7 @@ class Stop(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class AttemptContext:
     """What every attempt of a worker shares."""
 
     queue: WorkerQueue
@@ -43,13 +43,13 @@ class Surroundings:
 class Attempt:
     """Holds one claimed job; `run` ends when the job's outcome is stored or out of our hands."""
 
-    def __init__(self, job: LeasedJob, around: Surroundings) -> None:
+    def __init__(self, job: LeasedJob, around: AttemptContext) -> None:
         self.job = job
         self._queue = around.queue
         self._pool = around.pool
         self._config = around.config
         self._execution: Execution | None = None
-        self._stop: Stop | None = None
+        self._stop: CancelCause | None = None
         self._stopping = asyncio.Event()
 
     @property
@@ -57,7 +57,7 @@ class Attempt:
         """Whether a runner was asked to do anything for it."""
         return self._execution is not None and self._execution.started
 
-    def stop(self, why: Stop) -> None:
+    def stop(self, why: CancelCause) -> None:
         """Stop the work; the first reason counts, and none does once the work has ended."""
         if self._stop is None:
             self._stop = why
@@ -81,8 +81,8 @@ class Attempt:
         request = await self._queue.request(self.job)
         if request is None:
             raise LeaseLostError
-        order = Order(self.job, request, self._queue, self._config)
-        self._execution = Execution(order, self._pool, lambda: self.stop(Stop.LOST))
+        order = ExecutionRequest(self.job, request, self._queue, self._config)
+        self._execution = Execution(order, self._pool, lambda: self.stop(CancelCause.LOST))
         return await self._execution.evaluation()
 
     async def _conclude(self, work: asyncio.Task[Evaluation]) -> None:
@@ -95,7 +95,7 @@ class Attempt:
         except Exception:  # noqa: BLE001  a bug in one job must not stop the others
             incident = secrets.token_hex(4)
             _log.exception("bug in a job", action="job-bug", incident=incident)
-            await self._give_up(Ending.FAILED, f"an error of ours, incident {incident}")
+            await self._give_up(GiveUpReason.FAILED, f"an error of ours, incident {incident}")
 
     async def _store_outcome(self, work: asyncio.Task[Evaluation]) -> None:
         if not work.done() or work.cancelled():
@@ -113,13 +113,13 @@ class Attempt:
             case LeaseLostError():
                 _log.warning("lease was lost", action="lease-lost")
             case CannotServeError():
-                await self._give_up(Ending.HOPELESS, words)
+                await self._give_up(GiveUpReason.HOPELESS, words)
             case TimeoutError():
-                await self._give_up(Ending.UNTOUCHED)
+                await self._give_up(GiveUpReason.UNTOUCHED)
             case RunnerLostError() | StoreError():
-                await self._give_up(Ending.LOST, words)
+                await self._give_up(GiveUpReason.LOST, words)
             case RunnerError():
-                await self._give_up(Ending.FAILED, words)
+                await self._give_up(GiveUpReason.FAILED, words)
             case _:
                 raise error
 
@@ -133,16 +133,16 @@ class Attempt:
 
     async def _end_stopped(self) -> None:
         match self._stop:
-            case Stop.CANCELLED:
-                await self._give_up(Ending.CANCELLED)
-            case Stop.DRAINED if not self.started or self.job.of_the_house:
-                await self._give_up(Ending.UNTOUCHED)
-            case Stop.DRAINED:
-                await self._give_up(Ending.LOST, "the worker was stopped")
+            case CancelCause.CANCELLED:
+                await self._give_up(GiveUpReason.CANCELLED)
+            case CancelCause.DRAINED if not self.started or self.job.of_the_house:
+                await self._give_up(GiveUpReason.UNTOUCHED)
+            case CancelCause.DRAINED:
+                await self._give_up(GiveUpReason.LOST, "the worker was stopped")
             case _:
                 _log.warning("lease was lost", action="lease-lost")
 
-    async def _give_up(self, why: Ending, error: str = "") -> None:
+    async def _give_up(self, why: GiveUpReason, error: str = "") -> None:
         tell = _log.warning if error else _log.info
         tell("attempt ended", action=f"job-{why}", error=error)
         await self._insist(lambda: self._queue.give_up(self.job, why, error))

@@ -12,7 +12,7 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import JobId
 from bot.domain.job import LeasedJob, Notice, Topic
 from bot.ports import Clock, WorkerQueue
-from bot.services.dispatch.attempt import Attempt, Stop, Surroundings
+from bot.services.dispatch.attempt import Attempt, AttemptContext, CancelCause
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.runner_pool import RunnerPool
 from runners.contract.runner import Runner
@@ -34,7 +34,7 @@ class Dispatcher:
         self._clock = clock
         self._config = config or DispatchConfig()
         self._pool = RunnerPool(runners, self._config.ask_s, self._config.worker)
-        self._around = Surroundings(queue, self._pool, self._config)
+        self._around = AttemptContext(queue, self._pool, self._config)
         self._held: dict[tuple[JobId, int], Attempt] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
@@ -92,7 +92,7 @@ class Dispatcher:
     def _hold(self, job: LeasedJob) -> None:
         for attempt in self._held.values():
             if attempt.job.id == job.id:
-                attempt.stop(Stop.LOST)
+                attempt.stop(CancelCause.LOST)
         waited_s = (self._clock.now() - job.created_at).total_seconds()
         attempt = Attempt(job, self._around)
         self._held[job.id, job.fence] = attempt
@@ -162,9 +162,9 @@ class Dispatcher:
         answers = {beat.job: beat for beat in beats}
         for (job, _), attempt in held.items():
             if job not in answers:
-                attempt.stop(Stop.LOST)
+                attempt.stop(CancelCause.LOST)
             elif answers[job].cancel_requested:
-                attempt.stop(Stop.CANCELLED)
+                attempt.stop(CancelCause.CANCELLED)
 
     async def _keep_asking(self) -> None:
         await self._announce()
@@ -183,10 +183,10 @@ class Dispatcher:
         """
         for attempt in self._held.values():
             if not attempt.started or attempt.job.of_the_house:
-                attempt.stop(Stop.DRAINED)
+                attempt.stop(CancelCause.DRAINED)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=patience_s)
         for attempt in self._held.values():
-            attempt.stop(Stop.DRAINED)
+            attempt.stop(CancelCause.DRAINED)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=2 * self._config.call_s)

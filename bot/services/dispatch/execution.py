@@ -97,7 +97,7 @@ class LeaseLostError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ExecutionRequest:
     """What is to be done for which job, and where its steps are noted."""
 
     job: LeasedJob
@@ -114,7 +114,7 @@ class Order:
 class Execution:
     """One order under way on one runner, which can be stopped at any moment."""
 
-    def __init__(self, order: Order, pool: RunnerPool, lost: Callable[[], None]) -> None:
+    def __init__(self, order: ExecutionRequest, pool: RunnerPool, lost: Callable[[], None]) -> None:
         self.order = order
         self._pool = pool
         self._lost = lost

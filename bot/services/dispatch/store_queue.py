@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import assert_never
 
 from bot.domain.ids import PersonId
-from bot.domain.job import Claim, Ending, Heartbeat, LeasedJob, Notice, Topic
+from bot.domain.job import Claim, GiveUpReason, Heartbeat, LeasedJob, Notice, Topic
 from bot.domain.reference_times import as_candidate
 from bot.domain.requirements import in_service
 from bot.domain.scoring import pool_of, score
@@ -92,17 +92,17 @@ class StoreQueue:
         value = score(request.task, evaluation)
         return await self._store.jobs.accept(job.id, job.fence, evaluation, value)
 
-    async def give_up(self, job: LeasedJob, why: Ending, error: str = "") -> bool:
+    async def give_up(self, job: LeasedJob, why: GiveUpReason, error: str = "") -> bool:
         jobs = self._store.jobs
         match why:
-            case Ending.FAILED | Ending.HOPELESS:
-                final = why is Ending.HOPELESS
+            case GiveUpReason.FAILED | GiveUpReason.HOPELESS:
+                final = why is GiveUpReason.HOPELESS
                 return await jobs.release(job.id, job.fence, error, final=final)
-            case Ending.LOST:
+            case GiveUpReason.LOST:
                 return await jobs.lose(job.id, job.fence, error)
-            case Ending.UNTOUCHED:
+            case GiveUpReason.UNTOUCHED:
                 return await jobs.give_back(job.id, job.fence)
-            case Ending.CANCELLED:
+            case GiveUpReason.CANCELLED:
                 return await jobs.end_cancelled(job.id, job.fence)
             case _:
                 assert_never(why)

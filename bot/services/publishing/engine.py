@@ -17,7 +17,7 @@ import structlog
 
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.publication import Draft, Release, Released
+from bot.domain.publication import Draft, Publication, Released
 from bot.domain.tasks.report import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
@@ -124,7 +124,7 @@ class PublicationEngine:
             if number not in kept:
                 task.cancel()
 
-    async def _publish(self, release: Release) -> None:
+    async def _publish(self, release: Publication) -> None:
         number = release.id
         try:
             request = REQUEST.validate_json(release.wish)

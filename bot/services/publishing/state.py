@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
 from bot.domain.publication import (
+    Publication,
     PublishChange,
     PublishRequest,
-    Release,
     Released,
     UnsoundTaskError,
 )
@@ -72,7 +72,7 @@ class HeldPublication:
 
     store: Store
     owner: str
-    release: Release
+    release: Publication
     request: PublishRequest
 
     async def save_place(self, place: str) -> None:

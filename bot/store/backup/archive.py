@@ -36,7 +36,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Table(_Part):
+class TableDump(_Part):
     """One table; `sha256` is that of its COPY text."""
 
     name: str
@@ -61,7 +61,7 @@ class Manifest(_Part):
     made_at: datetime
     podium: str
     migrations: tuple[AppliedMigration, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[TableDump, ...]
     sequences: dict[str, int]
 
     @property
@@ -248,7 +248,7 @@ def _manifest(file: zipfile.ZipFile) -> Manifest:
         raise _broken("its manifest does not say what it must") from error
 
 
-def _check(reading: Reading, table: Table) -> None:
+def _check(reading: Reading, table: TableDump) -> None:
     digest = hashlib.sha256()
     for piece in reading.pieces(table.name):
         digest.update(piece)

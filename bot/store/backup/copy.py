@@ -16,7 +16,7 @@ from bot.store.backup.archive import (
     AppliedMigration,
     Manifest,
     Reading,
-    Table,
+    TableDump,
     Writing,
     created,
     opened,
@@ -103,7 +103,7 @@ async def tables(connection: Connection) -> dict[str, tuple[str, ...]]:
 
 async def _table(
     connection: Connection, file: Writing, name: str, columns: tuple[str, ...]
-) -> Table:
+) -> TableDump:
     with file.table(name) as text:
         if name in EMPTIED:
             status = "COPY 0"
@@ -111,7 +111,7 @@ async def _table(
             status = await connection.copy_from_table(
                 name, columns=columns, output=text.put, format="text", timeout=STATEMENT_S
             )
-    return Table(name=name, columns=columns, rows=rows_in(status), sha256=text.sha256)
+    return TableDump(name=name, columns=columns, rows=rows_in(status), sha256=text.sha256)
 
 
 def rows_in(status: str) -> int:
@@ -228,7 +228,7 @@ async def _fill(connection: Connection, backup: Reading) -> None:
         await connection.execute(key["again"])
 
 
-async def _copy(connection: Connection, backup: Reading, table: Table) -> None:
+async def _copy(connection: Connection, backup: Reading, table: TableDump) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         for piece in backup.pieces(table.name):
             yield piece

@@ -13,7 +13,7 @@ import asyncpg
 from bot.domain.errors import SetupError
 from bot.store.embedded.binaries import server_account, usable_by
 from bot.store.embedded.folder import Folder, open_folder
-from bot.store.embedded.server import Cluster, Keeper, socket_folder, stop
+from bot.store.embedded.server import Cluster, ServerSupervisor, socket_folder, stop
 from bot.store.errors import DRIVER_FAILURES, writing
 
 JOIN_LIMIT_S = 30.0
@@ -25,7 +25,7 @@ SILENT_WAIT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class EmbeddedDatabase:
     """A running database; `owner` tells whether this process started it and ends it."""
 
     dsn: str = field(repr=False)
@@ -39,7 +39,7 @@ async def open_database(
     exclusive: bool = False,
     prepare: Callable[[str], Awaitable[object]] | None = None,
     waiting: Callable[[], None] | None = None,
-) -> AsyncIterator[Database]:
+) -> AsyncIterator[EmbeddedDatabase]:
     """The database of `data_dir`: started here, or joined when another Podium owns the folder.
 
     An owner restarts a server that dies. It runs `prepare` before anybody can join, and ends the
@@ -52,14 +52,14 @@ async def open_database(
             if owned:
                 guests = _Guests(folder, waiting, BRIEF_WAIT_S if exclusive else math.inf)
                 async with _served_to(guests, _served(folder, prepare)) as dsn:
-                    yield Database(dsn, owner=True)
+                    yield EmbeddedDatabase(dsn, owner=True)
                 return
         if exclusive:
             raise _in_use(folder, data_dir)
         with folder.visited() as admitted:
             address = folder.address() if admitted else None
             if address is not None and await _answers(address):
-                yield Database(address, owner=False)
+                yield EmbeddedDatabase(address, owner=False)
                 return
         await asyncio.sleep(JOIN_POLL_S)
     raise SetupError(f"Podium {folder.owner()} owns {data_dir} but its database does not answer")
@@ -133,7 +133,7 @@ async def _served(
         cluster = _cluster(folder)
     try:
         await cluster.create()
-        keeper = Keeper(cluster, await cluster.start())
+        keeper = ServerSupervisor(cluster, await cluster.start())
         watch = asyncio.create_task(keeper.watch())
         try:
             if prepare is not None:

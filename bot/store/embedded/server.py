@@ -192,7 +192,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Keeper:
+class ServerSupervisor:
     """The server's process, replaced whenever it dies."""
 
     cluster: Cluster

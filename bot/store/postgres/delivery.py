@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.interaction import KEPT, TOKEN_LIVES, Asked, Unfinished
-from bot.domain.notifications import Letter, News, NewsKind
+from bot.domain.interaction import KEPT, TOKEN_LIVES, InteractionRequest, Unfinished
+from bot.domain.notifications import Delivery, NewsKind, Notification
 from bot.domain.records import UnannouncedScore
 from bot.domain.submission import Display
 from bot.ports import Clock
@@ -61,18 +61,18 @@ class PostgresOutbox:
             for row in await self._database.rows("news.untold", limit)
         )
 
-    async def settle(self, job: JobId, news: Sequence[News]) -> bool:
+    async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
         async with self._database.transaction() as connection:
             if await connection.fetchval(query("news.settle"), job) is None:
                 return False
             await self._put(connection, news)
         return True
 
-    async def put(self, news: Sequence[News]) -> int:
+    async def put(self, news: Sequence[Notification]) -> int:
         async with self._database.connection() as connection:
             return await self._put(connection, news)
 
-    async def _put(self, connection: "Connection", news: Sequence[News]) -> int:
+    async def _put(self, connection: "Connection", news: Sequence[Notification]) -> int:
         if not news:
             return 0
         kept = await connection.fetch(
@@ -88,7 +88,7 @@ class PostgresOutbox:
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
-    ) -> tuple[Letter, ...]:
+    ) -> tuple[Delivery, ...]:
         now = self._clock.now()
         found = await self._database.rows("news.claim", door, owner, now, now + lease, limit)
         return tuple(sorted(map(_letter, found), key=lambda each: each.id))
@@ -109,15 +109,15 @@ class PostgresOutbox:
         return len(await self._database.rows("news.forget", self._clock.now() - age))
 
 
-def _letter(row: Record) -> Letter:
-    news = News(
+def _letter(row: Record) -> Delivery:
+    news = Notification(
         key=row["key"],
         kind=NewsKind(row["kind"]),
         addressee=row["addressee"],
         board=BoardId(row["board"]),
         text=row["text"],
     )
-    return Letter(NewsId(row["id"]), news, row["tries"])
+    return Delivery(NewsId(row["id"]), news, row["tries"])
 
 
 class PostgresDisplays:
@@ -162,7 +162,7 @@ class PostgresInteractions:
         self._database = database
         self._clock = clock
 
-    async def claim(self, asked: Asked, owner: str, lease: timedelta) -> bool:
+    async def claim(self, asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
         now = self._clock.now()
         told = asked.id, asked.door, asked.request, asked.token, asked.at
         row = await self._database.row("interactions.claim", *told, owner, now, now + lease)

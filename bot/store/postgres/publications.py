@@ -6,7 +6,7 @@ from asyncpg import Record
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.publication import NewRelease, Release, ReleaseNote
+from bot.domain.publication import NewRelease, Publication, PublicationSummary
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 
@@ -33,7 +33,7 @@ class PostgresReleases:
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
-    ) -> tuple[Release, ...]:
+    ) -> tuple[Publication, ...]:
         now = self._clock.now()
         found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
         return tuple(sorted(map(_release, found), key=lambda one: one.id))
@@ -61,11 +61,11 @@ class PostgresReleases:
         now = self._clock.now()
         return await self._database.row("releases.end", release, owner, now) is not None
 
-    async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
+    async def told(self, door: str, release: ReleaseId) -> PublicationSummary | None:
         row = await self._database.row("releases.told", release, door)
         return None if row is None else _note(row)
 
-    async def told_to(self, door: str, person: PersonId) -> tuple[ReleaseNote, ...]:
+    async def told_to(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         return tuple(map(_note, await self._database.rows("releases.told_to", person, door)))
 
     async def forget(self, ended_before: datetime) -> int:
@@ -75,8 +75,8 @@ class PostgresReleases:
         return len(await self._database.rows("releases.let_go", owner))
 
 
-def _release(row: Record) -> Release:
-    return Release(
+def _release(row: Record) -> Publication:
+    return Publication(
         id=ReleaseId(row["id"]),
         person=PersonId(row["person"]),
         zip=bytes(row["zip"]),
@@ -87,8 +87,8 @@ def _release(row: Record) -> Release:
     )
 
 
-def _note(row: Record) -> ReleaseNote:
-    return ReleaseNote(
+def _note(row: Record) -> PublicationSummary:
+    return PublicationSummary(
         id=ReleaseId(row["id"]),
         person=PersonId(row["person"]),
         wish=row["wish"],

@@ -13,7 +13,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.records import RequestCount, RequestRun
-from bot.domain.submission import KEPT, NewSubmission, Once, Submission, reused
+from bot.domain.submission import KEPT, IdempotencyKey, NewSubmission, Submission, reused
 from bot.ports import Clock
 from bot.store.postgres import rows
 from bot.store.postgres.boards import OF_SUBMISSIONS
@@ -75,7 +75,7 @@ class PostgresSubmissions:
             await connection.execute(query("submissions.keep_key"), *kept)
         return rows.submission(row)
 
-    async def first(self, person: PersonId, once: Once) -> Submission | None:
+    async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
         since = self._clock.now() - KEPT
         row = await self._database.row("submissions.first", person, once.key, since)
         return None if row is None else _first(row, once)
@@ -113,7 +113,7 @@ class PostgresSubmissions:
         return tuple(rows.submission(row) for row in found)
 
 
-def _first(row: "Record", once: Once) -> Submission:
+def _first(row: "Record", once: IdempotencyKey) -> Submission:
     """What the key stands for already; UserError when another submission came with it."""
     if row["digest"] != once.digest:
         raise reused(once.key)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from bot.domain.errors import StoreError
-from bot.services.operations import Part, State, measures, readiness
+from bot.services.operations import ComponentHealth, State, measures, readiness
 from bot.web.context import door_of
 from bot.web.prometheus import CONTENT_TYPE, exposition
 from bot.web.rendering import PREFIX, assets, takes_gzip
@@ -47,17 +47,21 @@ async def readyz(
     return JSONResponse(body, status, headers={"Cache-Control": "no-store"})
 
 
-async def _parts(request: Request) -> tuple[Part, ...]:
+async def _parts(request: Request) -> tuple[ComponentHealth, ...]:
     door = door_of(request)
 
-    async def look() -> tuple[Part, ...]:
+    async def look() -> tuple[ComponentHealth, ...]:
         return await readiness(door.store, judges=door.judges, lines=door.lines)
 
     try:
         return await door.kept.get_within("readiness", READINESS_FOR_S, WITHIN_S, look)
     except TimeoutError as error:
         _log.warning("not ready", action="not-ready", error=f"the database: {error}")
-        return (Part("database", State.FAILED, "it did not answer in time; podium.log says why"),)
+        return (
+            ComponentHealth(
+                "database", State.FAILED, "it did not answer in time; podium.log says why"
+            ),
+        )
 
 
 _metrics = APIRouter()

@@ -20,28 +20,28 @@ from bot.domain.api.workers import (
     MOST_NOTICES_S,
     NOTICES_S,
     PATH,
-    Announcement,
     Beats,
     BigInt,
-    Call,
     Claimed,
     ClaimedJob,
+    FreeSlots,
     GivenUp,
     GpuName,
-    Greeting,
     Held,
     JobBeat,
     JobNotice,
     JobNotices,
     LogLines,
-    Slots,
+    RunnerCall,
+    WorkerConfig,
+    WorkerOffers,
 )
 from bot.domain.ids import JobId
 from bot.domain.job import Notice, Topic
 from bot.services.apart import Apart
 from bot.web.auth import FromAgent
 from bot.web.bodies import parsed, read, whole, written
-from bot.web.context import Closing, Door, door_of
+from bot.web.context import Closing, WebContext, door_of
 from runners.contract.evaluation import Evaluation, Progress
 
 _log = structlog.get_logger(__name__)
@@ -61,13 +61,13 @@ async def hello(request: Request, agent: FromAgent) -> Response:
     """The name and the lease of an agent that begins."""
     lease_s = door_of(request).lease.total_seconds()
     _log.info("an agent begins", action="agent-hello", worker=agent.worker)
-    return written(Greeting(worker=agent.worker, lease_s=lease_s))
+    return written(WorkerConfig(worker=agent.worker, lease_s=lease_s))
 
 
 @router.post("/announce", status_code=_DONE)
 async def announce(request: Request, agent: FromAgent) -> None:
     """Count the agent among the living."""
-    await agent.announce((await read(request, Announcement, BODY_MAX)).offers)
+    await agent.announce((await read(request, WorkerOffers, BODY_MAX)).offers)
 
 
 @router.post("/leave", status_code=_DONE)
@@ -79,7 +79,7 @@ async def leave(agent: FromAgent) -> None:
 @router.post("/claim")
 async def claim(request: Request, agent: FromAgent) -> Response:
     """Jobs for free slots."""
-    wanted = await read(request, Slots, BODY_MAX)
+    wanted = await read(request, FreeSlots, BODY_MAX)
     named = wanted.runners or {}
     jobs = await agent.claim(wanted.slots, named)
     told = (ClaimedJob.of(job, with_pool=job.gpu in named) for job in jobs)
@@ -113,7 +113,7 @@ async def notices(
     return StreamingResponse(telling, media_type="application/json", headers=headers)
 
 
-async def _telling(door: Door, gpus: frozenset[str], wait_s: float) -> AsyncIterator[bytes]:
+async def _telling(door: WebContext, gpus: frozenset[str], wait_s: float) -> AsyncIterator[bytes]:
     async with door.store.events.subscribe(_TOPICS) as hints:
         yield b"\n"
         found: tuple[JobNotice, ...] = ()
@@ -147,7 +147,7 @@ async def order(agent: FromAgent, job: BigInt, fence: BigInt) -> Response:
 @router.post("/jobs/{job}/{fence}/attach", status_code=_DONE)
 async def attach(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
     """Note the runner's call."""
-    body = await read(request, Call, BODY_MAX)
+    body = await read(request, RunnerCall, BODY_MAX)
     await agent.attach(JobId(job), fence, body.call)
 
 

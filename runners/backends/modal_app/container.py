@@ -12,7 +12,12 @@ from typing import IO, Self, TypeVar
 
 from pydantic import ValidationError
 
-from runners.backends.modal_app.protocol import ANSWER_MAX, READY_S, Answer, Order
+from runners.backends.modal_app.protocol import (
+    ANSWER_MAX,
+    READY_S,
+    ContainerRequest,
+    ContainerResponse,
+)
 from runners.contract.runner import ServedLine
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -22,15 +27,15 @@ _BEGUN_AT = time.time()
 
 
 def evaluate(order: str) -> str:
-    """An `Order` in, an `Answer` out, both as JSON; raises nothing that the harness may cause."""
+    """Answer a `ContainerRequest`, both as JSON; raises nothing that the harness may cause."""
     began = time.time()
-    asked = Order.model_validate_json(order)
+    asked = ContainerRequest.model_validate_json(order)
     with tempfile.TemporaryFile() as said, _Harness(asked.gpus, said) as harness:
         try:
             answer = _converse(harness, asked)
         except (OSError, ValidationError, _HarnessError) as error:
             answer = {"error": f"{error}: {harness.last_words()}"[: 2 * _WORDS]}
-    return Answer.model_validate(
+    return ContainerResponse.model_validate(
         {
             **answer,
             "cold": asked.asked_at < _BEGUN_AT,
@@ -48,7 +53,7 @@ class _HarnessError(Exception):
     """The harness ended, hung, or said what it must not."""
 
 
-def _converse(harness: "_Harness", order: Order) -> dict[str, object]:
+def _converse(harness: "_Harness", order: ContainerRequest) -> dict[str, object]:
     ready = harness.ready(READY_S)
     if order.request is None:
         return {"ready": ready.ready}

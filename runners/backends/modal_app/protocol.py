@@ -18,7 +18,7 @@ ANSWER_MAX = 16 << 20
 """Bytes of the longest answer that is taken."""
 
 
-class Order(Wire):
+class ContainerRequest(Wire):
     """What a container is to do: evaluate a request, or only say what it offers."""
 
     request: EvaluationRequest | None = None
@@ -30,7 +30,7 @@ class Order(Wire):
     """When Modal was asked, in seconds since 1970."""
 
 
-class Answer(Wire):
+class ContainerResponse(Wire):
     """What came of an order; times in seconds."""
 
     ready: Capabilities | None = None

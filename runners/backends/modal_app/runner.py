@@ -12,13 +12,13 @@ from runners.backends.modal_app.protocol import (
     AWAY,
     DEPLOY,
     GRACE_S,
-    Answer,
-    Order,
+    ContainerRequest,
+    ContainerResponse,
     container_timeout_s,
     modal_gpu,
     translated,
 )
-from runners.backends.modal_app.transport import Connections, output
+from runners.backends.modal_app.transport import ModalConnections, output
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.gpus import GPU_TYPES
 from runners.contract.runner import (
@@ -52,7 +52,7 @@ class ModalRunner:
         self._slots = dict(slots)
         self._version = version
         self._open: set[CallId] = set()
-        self._connections = Connections()
+        self._connections = ModalConnections()
         self._backlogs: dict[CallId, int] = {}
         """How many calls waited at Modal when one was begun, until that is told."""
         self._asking: asyncio.Task[Capabilities] | None = None
@@ -80,7 +80,7 @@ class ModalRunner:
         )
 
     async def _asked(self) -> Capabilities:
-        call = await self._spawned(CPU, Order(asked_at=time.time()))
+        call = await self._spawned(CPU, ContainerRequest(asked_at=time.time()))
         answer = await self._answer(call)
         if answer.ready is None:
             raise RunnerError(answer.error or "the container did not say what it offers")
@@ -95,7 +95,7 @@ class ModalRunner:
         if request.gpu not in self._slots:
             there = ", ".join(self._slots)
             raise RunnerError(f"no slot of GPU type {request.gpu} at Modal; there are {there}")
-        order = Order(
+        order = ContainerRequest(
             request=request,
             gpus=0 if request.gpu == CPU else request.task.world_size,
             limit_s=request.task.limit_s(request.mode) + GRACE_S,
@@ -103,7 +103,7 @@ class ModalRunner:
         )
         return await self._spawned(request.gpu, order)
 
-    async def _spawned(self, kind: str, order: Order) -> CallId:
+    async def _spawned(self, kind: str, order: ContainerRequest) -> CallId:
         if self._closed:
             raise RunnerError(f"runner {NAME} is closed")
         gpu, limit = modal_gpu(kind, order.gpus), container_timeout_s(order.limit_s)
@@ -133,7 +133,7 @@ class ModalRunner:
             update={"durations_s": durations, "used_s": answer.used_s}
         )
 
-    async def _answer(self, call: CallId) -> Answer:
+    async def _answer(self, call: CallId) -> ContainerResponse:
         """What a call gave; while Modal is out of reach it is asked again for some minutes."""
         reached = time.monotonic()
         while not self._closed:
@@ -196,14 +196,14 @@ def _known(error: RunnerError) -> RunnerError:
     return UnknownCallError(str(error)) if isinstance(error.__cause__, unknown) else error
 
 
-def _read(text: str) -> Answer:
+def _read(text: str) -> ContainerResponse:
     try:
-        return Answer.model_validate_json(text)
+        return ContainerResponse.model_validate_json(text)
     except ValidationError as error:
         raise RunnerError(f"the container broke the contract: {error}") from error
 
 
-def _starts(answer: Answer) -> dict[str, float]:
+def _starts(answer: ContainerResponse) -> dict[str, float]:
     """What came before the steps of the harness, in seconds."""
     start = "modal_cold_start" if answer.cold else "modal_warm_start"
     return {start: answer.waited_s, "modal_ready": answer.ready_s}

@@ -28,7 +28,7 @@ QUESTIONS_MOST = 90
 not hear of an end that came long ago."""
 
 
-class Connections:
+class ModalConnections:
     """As many connections as the questions of a runner need that wait at once."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from runners.backends.ray_cluster.protocol import LINES_MAX, Command, Fault, Reply
+from runners.backends.ray_cluster.protocol import LINES_MAX, Command, DriverFault, DriverReply
 from runners.contract.runner import RunnerError, RunnerLostError
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +21,7 @@ _KEPT = frozenset({"PATH", "HOME", "LANG", "TMPDIR"})
 _log = logging.getLogger(__name__)
 
 
-class AwayError(RunnerLostError):
+class ClusterUnavailableError(RunnerLostError):
     """The cluster cannot be reached now; what was begun there may go on."""
 
 
@@ -42,7 +42,7 @@ class Bridge:
         self._starting = asyncio.Lock()
         self._process: Process | None = None
         self._listener: asyncio.Task[None] | None = None
-        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        self._waiting: dict[int, asyncio.Future[DriverReply]] = {}
         self._number = 0
         self._closed = False
 
@@ -61,7 +61,9 @@ class Bridge:
             async with asyncio.timeout(command.within_s + _GRACE_S):
                 return _text(await reply)
         except TimeoutError as error:
-            raise AwayError(f"Ray's driver gave no answer to {command.deed}") from error
+            raise ClusterUnavailableError(
+                f"Ray's driver gave no answer to {command.deed}"
+            ) from error
         finally:
             self._waiting.pop(numbered.number, None)
 
@@ -111,14 +113,14 @@ class Bridge:
             raise ValueError("a driver is talked to through pipes")
         try:
             while line := await process.stdout.readline():
-                reply = Reply.model_validate_json(line)
+                reply = DriverReply.model_validate_json(line)
                 waiting = self._waiting.get(reply.number)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(reply)
         except (ValidationError, ValueError):
             _log.exception("Ray's driver broke the contract")
         finally:
-            gone = Reply(number=0, text="Ray's driver ended", fault=Fault.AWAY)
+            gone = DriverReply(number=0, text="Ray's driver ended", fault=DriverFault.AWAY)
             for waiting in self._waiting.values():
                 if not waiting.done():
                     waiting.set_result(gone)
@@ -149,16 +151,16 @@ async def _write(process: Process, line: bytes) -> None:
         process.stdin.write(line)
         await process.stdin.drain()
     except (BrokenPipeError, ConnectionResetError) as error:
-        raise AwayError("Ray's driver ended") from error
+        raise ClusterUnavailableError("Ray's driver ended") from error
 
 
-def _text(reply: Reply) -> str:
+def _text(reply: DriverReply) -> str:
     match reply.fault:
         case None:
             return reply.text
-        case Fault.AWAY:
-            raise AwayError(reply.text)
-        case Fault.LOST | Fault.UNREACHED:
+        case DriverFault.AWAY:
+            raise ClusterUnavailableError(reply.text)
+        case DriverFault.LOST | DriverFault.UNREACHED:
             raise RunnerLostError(reply.text)
-        case Fault.ERROR | Fault.UNFIT:
+        case DriverFault.ERROR | DriverFault.UNFIT:
             raise RunnerError(reply.text)

@@ -19,11 +19,11 @@ from runners.backends.ray_cluster.node import SlotActor
 from runners.backends.ray_cluster.protocol import (
     LINES_MAX,
     Command,
-    Deed,
-    Fault,
-    Reply,
+    DriverFault,
+    DriverOperation,
+    DriverReply,
     Resources,
-    Slots,
+    SlotNames,
     demand,
 )
 from runners.contract.runner import RunnerError
@@ -57,30 +57,30 @@ class Driver:
         try:
             text, fault = await self._done(command), None
         except (ActorDiedError, _GoneError) as error:
-            text, fault = f"the slot on its node was lost: {_words(error)}", Fault.LOST
+            text, fault = f"the slot on its node was lost: {_words(error)}", DriverFault.LOST
         except (ActorUnavailableError, RpcError, TimeoutError, OSError) as error:
-            text, fault = f"Ray: {_words(error)}", Fault.AWAY
+            text, fault = f"Ray: {_words(error)}", DriverFault.AWAY
         except (RayError, RuntimeError, ValueError) as error:
-            text, fault = f"Ray: {_words(error)}", Fault.ERROR
-        self.say(Reply(number=command.number, text=text, fault=fault))
+            text, fault = f"Ray: {_words(error)}", DriverFault.ERROR
+        self.say(DriverReply(number=command.number, text=text, fault=fault))
 
-    def say(self, reply: Reply) -> None:
+    def say(self, reply: DriverReply) -> None:
         """Write one line."""
         self._out.write(reply.model_dump_json().encode() + b"\n")
         self._out.flush()
 
     async def _done(self, command: Command) -> str:
         match command.deed:
-            case Deed.RESOURCES:
+            case DriverOperation.RESOURCES:
                 return (await asyncio.to_thread(_resources)).model_dump_json()
-            case Deed.PLACE:
+            case DriverOperation.PLACE:
                 self._slots[command.slot] = await asyncio.to_thread(_place, command)
                 return ""
-            case Deed.ASK:
+            case DriverOperation.ASK:
                 return await self._asked(command)
-            case Deed.END:
+            case DriverOperation.END:
                 return await asyncio.to_thread(self._end, command.slot)
-            case Deed.SLOTS:
+            case DriverOperation.SLOTS:
                 return (await asyncio.to_thread(_named)).model_dump_json()
 
     async def _asked(self, command: Command) -> str:
@@ -135,9 +135,9 @@ def _place(command: Command) -> Any:  # noqa: ANN401 - a handle of Ray's
     )
 
 
-def _named() -> Slots:
+def _named() -> SlotNames:
     found = ray.util.list_named_actors(all_namespaces=True)
-    return Slots(names=tuple(each["name"] for each in found if each["namespace"] == NAMESPACE))
+    return SlotNames(names=tuple(each["name"] for each in found if each["namespace"] == NAMESPACE))
 
 
 def _words(error: BaseException) -> str:
@@ -176,9 +176,9 @@ def main() -> int:
     try:
         connect()
     except RunnerError as error:
-        driver.say(Reply(number=0, text=str(error), fault=Fault.ERROR))
+        driver.say(DriverReply(number=0, text=str(error), fault=DriverFault.ERROR))
         return 1
-    driver.say(Reply(number=0))
+    driver.say(DriverReply(number=0))
     asyncio.run(_serve(driver))
     return 0
 

@@ -9,16 +9,22 @@ from typing import Any, TypeVar
 
 import ray
 
-from runners.backends.ray_cluster.protocol import POLL_S, Assignment, Fault, News, Reply
+from runners.backends.ray_cluster.protocol import (
+    POLL_S,
+    Assignment,
+    CallUpdate,
+    DriverFault,
+    DriverReply,
+)
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import CallId, Capabilities, RunnerError, RunnerLostError
 from runners.slots.harness import (
     Gpu,
     Harness,
-    Order,
+    HarnessCall,
+    SandboxOptions,
     UnfitError,
     UnreachedError,
-    Walls,
     start_harness,
 )
 
@@ -31,14 +37,14 @@ KEPT_S = 300.0
 class NodeHarness:
     """One warm harness, and the last call."""
 
-    def __init__(self, gpus: tuple[Gpu, ...], walls: Walls) -> None:
+    def __init__(self, gpus: tuple[Gpu, ...], walls: SandboxOptions) -> None:
         self._gpus = gpus
         self._walls = walls
         self._starting = asyncio.Lock()
         self._harness: Harness | None = None
         self._work: asyncio.Task[None] | None = None
         self._call: str | None = None
-        self._news = News()
+        self._news = CallUpdate()
         self._newer = asyncio.Event()
         self._fetched = True
 
@@ -63,14 +69,14 @@ class NodeHarness:
         """Evaluate; `news` tells what becomes of it. RunnerError while it does another."""
         if self._busy():
             raise RunnerError("the slot is busy")
-        self._call, self._news, self._fetched = assignment.call, News(), False
+        self._call, self._news, self._fetched = assignment.call, CallUpdate(), False
         self._work = asyncio.create_task(self._evaluate(assignment))
 
     def knows(self, call: str) -> bool:
         """Whether this is the last call."""
         return call == self._call
 
-    async def news(self, call: str, seen: int) -> News:
+    async def news(self, call: str, seen: int) -> CallUpdate:
         """What is newer than the first `seen` news; what there is when nothing comes for a while.
 
         RunnerError for a call that is not known.
@@ -98,18 +104,18 @@ class NodeHarness:
         try:
             evaluation = await asyncio.wait_for(self._answer(assignment), assignment.limit_s)
         except UnreachedError as error:
-            await self._give_up(Fault.UNREACHED, str(error))
+            await self._give_up(DriverFault.UNREACHED, str(error))
         except UnfitError as error:
-            await self._give_up(Fault.UNFIT, str(error))
+            await self._give_up(DriverFault.UNFIT, str(error))
         except RunnerLostError as error:
-            await self._give_up(Fault.LOST, str(error))
+            await self._give_up(DriverFault.LOST, str(error))
         except RunnerError as error:
-            await self._give_up(Fault.ERROR, str(error))
+            await self._give_up(DriverFault.ERROR, str(error))
         except TimeoutError:
             words = f"the harness gave no evaluation within {assignment.limit_s:.0f} s"
-            await self._give_up(Fault.ERROR, words)
+            await self._give_up(DriverFault.ERROR, words)
         else:
-            self._say(News(evaluation=evaluation))
+            self._say(CallUpdate(evaluation=evaluation))
 
     async def _answer(self, assignment: Assignment) -> Evaluation:
         request = EvaluationRequest.model_validate_json(assignment.request)
@@ -118,17 +124,17 @@ class NodeHarness:
         if self._harness is None:
             raise UnreachedError("the slot was stopped")
         return await self._harness.evaluate(
-            Order(CallId(assignment.call), request, line), self._progress
+            HarnessCall(CallId(assignment.call), request, line), self._progress
         )
 
-    async def _give_up(self, fault: Fault, words: str) -> None:
+    async def _give_up(self, fault: DriverFault, words: str) -> None:
         await self.stop()
-        self._say(News(fault=fault, words=words))
+        self._say(CallUpdate(fault=fault, words=words))
 
     def _progress(self, progress: Progress) -> None:
-        self._say(News(progress=progress))
+        self._say(CallUpdate(progress=progress))
 
-    def _say(self, news: News) -> None:
+    def _say(self, news: CallUpdate) -> None:
         self._news = news.model_copy(update={"number": self._news.number + 1})
         self._newer.set()
         self._newer = asyncio.Event()
@@ -140,12 +146,12 @@ _T = TypeVar("_T")
 
 
 class SlotActor:
-    """Each method gives a `Reply`: what Ray carries as an exception, it pickles."""
+    """Each method gives a `DriverReply`: what Ray carries as an exception, it pickles."""
 
     def __init__(self, kind: str, strict: str) -> None:
         self._loop = asyncio.SelectorEventLoop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._node = self._within(_made(visible(kind), Walls(strict=bool(strict))))
+        self._node = self._within(_made(visible(kind), SandboxOptions(strict=bool(strict))))
         self._asked_at = time.monotonic()
         threading.Thread(target=self._end_when_idle, daemon=True).start()
 
@@ -158,12 +164,12 @@ class SlotActor:
         return self._reply(self._begin(assignment))
 
     def news(self, call: str, seen: str) -> str:
-        """The `News` of a call."""
+        """The `CallUpdate` of a call."""
         return self._reply(self._news(call, int(seen)))
 
     def knows(self, call: str) -> str:
         """The call, when it is the last one; else nothing."""
-        return Reply(number=0, text=call if self._node.knows(call) else "").model_dump_json()
+        return DriverReply(number=0, text=call if self._node.knows(call) else "").model_dump_json()
 
     async def _offer(self) -> str:
         return (await self._node.offer()).model_dump_json()
@@ -178,11 +184,11 @@ class SlotActor:
     def _reply(self, doing: Coroutine[Any, Any, str]) -> str:
         self._asked_at = time.monotonic()
         try:
-            reply = Reply(number=0, text=self._within(doing))
+            reply = DriverReply(number=0, text=self._within(doing))
         except UnfitError as error:
-            reply = Reply(number=0, text=str(error), fault=Fault.UNFIT)
+            reply = DriverReply(number=0, text=str(error), fault=DriverFault.UNFIT)
         except RunnerError as error:
-            reply = Reply(number=0, text=str(error), fault=Fault.ERROR)
+            reply = DriverReply(number=0, text=str(error), fault=DriverFault.ERROR)
         finally:
             self._asked_at = time.monotonic()
         return reply.model_dump_json()
@@ -211,5 +217,5 @@ def visible(kind: str) -> tuple[Gpu, ...]:
     )
 
 
-async def _made(gpus: tuple[Gpu, ...], walls: Walls) -> NodeHarness:
+async def _made(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> NodeHarness:
     return NodeHarness(gpus, walls)

@@ -17,7 +17,7 @@ POLL_S = 1.0
 killing of the slot, were seen to wait until it ends."""
 
 
-class Fault(StrEnum):
+class DriverFault(StrEnum):
     """Why there is no answer."""
 
     ERROR = "error"
@@ -32,7 +32,7 @@ class Fault(StrEnum):
     """It cannot be reached now; what was begun may go on."""
 
 
-class Deed(StrEnum):
+class DriverOperation(StrEnum):
     """What the driver is asked to do."""
 
     RESOURCES = "resources"
@@ -51,7 +51,7 @@ class Command(Wire):
     """One line to the driver."""
 
     number: int = 0
-    deed: Deed
+    deed: DriverOperation
     slot: str = ""
     kind: str = CPU
     gpus: int = 1
@@ -61,13 +61,13 @@ class Command(Wire):
     within_s: float = 0.0
 
 
-class Reply(Wire):
+class DriverReply(Wire):
     """One line from the driver; the first one, number 0, says whether it is connected."""
 
     number: int
     text: str = ""
     """The answer, or what the fault is."""
-    fault: Fault | None = None
+    fault: DriverFault | None = None
 
 
 class Resources(Wire):
@@ -104,7 +104,7 @@ def _least(node: dict[str, float], kind: str) -> float:
     return min(node.get(name, 0) for name in demand(kind, 1))
 
 
-class Slots(Wire):
+class SlotNames(Wire):
     """The names of slots."""
 
     names: tuple[str, ...]
@@ -119,14 +119,14 @@ class Assignment(Wire):
     """After how many seconds its harness is killed."""
 
 
-class News(Wire):
+class CallUpdate(Wire):
     """What became of a call so far."""
 
     number: int = Field(default=0, ge=0)
     """How many news there were; one that has seen these waits for more."""
     progress: Progress | None = None
     evaluation: Evaluation | None = None
-    fault: Fault | None = None
+    fault: DriverFault | None = None
     words: str = ""
 
     @property

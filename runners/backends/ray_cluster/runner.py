@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing_extensions import override
 
 from runners.backends.ray_cluster.bridge import Bridge
-from runners.backends.ray_cluster.protocol import Command, Deed, Resources, Slots
+from runners.backends.ray_cluster.protocol import Command, DriverOperation, Resources, SlotNames
 from runners.backends.ray_cluster.slot import RaySlot, RemoteHarness, join
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
 from runners.contract.runner import (
@@ -87,13 +87,15 @@ class RayRunner(SlotRunner[RaySlot]):
         await self._bridge.aclose()
 
     async def _resources(self) -> Resources:
-        text = await self._bridge.ask(Command(deed=Deed.RESOURCES))
+        text = await self._bridge.ask(Command(deed=DriverOperation.RESOURCES))
         return Resources.model_validate_json(text)
 
     async def _there(self) -> list[RemoteHarness]:
         """Every slot on the cluster: those of other workers, and of killed ones, as well."""
-        text = await self._bridge.ask(Command(deed=Deed.SLOTS))
-        return [RemoteHarness(self._bridge, name) for name in Slots.model_validate_json(text).names]
+        text = await self._bridge.ask(Command(deed=DriverOperation.SLOTS))
+        return [
+            RemoteHarness(self._bridge, name) for name in SlotNames.model_validate_json(text).names
+        ]
 
     @override
     async def _asked(self, kind: str) -> Capabilities:

@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from runners.backends.ray_cluster.bridge import AwayError, Bridge
+from runners.backends.ray_cluster.bridge import Bridge, ClusterUnavailableError
 from runners.backends.ray_cluster.protocol import (
     POLL_S,
     Assignment,
+    CallUpdate,
     Command,
-    Deed,
-    Fault,
-    News,
-    Reply,
+    DriverFault,
+    DriverOperation,
+    DriverReply,
 )
 from runners.contract.evaluation import Evaluation
 from runners.contract.runner import (
@@ -27,7 +27,7 @@ from runners.contract.runner import (
     RunnerLostError,
 )
 from runners.contract.wire import Wire
-from runners.slots.harness import START_S, Order, UnfitError, UnreachedError
+from runners.slots.harness import START_S, HarnessCall, UnfitError, UnreachedError
 from runners.slots.runner import Fitness
 
 NODE_GRACE_S = 25.0
@@ -58,13 +58,13 @@ class RemoteHarness:
         began = time.monotonic()
         try:
             text = await self._ask("offer", within_s=within_s)
-        except AwayError as error:
+        except ClusterUnavailableError as error:
             if time.monotonic() - began < within_s:
                 raise
             raise RunnerError(f"no node had a slot ready: {error}") from error
         return _read(Capabilities, text)
 
-    async def evaluate(self, order: Order, tell: ProgressSink) -> Evaluation:
+    async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
         """The evaluation of a request; UnreachedError when the actor had ended before."""
         request = order.request
         limit_s = request.task.limit_s(request.mode) + NODE_GRACE_S
@@ -80,17 +80,17 @@ class RemoteHarness:
 
     async def follow(self, call: CallId, tell: ProgressSink) -> Evaluation:
         """What becomes of a call that was begun; a node that is away is asked again for a while."""
-        news, reached = News(), time.monotonic()
+        news, reached = CallUpdate(), time.monotonic()
         while not news.ended:
             try:
                 text = await self._ask("news", call, str(news.number), within_s=POLL_S + _ASK_S)
-            except AwayError:
+            except ClusterUnavailableError:
                 if time.monotonic() - reached > AWAY_S:
                     raise
                 await asyncio.sleep(_AGAIN_S)
                 continue
             reached, seen = time.monotonic(), news.number
-            news = _read(News, text)
+            news = _read(CallUpdate, text)
             if news.progress is not None and news.number > seen:
                 tell(news.progress)
         return _evaluation(news)
@@ -104,14 +104,18 @@ class RemoteHarness:
 
     async def stop(self) -> None:
         """End the actor, and with it the harness and everything beneath it."""
-        await self._bridge.ask(Command(deed=Deed.END, slot=self.name))
+        await self._bridge.ask(Command(deed=DriverOperation.END, slot=self.name))
 
     async def _ask(self, method: str, *arguments: str, within_s: float = _ASK_S) -> str:
         command = Command(
-            deed=Deed.ASK, slot=self.name, method=method, arguments=arguments, within_s=within_s
+            deed=DriverOperation.ASK,
+            slot=self.name,
+            method=method,
+            arguments=arguments,
+            within_s=within_s,
         )
-        reply = _read(Reply, await self._bridge.ask(command))
-        if reply.fault is Fault.UNFIT:
+        reply = _read(DriverReply, await self._bridge.ask(command))
+        if reply.fault is DriverFault.UNFIT:
             raise UnfitError(reply.text)
         if reply.fault is not None:
             raise RunnerError(reply.text)
@@ -162,7 +166,9 @@ class RaySlot:
 
     def _placing(self, name: str) -> Command:
         gpus = max(1, len(self.instead_of))
-        return Command(deed=Deed.PLACE, slot=name, kind=self.kind, gpus=gpus, strict=self.strict)
+        return Command(
+            deed=DriverOperation.PLACE, slot=name, kind=self.kind, gpus=gpus, strict=self.strict
+        )
 
     def _fitting(self, offered: Capabilities) -> Capabilities:
         if self.version not in {None, offered.harness_version}:
@@ -194,15 +200,15 @@ def _read(kind: type[W], text: str) -> W:
         raise RunnerError(f"the node broke the contract: {error}") from error
 
 
-def _evaluation(news: News) -> Evaluation:
+def _evaluation(news: CallUpdate) -> Evaluation:
     match news.fault:
         case None if news.evaluation is not None:
             return news.evaluation
-        case Fault.UNREACHED:
+        case DriverFault.UNREACHED:
             raise UnreachedError(news.words)
-        case Fault.UNFIT:
+        case DriverFault.UNFIT:
             raise UnfitError(news.words)
-        case Fault.LOST | Fault.AWAY:
+        case DriverFault.LOST | DriverFault.AWAY:
             raise RunnerLostError(news.words)
         case _:
             raise RunnerError(news.words)

@@ -8,7 +8,7 @@ from runners.contract.parameters import BufferArgument
 from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.protocol.values import DictNode, Node, SequenceNode, TensorNode
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ def launching_of(task: TaskDefinition, source: str) -> Launching | None:
         signature = plan.signature(cases)
         own = {case.spec: plan.numbers(case) for case in cases}
     except LaunchError as error:
-        raise Ruling(Verdict.TASK_ERROR, f"the task's {error}") from error
+        raise VerdictError(Verdict.TASK_ERROR, f"the task's {error}") from error
     try:
         changed = plan.overridden(source)
         numbers = own if changed == plan else {each.spec: changed.numbers(each) for each in cases}
     except LaunchError as error:
-        raise Ruling(Verdict.INVALID_SUBMISSION, str(error), Stage.BUILD) from error
+        raise VerdictError(Verdict.INVALID_SUBMISSION, str(error), Stage.BUILD) from error
     return Launching(signature, numbers)
 
 
@@ -79,5 +79,5 @@ def _output_tensors(expected: Node | None) -> tuple[TensorNode, ...]:
     return tuple(found for part in parts for found in _output_tensors(part))
 
 
-def _unfit(words: str) -> Ruling:
-    return Ruling(Verdict.TASK_ERROR, f"the task's launch {words}")
+def _unfit(words: str) -> VerdictError:
+    return VerdictError(Verdict.TASK_ERROR, f"the task's launch {words}")

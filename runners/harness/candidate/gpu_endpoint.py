@@ -20,7 +20,13 @@ from runners.harness.gpu.memory import (
 )
 from runners.harness.gpu.output_pool import OutputPool
 from runners.harness.protocol.arena import reach, view
-from runners.harness.protocol.channel import DeviceFds, Order, Reply, Status, Transport
+from runners.harness.protocol.channel import (
+    CandidateReply,
+    CandidateRequest,
+    DeviceFds,
+    Status,
+    Transport,
+)
 from runners.harness.protocol.values import DTYPES, TensorNode, bits, leaves, restore, tensors
 
 BUFFERS: dict[Transport, type[DeviceBuffer] | type[HostBuffer]] = {
@@ -34,7 +40,7 @@ class KernelError(Exception):
     """Device code could not be launched, or failed while it ran."""
 
 
-class Guest:
+class GpuEndpoint:
     """A candidate's CUDA context with the judge's memory mapped into it."""
 
     def __init__(self, host: mmap.mmap, shared: DeviceFds, fds: list[int]) -> None:
@@ -72,9 +78,9 @@ class Guest:
     def call(
         self,
         kernel: Callable[[Any], Any],
-        order: Order,
-        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
-        tell: Callable[[Reply], None],
+        order: CandidateRequest,
+        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
+        tell: Callable[[CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
         """Run the kernel between two events; gives its output and the claimed nanoseconds.
 
@@ -91,9 +97,9 @@ class Guest:
     def _call(
         self,
         kernel: Callable[[Any], Any],
-        order: Order,
-        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
-        tell: Callable[[Reply], None],
+        order: CandidateRequest,
+        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
+        tell: Callable[[CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
         """The same, whatever it raises.
 
@@ -105,7 +111,7 @@ class Guest:
         self.turn += 1
         await_word(self.words.address + RELEASED, self.turn)
         if not order.ahead:
-            tell(Reply(status=Status.DONE))
+            tell(CandidateReply(status=Status.DONE))
             self.stream.synchronize()
         if self.remote:
             self.local.copy_(self.memory.bytes[: self.shared.output_at])
@@ -127,9 +133,9 @@ class Guest:
     def _delivered(
         self,
         output: object,
-        order: Order,
-        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
-    ) -> Reply | None:
+        order: CandidateRequest,
+        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
+    ) -> CandidateReply | None:
         """Have an output copied where the judge captures it, or say where it can be captured."""
         rooms = iter(order.rooms)
         if isinstance(output, torch.Tensor) and not order.ahead:
@@ -138,7 +144,7 @@ class Guest:
         deliver = self._captured_there if order.ahead else self._copied
         return described(output, lambda each: deliver(each, next(rooms, None)))
 
-    def _given(self, order: Order) -> Any:  # noqa: ANN401 - as the task's input is
+    def _given(self, order: CandidateRequest) -> Any:  # noqa: ANN401 - as the task's input is
         """What the kernel is called with: the input, or for device code a launch on it."""
         if order.value is None:
             raise ValueError("an order without an input")
@@ -178,7 +184,7 @@ class Guest:
         within = 0 <= offset <= self.shared.size - size
         return within and size <= room.reach and offset % tensor.element_size() == 0
 
-    def stand_in(self, order: Order) -> Callable[[Any], Any]:
+    def stand_in(self, order: CandidateRequest) -> Callable[[Any], Any]:
         """The trusted kernel for calibration: reads the input, fills as many bytes as the output.
 
         So it leaves the cache as a kernel does. What is made here is made before the window that
@@ -189,7 +195,7 @@ class Guest:
             self.filling = self._filling(order)
         return self.filling
 
-    def _filling(self, order: Order) -> Callable[[Any], Any]:
+    def _filling(self, order: CandidateRequest) -> Callable[[Any], Any]:
         whole = self.memory.bytes
         if self.remote:  # where a kernel's output lies then
             whole = torch.empty(self.shared.pool_at, dtype=torch.uint8, device="cuda")

@@ -21,20 +21,20 @@ from typing import Any
 import torch
 
 from runners.harness.build import kit
-from runners.harness.candidate.gpu_endpoint import Guest
+from runners.harness.candidate.gpu_endpoint import GpuEndpoint
 from runners.harness.gpu.warm import have_one_copy_queue
 from runners.harness.protocol import builds
 from runners.harness.protocol.arena import view
 from runners.harness.protocol.channel import (
     FRAME_MAX,
     READY_FRAME,
-    Announcement,
-    Enlistment,
+    CandidatePid,
+    CandidateReady,
+    CandidateReply,
+    CandidateRequest,
+    CandidateSpec,
     Operation,
-    Order,
-    Reply,
     Status,
-    Welcome,
     encode,
 )
 from runners.harness.protocol.values import (
@@ -71,25 +71,25 @@ def nothing(data: Any) -> Any:  # noqa: ANN401 - any task's input
 class Candidate:
     """One candidate's state: its socket, its mapping of the arena, its kernel."""
 
-    def __init__(self, orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
+    def __init__(self, orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> None:
         self.orders = orders
         self.enlisted = enlisted
         self.builds, arena, *device = fds
         self.buffer = mmap.mmap(arena, enlisted.arena_size)
-        self.guest = enlisted.shared and Guest(self.buffer, enlisted.shared, device)
+        self.guest = enlisted.shared and GpuEndpoint(self.buffer, enlisted.shared, device)
         self.kernel: Callable[[Any], Any] = nothing
-        self.known: dict[bytes, Order] = {}
+        self.known: dict[bytes, CandidateRequest] = {}
         self.kept: list[torch.Tensor] = []  # must stay mapped until the judge has read them
 
     def serve(self) -> None:
         """Answer orders until the judge hangs up."""
         while frame := self.orders.recv(FRAME_MAX):
             order = self.known.get(frame) or self.known.setdefault(
-                frame, Order.model_validate_json(frame)
+                frame, CandidateRequest.model_validate_json(frame)
             )
             self.tell(self.answer(order))
 
-    def answer(self, order: Order) -> Reply:
+    def answer(self, order: CandidateRequest) -> CandidateReply:
         """Carry out one order; the submission's failures become replies."""
         match order.operation:
             case Operation.BUILD:
@@ -113,11 +113,11 @@ class Candidate:
         print(profiler.key_averages().table(sort_by=order, row_limit=20))  # noqa: T201 - the log
         return output
 
-    def stand_in(self, order: Order) -> Callable[[Any], Any]:
+    def stand_in(self, order: CandidateRequest) -> Callable[[Any], Any]:
         """The trusted kernel for calibration."""
         return self.guest.stand_in(order) if self.guest else touch
 
-    def build(self, order: Order) -> Reply:
+    def build(self, order: CandidateRequest) -> CandidateReply:
         """Import the submission, with what an earlier candidate compiled of it at hand."""
         if order.built:
             with suppress(Exception):  # it compiles for itself, then
@@ -126,22 +126,22 @@ class Candidate:
         try:
             built = kit.build(Path.home(), recipe)
         except InvalidSubmissionError as error:
-            return Reply(status=Status.INVALID, message=str(error))
+            return CandidateReply(status=Status.INVALID, message=str(error))
         except BuildFailedError as error:
             print(error.log)  # noqa: T201 - the log
-            return Reply(status=Status.BUILD_FAILED, message=str(error)[:MESSAGE])
+            return CandidateReply(status=Status.BUILD_FAILED, message=str(error)[:MESSAGE])
         self.kernel = built.kernel
-        return Reply(status=Status.DONE, compiled=built.compiled)
+        return CandidateReply(status=Status.DONE, compiled=built.compiled)
 
-    def pack(self) -> Reply:
+    def pack(self) -> CandidateReply:
         """Keep what was compiled for the candidates to come."""
         try:
             builds.pack(Path.home(), self.builds)
         except OSError as error:  # ours, and nothing for the submission's log
-            return Reply(status=Status.DISK, message=f"it cannot be kept: {error}")
-        return Reply(status=Status.DONE)
+            return CandidateReply(status=Status.DISK, message=f"it cannot be kept: {error}")
+        return CandidateReply(status=Status.DONE)
 
-    def call(self, kernel: Callable[[Any], Any], order: Order) -> Reply:
+    def call(self, kernel: Callable[[Any], Any], order: CandidateRequest) -> CandidateReply:
         """Call the kernel on the input that lies ready and describe what it gave."""
         self.kept = []
         if self.guest:
@@ -151,22 +151,26 @@ class Candidate:
         reply = self.described(output, lambda tensor: tensor)
         return reply.model_copy(update={"claimed_ns": wall, "claimed_cpu_ns": cpu})
 
-    def tell(self, reply: Reply) -> None:
+    def tell(self, reply: CandidateReply) -> None:
         """Answer an order, or say that a call on the GPU is queued."""
         self.orders.sendall(packed(reply))
 
-    def described(self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> Reply:
+    def described(
+        self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]
+    ) -> CandidateReply:
         """What a call gave; `placed` says for each of its tensors which one is to be looked at."""
         if output is None:
-            return Reply(status=Status.INVALID, message="`custom_kernel` returned nothing")
+            return CandidateReply(status=Status.INVALID, message="`custom_kernel` returned nothing")
         try:
             place = lambda tensor: self.whereabouts(placed(tensor))  # noqa: E731 - for one call
             node = describe(output, place, keys_sorted=True)
         except UndescribableError as error:
-            return Reply(status=Status.INVALID, message=f"the output is or holds {error}")
-        return Reply(status=Status.DONE, output=node)
+            return CandidateReply(status=Status.INVALID, message=f"the output is or holds {error}")
+        return CandidateReply(status=Status.DONE, output=node)
 
-    def call_here(self, kernel: Callable[[Any], Any], order: Order) -> tuple[Any, Claims]:
+    def call_here(
+        self, kernel: Callable[[Any], Any], order: CandidateRequest
+    ) -> tuple[Any, Claims]:
         """Call the kernel on the CPU; gives its output, and its wall and CPU time in ns."""
         if order.value is None:
             raise ValueError("an order without an input")
@@ -194,16 +198,16 @@ class Candidate:
         )
 
 
-def packed(reply: Reply) -> bytes:
+def packed(reply: CandidateReply) -> bytes:
     """The reply as bytes, or a refusal of an output that is too long to describe."""
     try:
         return encode(reply)
     except ValueError:
         text = "the output has too many parts to be described"
-        return encode(Reply(status=Status.INVALID, message=text))
+        return encode(CandidateReply(status=Status.INVALID, message=text))
 
 
-def guarded(step: Callable[[], Reply], failure: Status) -> Reply:
+def guarded(step: Callable[[], CandidateReply], failure: Status) -> CandidateReply:
     """Turn whatever submitted code raises into a reply, and show its traceback in the log."""
     try:
         return step()
@@ -216,7 +220,7 @@ def guarded(step: Callable[[], Reply], failure: Status) -> Reply:
             traceback.print_tb(_own_frames(error))
             print(said.commands)  # noqa: T201 - the log
         message = _headline(error, None if said is None else said.reason)
-        return Reply(status=_status(error, failure), message=message)
+        return CandidateReply(status=_status(error, failure), message=message)
 
 
 def _words(error: BaseException) -> str:
@@ -274,7 +278,7 @@ def lay_out_files(fd: int) -> None:
     os.close(fd)
 
 
-def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
+def enter(orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> None:
     """Confine this process, lay out the submission's files, and serve."""
     output, files, *memory = fds
     for stream in (1, 2):
@@ -285,7 +289,7 @@ def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
     os.putenv("KINETO_LOG_LEVEL", "99")  # torch's profiler talks to stderr otherwise
 
     def announce(pid: int) -> None:
-        orders.sendall(encode(Announcement(pid=pid)))
+        orders.sendall(encode(CandidatePid(pid=pid)))
 
     layers, missing = isolate.enter(
         enlisted.limits,
@@ -299,5 +303,5 @@ def enter(orders: socket.socket, fds: list[int], enlisted: Enlistment) -> None:
     candidate = Candidate(orders, memory, enlisted)
     lay_out_files(files)
     address = candidate.guest.local.data_ptr() if candidate.guest else 0
-    orders.sendall(encode(Welcome(layers=layers, missing=missing, device_address=address)))
+    orders.sendall(encode(CandidateReady(layers=layers, missing=missing, device_address=address)))
     candidate.serve()

@@ -13,7 +13,7 @@ from runners.harness.gpu.output_pool import GRAIN
 from runners.harness.protocol.arena import Layout, Plan
 from runners.harness.protocol.values import DTYPES, Node, TensorNode, describe, restore, tensors
 from runners.harness.supervision.process import UnreadableError
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 LINE = 128
 """Bytes of a line of the cache."""
@@ -139,7 +139,7 @@ class Buffers:
         """Refuse a candidate that leaves the judge no memory to go on with."""
         free, _ = torch.cuda.mem_get_info()
         if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
-            raise Ruling(
+            raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"only {free >> 20} MiB of the GPU's memory were left"
             )
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from runners.contract.launch import LaunchNumbers
-from runners.contract.parameters import BufferArgument, ScalarArgument
+from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.harness.gpu.memory import check, cuda_driver
 
 _MAX_DYNAMIC_SHARED = 8
@@ -36,9 +36,9 @@ class ReadyLaunch:
 
 
 def _packed(
-    argument: BufferArgument | ScalarArgument, buffers: dict[str, Sequence[torch.Tensor]]
+    argument: BufferArgument | LaunchScalar, buffers: dict[str, Sequence[torch.Tensor]]
 ) -> bytes:
-    if isinstance(argument, ScalarArgument):
+    if isinstance(argument, LaunchScalar):
         return bytes.fromhex(argument.data)
     return buffers[argument.kind][argument.index].data_ptr().to_bytes(8, "little")
 

@@ -12,7 +12,7 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.gpu.buffers import Buffers
 from runners.harness.protocol.values import TensorNode
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 GUARD = 0xA5
 """Lies in every byte of a band; not what an output is poisoned with."""
@@ -21,7 +21,7 @@ BAND = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class GuardedRange:
     """A tensor's bytes in the shared memory, and what a launch calls it."""
 
     name: str
@@ -35,8 +35,8 @@ class Band:
 
     begin: int
     end: int
-    after: Span | None
-    before: Span | None
+    after: GuardedRange | None
+    before: GuardedRange | None
 
     def place(self, offset: int) -> str:
         """Where a byte of it lies, from the nearer tensor, in words."""
@@ -47,15 +47,15 @@ class Band:
         return f"{ahead} bytes before {self.before and self.before.name}"
 
 
-def spans(kind: str, nodes: Sequence[TensorNode]) -> Iterator[Span]:
+def spans(kind: str, nodes: Sequence[TensorNode]) -> Iterator[GuardedRange]:
     """The tensors that lie on the device, by the names that a task's `launch` gives them."""
     for index, node in enumerate(nodes):
         if node.device == "cuda" and node.span:
             begin = node.offset or 0
-            yield Span(f"{kind}{index}", begin, begin + node.reach)
+            yield GuardedRange(f"{kind}{index}", begin, begin + node.reach)
 
 
-def bands(tensors: Sequence[Span], size: int) -> tuple[Band, ...]:
+def bands(tensors: Sequence[GuardedRange], size: int) -> tuple[Band, ...]:
     """The watched bytes between tensors that lie in `size` bytes of memory."""
     ordered = sorted(tensors, key=lambda span: span.begin)
     pairs = zip([None, *ordered], [*ordered, None], strict=True)
@@ -104,7 +104,7 @@ class Guards:
             (band, part) for band, part in zip(self.bands, parts, strict=True) if bool(part.any())
         )
         first = band.begin + int(changed.nonzero()[0])
-        raise Ruling(
+        raise VerdictError(
             Verdict.WRONG_ANSWER,
             f"the kernel wrote outside of its buffers: {count} bytes near them changed, the first"
             f" {band.place(first)}",

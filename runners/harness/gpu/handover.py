@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from runners.harness.gpu.memory import DeviceBuffer, HostBuffer, await_word, write_word
-from runners.harness.protocol.channel import Reply
+from runners.harness.protocol.channel import CandidateReply
 
 RELEASED, DONE = 0, 256
 """Where in the shared words the judge says that the input is there, and the candidate that its
@@ -21,10 +21,10 @@ work is done; bytes, on cache lines of their own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class WindowActions:
     """What the judge does in a turn; on the GPU all of it is queued."""
 
-    queued: Callable[[Reply | None], None]
+    queued: Callable[[CandidateReply | None], None]
     """Takes note of where the output will lie, before the window opens."""
     sweep: Callable[[], None]
     """Leaves the cache as it is left each time, whatever a candidate did to it before."""
@@ -34,12 +34,12 @@ class Steps:
     """Lets it see the rest, at the very end."""
     capture: Callable[[], None]
     """Makes the output the judge's own."""
-    take: Callable[[Reply], None] | None = None
+    take: Callable[[CandidateReply], None] | None = None
     """Makes the judge's own what of the output the last frame tells; None where it tells nothing
     that counts."""
 
 
-class Gate:
+class Handover:
     """The judge's side: one turn after the other, each with a window of its own."""
 
     def __init__(self, shared: DeviceBuffer | HostBuffer) -> None:
@@ -55,7 +55,7 @@ class Gate:
         self.closed = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
 
-    def run(self, steps: Steps) -> None:
+    def run(self, steps: WindowActions) -> None:
         """Queue one window and let it begin."""
         await_word(self.start, self.turn)  # so that nothing comes between its parts
         steps.sweep()
@@ -85,17 +85,17 @@ class Gate:
         torch.cuda.synchronize()
 
 
-class Crossing:
+class HandoverCall:
     """One turn through the gate."""
 
-    def __init__(self, gate: Gate, patience_s: float, steps: Steps) -> None:
+    def __init__(self, gate: Handover, patience_s: float, steps: WindowActions) -> None:
         gate.turn += 1
         self.gate = gate
         self.patience_s = patience_s
         self.steps = steps
         self.told = steps.take is not None
 
-    def queued(self, first: Reply | None) -> None:
+    def queued(self, first: CandidateReply | None) -> None:
         """Take note of where the output will lie; None when the candidate was too late to say."""
         self.steps.queued(first)
 
@@ -103,7 +103,7 @@ class Crossing:
         """Open the window."""
         self.gate.run(self.steps)
 
-    def take(self, last: Reply) -> None:
+    def take(self, last: CandidateReply) -> None:
         """Make what the last frame tells the judge's own, and let the window close."""
         if self.steps.take:
             self.steps.take(last)

@@ -17,7 +17,7 @@ END_S = 10.0
 """How long its end is waited for."""
 
 
-class Keeper:
+class DriverKeepAlive:
     """That process; it ends with its parent. It was forked before any request was read."""
 
     def __init__(self) -> None:

@@ -7,26 +7,26 @@ from pathlib import Path
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
 from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.deadline import Allowance, Deadline
+from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.io_contract.reference import ContractTask, read_contract
-from runners.harness.judge.host_candidate import Seat
+from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.kernelbench import KernelBenchTask
 from runners.harness.judge.pool import take_seat
-from runners.harness.judge.session import Session, TaskCode
+from runners.harness.judge.session import EvaluationSession, TaskCode
 from runners.harness.judge.task_code import KernelTask, public_seed
 from runners.harness.judge.verify import verify
 from runners.harness.profile.profiler import profile, profile_kernels
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.channel import Operation
 from runners.harness.protocol.values import ScalarNode
-from runners.harness.timing.stopwatch import Stopwatch
-from runners.harness.verdicts import STAGES, Grade, Ruling, skipped
+from runners.harness.timing.stopwatch import WorkloadTimer
+from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
 
 def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> TaskCode:
     """The task's reference, loaded into the judge."""
     if task.multi_gpu:
-        raise Ruling(
+        raise VerdictError(
             Verdict.TASK_ERROR, "grader 'native' judges on one GPU; this task needs 'popcorn'"
         )
     match task.format:
@@ -38,7 +38,7 @@ def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> TaskCode:
             return ContractTask(read_contract(folder), on_gpu=on_gpu)
 
 
-def grade(session: Session) -> Grade:
+def grade(session: EvaluationSession) -> GradingResult:
     """Run the cases that the request's mode asks for, until one fails."""
     with session.code.opened(session):
         result = _grade(session)
@@ -46,9 +46,9 @@ def grade(session: Session) -> Grade:
         return result
 
 
-def _grade(session: Session) -> Grade:
+def _grade(session: EvaluationSession) -> GradingResult:
     task, mode = session.request.task, session.request.mode
-    result = Grade()
+    result = GradingResult()
     tests = task.tests if mode in (Mode.TEST, Mode.RANKED) else ()
     timed = _Timed(task.timed(mode), task.timeout_s(mode))
     with ExitStack() as stack:
@@ -69,22 +69,22 @@ class _Timed:
         self.workloads = workloads
         self.seconds = seconds
         self.deadline = Deadline.after(seconds)
-        self.fallen: dict[int, Ruling] = {}
-        self.early: Stopwatch | None = None
+        self.fallen: dict[int, VerdictError] = {}
+        self.early: WorkloadTimer | None = None
         """The one of the first workload, whose candidates start while the first candidate tests."""
 
 
-def _start_early(session: Session, timed: _Timed, stack: ExitStack) -> None:
+def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) -> None:
     """Have the first workload's candidates start, which know nothing yet; ended by the stack."""
-    with suppress(Ruling):  # it falls again where it counts
+    with suppress(VerdictError):  # it falls again where it counts
         first = timed.workloads[0]
-        timed.early = Stopwatch(session.code.session_for(session, first), first)
+        timed.early = WorkloadTimer(session.code.session_for(session, first), first)
         stack.enter_context(timed.early.lineup)
         timed.early.begin()
 
 
 def _first_candidate(
-    session: Session, result: Grade, tests: tuple[Workload, ...], timed: _Timed
+    session: EvaluationSession, result: GradingResult, tests: tuple[Workload, ...], timed: _Timed
 ) -> None:
     """Build and test; then rehearse the timed workloads, so that later candidates need not compile.
 
@@ -106,7 +106,7 @@ def _first_candidate(
         timed.early.lineup.close()  # for they hold the file that somebody can still write
 
 
-def _rehearse(session: Session, seat: Seat, timed: _Timed) -> None:
+def _rehearse(session: EvaluationSession, seat: HostCandidate, timed: _Timed) -> None:
     for number, workload in enumerate(timed.workloads):
         if session.code.session_for(session, workload) is not session:
             continue
@@ -115,15 +115,15 @@ def _rehearse(session: Session, seat: Seat, timed: _Timed) -> None:
             expected = session.code.expected(data)
             launch = session.launch_of(workload)
             seat.call(Operation.RUN, data, expected, timed.deadline, launch=launch)
-        except Ruling as ruling:
+        except VerdictError as ruling:
             timed.fallen[number] = ruling
             return
-    with suppress(Ruling):  # then every candidate compiles for itself
+    with suppress(VerdictError):  # then every candidate compiles for itself
         seat.pack(timed.deadline)
         session.builds.packed = True
 
 
-def _room(session: Session, workloads: tuple[Workload, ...]) -> Plan:
+def _room(session: EvaluationSession, workloads: tuple[Workload, ...]) -> Plan:
     """Room for the largest input; on the CPU, where an arena is sparse, none need be measured."""
     none = Plan(ScalarNode(), 0, 0)
     if not session.on_gpu:
@@ -134,18 +134,20 @@ def _room(session: Session, workloads: tuple[Workload, ...]) -> Plan:
     return code.first_plan(max(known, key=lambda plan: plan.device_size, default=none))
 
 
-def _build(session: Session, seat: Seat, result: Grade, deadline: Deadline) -> bool:
+def _build(
+    session: EvaluationSession, seat: HostCandidate, result: GradingResult, deadline: Deadline
+) -> bool:
     session.tell(Stage.BUILD, 0, 1)
     try:
         with session.lasting("build"):
             seat.build(deadline)
-    except Ruling as ruling:
+    except VerdictError as ruling:
         result.fail(Stage.BUILD, ruling)
     return result.passed
 
 
 def _test(
-    session: Session, seat: Seat, workload: Workload, deadline: Deadline
+    session: EvaluationSession, seat: HostCandidate, workload: Workload, deadline: Deadline
 ) -> Callable[[], None]:
     def step() -> None:
         with session.lasting("inputs"):
@@ -159,7 +161,7 @@ def _test(
     return step
 
 
-def _run_benchmarks(session: Session, result: Grade, plan: _Timed) -> None:
+def _run_benchmarks(session: EvaluationSession, result: GradingResult, plan: _Timed) -> None:
     deadline, workloads = plan.deadline, plan.workloads
     cap = session.request.round_policy.looks[-1]
     for number, workload in enumerate(workloads):
@@ -178,13 +180,13 @@ def _run_benchmarks(session: Session, result: Grade, plan: _Timed) -> None:
             share = Deadline.after(deadline.remaining / left)
             with session.code.attributing(timed):
                 early = plan.early if number == 0 else None
-                watch = early or Stopwatch(session.code.session_for(session, timed), timed)
-                return watch.measure(Allowance(deadline, share), report)
+                watch = early or WorkloadTimer(session.code.session_for(session, timed), timed)
+                return watch.measure(TimeBudget(deadline, share), report)
 
         _case(result, CaseKind.BENCHMARK, workload, step)
 
 
-def _profile(session: Session, result: Grade) -> None:
+def _profile(session: EvaluationSession, result: GradingResult) -> None:
     workloads = session.request.task.benchmarks
     deadline = Deadline.after(session.request.task.benchmark_timeout)
     for number, workload in enumerate(workloads, 1):
@@ -202,7 +204,7 @@ def _profile(session: Session, result: Grade) -> None:
 
 
 def _case(
-    result: Grade,
+    result: GradingResult,
     kind: CaseKind,
     workload: Workload,
     step: Callable[[], Measurement | None],
@@ -213,7 +215,7 @@ def _case(
     status, message, measured = CaseStatus.PASSED, "", None
     try:
         measured = step()
-    except Ruling as ruling:
+    except VerdictError as ruling:
         result.fail(STAGES[kind], ruling)
         status, message = CaseStatus.FAILED, ruling.message
     result.cases.append(

@@ -23,14 +23,14 @@ from runners.contract.evaluation import (
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.session import Session, TaskCode
+from runners.harness.judge.session import EvaluationSession, TaskCode
 from runners.harness.judge.workspace import candidate_files
 from runners.harness.kernelbot import executable
 from runners.harness.kernelbot.executable import compiled
 from runners.harness.kernelbot.exit_status import RAN, own_evaluation, ruling_of_exit
 from runners.harness.kernelbot.stream import (
     BreachError,
-    Case,
+    ReportedCase,
     Step,
     Times,
     UnfinishedError,
@@ -41,9 +41,9 @@ from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler
 from runners.harness.profile.profiler import profile_kernels
 from runners.harness.sandbox import program as programs
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
-from runners.harness.supervision.watched_program import Ended, Phase
+from runners.harness.supervision.watched_program import Ended, WatchedProgram
 from runners.harness.timing.statistics import t_quantile
-from runners.harness.verdicts import STAGES, Grade, Ruling, skipped
+from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
 CASES_FILE = "popcorn-cases.txt"
 PRELUDE_S = 120.0
@@ -71,20 +71,20 @@ class _Plan:
 def task_code(_folder: Path, task: TaskDefinition, **_: object) -> TaskCode | None:
     """Nothing of the task is loaded into the judge; Ruling when there is nothing to run."""
     if (own := own_evaluation(task)) not in task.files:
-        raise Ruling(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")
+        raise VerdictError(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")
     return None
 
 
-def grade(session: Session) -> Grade:
+def grade(session: EvaluationSession) -> GradingResult:
     """Run the phases that the request's mode asks for, each in a fresh sandbox, until one fails."""
     session.timing, session.transport = Timing.IN_PROCESS, "none"
-    result = Grade()
+    result = GradingResult()
     with ExitStack() as stack:
         program = None
         if session.request.task.is_program:
             try:
                 program = stack.enter_context(compiled(session))
-            except Ruling as ruling:
+            except VerdictError as ruling:
                 result.fail(Stage.BUILD, ruling)
         for plan in _plans(session):
             if result.passed:
@@ -96,7 +96,7 @@ def grade(session: Session) -> Grade:
     return result
 
 
-def _profile_kernels(session: Session, program: int) -> None:
+def _profile_kernels(session: EvaluationSession, program: int) -> None:
     """Have the program profiled on each case; it marks the call that is looked at."""
     task = session.request.task
 
@@ -113,7 +113,7 @@ def secret_seed(nonce: bytes) -> int:
     return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
 
-def _plans(session: Session) -> Iterator[_Plan]:
+def _plans(session: EvaluationSession) -> Iterator[_Plan]:
     task, mode = session.request.task, session.request.mode
     if mode in (Mode.TEST, Mode.RANKED) and task.tests:
         end = Deadline.after(task.test_timeout)
@@ -129,23 +129,23 @@ def _plans(session: Session) -> Iterator[_Plan]:
         yield _Plan(step, CaseKind.BENCHMARK, timed, seed, end)
 
 
-def _play(session: Session, plan: _Plan, order: Program, result: Grade) -> None:
+def _play(session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult) -> None:
     stage, total = STAGES[plan.kind], len(plan.cases)
     session.tell(stage, 0, total)
     printed = bytearray()
     start = session.template.start if order.script else programs.start
-    phase = Phase(order, printed, session.confined, start)
-    found: tuple[Case, ...] = ()
+    phase = WatchedProgram(order, printed, session.confined, start)
+    found: tuple[ReportedCase, ...] = ()
     try:
         with session.lasting(plan.step.value):
             ended = phase.run(plan.deadline)
         found = _answer(ended, plan, printed, session.request.task)
         if wrong := next((case for case in found if not case.passed), None):
-            result.fail(stage, Ruling(Verdict.WRONG_ANSWER, wrong.message))
-    except Ruling as ruling:
+            result.fail(stage, VerdictError(Verdict.WRONG_ANSWER, wrong.message))
+    except VerdictError as ruling:
         result.fail(stage, ruling)
         begun = [each for each in glimpse(bytes(phase.said), plan.step, total) if each.passed]
-        found = (*begun[: total - 1], Case(passed=False, message=ruling.message))
+        found = (*begun[: total - 1], ReportedCase(passed=False, message=ruling.message))
     finally:
         session.keep_log(bytes(printed))
     session.keep_log("".join(case.report for case in found).encode())
@@ -157,19 +157,19 @@ def _play(session: Session, plan: _Plan, order: Program, result: Grade) -> None:
 
 def _answer(
     ended: Ended, plan: _Plan, printed: bytearray, task: TaskDefinition
-) -> tuple[Case, ...]:
+) -> tuple[ReportedCase, ...]:
     if ended.status not in RAN:
         raise ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
     try:
         return read(ended.said, plan.step, len(plan.cases))
     except UnfinishedError as error:
         words = f"the evaluation exited with status {ended.status} and its line {error}"
-        raise Ruling(Verdict.CRASHED, words) from error
+        raise VerdictError(Verdict.CRASHED, words) from error
     except BreachError as error:
-        raise Ruling(Verdict.DISALLOWED, f"the evaluation's line {error}") from error
+        raise VerdictError(Verdict.DISALLOWED, f"the evaluation's line {error}") from error
 
 
-def _result(kind: CaseKind, workload: Workload, case: Case) -> CaseResult:
+def _result(kind: CaseKind, workload: Workload, case: ReportedCase) -> CaseResult:
     return CaseResult(
         spec=workload.spec,
         kind=kind,
@@ -196,7 +196,7 @@ def _measurement(times: Times) -> Measurement:
     )
 
 
-def _program(session: Session, plan: _Plan, program: int | None) -> Program:
+def _program(session: EvaluationSession, plan: _Plan, program: int | None) -> Program:
     """The phase's command; a compiled `program` runs beside its cases and none of its sources."""
     task, source = session.request.task, session.request.source
     files = {CASES_FILE: "".join(f"{case.spec}\n" for case in plan.cases)}
@@ -221,7 +221,7 @@ def _program(session: Session, plan: _Plan, program: int | None) -> Program:
     )
 
 
-def _environment(session: Session, plan: _Plan) -> dict[str, str]:
+def _environment(session: EvaluationSession, plan: _Plan) -> dict[str, str]:
     task = session.request.task
     found = dict(_NO_MULTICAST)
     if not session.on_gpu:
@@ -233,12 +233,12 @@ def _environment(session: Session, plan: _Plan) -> dict[str, str]:
     return found
 
 
-def _gpus(session: Session) -> int:
+def _gpus(session: EvaluationSession) -> int:
     """How many workers the evaluation may start: one a GPU, or as many as it asks for."""
     wanted = session.request.task.world_size
     there = len(visible_gpus()) if session.on_gpu else wanted
     if there < wanted:
-        raise Ruling(
+        raise VerdictError(
             Verdict.TASK_ERROR, f"this task needs {wanted} GPUs, and this runner gives it {there}"
         )
     return there

@@ -12,15 +12,15 @@ import torch
 from runners.contract.io_contract import (
     GIVEN_SEED,
     Argument,
+    ContractScalar,
     Fill,
     Literals,
     Role,
-    ScalarArgument,
     TensorArgument,
 )
 from runners.contract.verdict import Verdict
 from runners.harness.protocol.values import DTYPES
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 INTEGERS_MOST = 1_000_000
 """How far from nothing an integer of 64 bits is drawn, where nothing is said."""
@@ -43,7 +43,7 @@ def materialised(
     found: list[Any] = []
     place = 0
     for argument in arguments:
-        if isinstance(argument, ScalarArgument):
+        if isinstance(argument, ContractScalar):
             found.append(argument.value)
             continue
         key = argument.name if argument.name in names else f"#{place}"
@@ -74,8 +74,8 @@ def _dtype(argument: TensorArgument) -> torch.dtype:
     return found
 
 
-def _unmade(argument: TensorArgument, why: str) -> Ruling:
-    return Ruling(Verdict.TASK_ERROR, f"argument {argument.name!r} cannot be made: {why}")
+def _unmade(argument: TensorArgument, why: str) -> VerdictError:
+    return VerdictError(Verdict.TASK_ERROR, f"argument {argument.name!r} cannot be made: {why}")
 
 
 def _tensor(argument: TensorArgument, seed: int, key: str, device: torch.device) -> torch.Tensor:

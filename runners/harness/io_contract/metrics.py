@@ -9,16 +9,16 @@ from runners.contract.files import EvaluationFile, fit
 from runners.contract.io_contract import COUNTERS, UNCOUNTED, side_of
 from runners.contract.task import Mode
 from runners.harness.deadline import Deadline
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.profile.kernel_profile import KernelProfiler, NoProfileError
 from runners.harness.toolchains import ncu
-from runners.harness.verdicts import Grade, Ruling
+from runners.harness.verdicts import GradingResult, VerdictError
 
 BEGINS = '"ID"'
 """How the first row of the counters begins; what stands before it are remarks."""
 
 
-def count(session: Session, grade: Grade, deadline: Deadline) -> None:
+def count(session: EvaluationSession, grade: GradingResult, deadline: Deadline) -> None:
     """Keep the counters of every timed kernel of a ranked run among the files."""
     if session.request.mode is not Mode.RANKED or not grade.passed:
         return
@@ -33,18 +33,18 @@ def count(session: Session, grade: Grade, deadline: Deadline) -> None:
     _count_by(session, found, deadline)
 
 
-def _count_by(session: Session, found: ncu.Ncu, deadline: Deadline) -> None:
+def _count_by(session: EvaluationSession, found: ncu.Ncu, deadline: Deadline) -> None:
     for workload in session.request.task.timed(session.request.mode):
         profiler = KernelProfiler(session.code.session_for(session, workload), found)
         try:
             counters = profiler.count_call(workload, deadline)
-        except (NoProfileError, Ruling) as error:
+        except (NoProfileError, VerdictError) as error:
             _note(session, f"{workload.spec}: {error}")
             continue
         _keep(session, COUNTERS[side_of(workload)], counters)
 
 
-def _keep(session: Session, name: str, counters: str) -> None:
+def _keep(session: EvaluationSession, name: str, counters: str) -> None:
     begin = counters.find(BEGINS)
     if begin < 0:
         _note(session, f"{name} has no counters")
@@ -57,5 +57,5 @@ def _keep(session: Session, name: str, counters: str) -> None:
     _note(session, f"{name} is larger than can travel")
 
 
-def _note(session: Session, why: str) -> None:
+def _note(session: EvaluationSession, why: str) -> None:
     session.keep_log(f"\n{UNCOUNTED}{why}\n".encode())

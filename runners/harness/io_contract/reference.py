@@ -33,11 +33,11 @@ from runners.harness.build.io_contract.python_kernels import MODEL_SEED
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract.arguments import materialised, size_of
 from runners.harness.io_contract.metrics import count
-from runners.harness.io_contract.sources import Asked, blamed, own_session, wide_room
-from runners.harness.judge.session import Session, TaskCode
+from runners.harness.io_contract.sources import SourceProcess, blamed, own_session, wide_room
+from runners.harness.judge.session import EvaluationSession, TaskCode
 from runners.harness.protocol.arena import Plan, room_for
 from runners.harness.protocol.values import Node, leaves
-from runners.harness.verdicts import Grade, Ruling, as_task_error
+from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
 _NARROW_BYTES = 2
 """Floats up to this size are compared as wider ones."""
@@ -113,8 +113,8 @@ class ContractTask(TaskCode):
     def __init__(self, contract: Contract, *, on_gpu: bool) -> None:
         self.contract = contract
         self.device = torch.device("cuda" if on_gpu else "cpu")
-        self.sessions: dict[Side, Session] = {}
-        self.asked: dict[Side, Asked] = {}
+        self.sessions: dict[Side, EvaluationSession] = {}
+        self.asked: dict[Side, SourceProcess] = {}
         self.end = Deadline.after(0)
         """By when the whole evaluation must have ended."""
         self._made: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
@@ -124,7 +124,7 @@ class ContractTask(TaskCode):
 
     @override
     @contextmanager
-    def opened(self, session: Session) -> Iterator[None]:
+    def opened(self, session: EvaluationSession) -> Iterator[None]:
         """While the block runs, sources can be asked; their candidates end with it."""
         limit = session.request.task.limit_s(session.request.mode)
         self.end = Deadline.after(limit)
@@ -135,8 +135,8 @@ class ContractTask(TaskCode):
         ):
             self.sessions = {Side.CUSTOM: session, Side.REFERENCE: reference}
             self.asked = {
-                Side.CUSTOM: Asked(custom, Side.CUSTOM),
-                Side.REFERENCE: Asked(reference, Side.REFERENCE),
+                Side.CUSTOM: SourceProcess(custom, Side.CUSTOM),
+                Side.REFERENCE: SourceProcess(reference, Side.REFERENCE),
             }
             try:
                 yield
@@ -144,10 +144,10 @@ class ContractTask(TaskCode):
                 words = (
                     "the tensors of the call do not fit into this GPU's memory beside each other"
                 )
-                raise Ruling(Verdict.TASK_ERROR, f"{words}; make them smaller") from error
+                raise VerdictError(Verdict.TASK_ERROR, f"{words}; make them smaller") from error
 
     @override
-    def session_for(self, session: Session, workload: Workload) -> Session:
+    def session_for(self, session: EvaluationSession, workload: Workload) -> EvaluationSession:
         """Return the session of the kernel that the case is for."""
         return self.sessions[side_of(workload)]
 
@@ -161,7 +161,7 @@ class ContractTask(TaskCode):
         """As the default; a source without inputs fails when it is tested, after the build."""
         try:
             return super().plan(workload, seed)
-        except Ruling:
+        except VerdictError:
             return None
 
     @override
@@ -175,7 +175,7 @@ class ContractTask(TaskCode):
         return blamed(side_of(workload))
 
     @override
-    def after(self, session: Session, grade: Grade) -> None:
+    def after(self, session: EvaluationSession, grade: GradingResult) -> None:
         """Count device metrics where they are asked for; log the inputs that no io describes."""
         if self.contract.counted:
             count(session, grade, self.end)
@@ -212,14 +212,14 @@ class ContractTask(TaskCode):
             return None
         right = self._right_for(data)
         if undefined(right):
-            raise Ruling(
+            raise VerdictError(
                 Verdict.TASK_ERROR,
                 f"{REFERENCE_FAULT} gives NaN, or leaves a part of its output unwritten: nothing"
                 " can be compared with that",
             )
         wrong = mismatch(right, found, reference.atol, reference.rtol)
         if wrong and mismatch(right, self._answer(data), reference.atol, reference.rtol):
-            raise Ruling(
+            raise VerdictError(
                 Verdict.TASK_ERROR,
                 f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
             )
@@ -253,7 +253,7 @@ class ContractTask(TaskCode):
             return self._drawn(seed)
         most = self._room()
         if size_of(arguments) > most:
-            raise Ruling(
+            raise VerdictError(
                 Verdict.TASK_ERROR,
                 f"the tensors of io take {size_of(arguments) >> 20:,} MiB; there is room for"
                 f" {most >> 20:,}",
@@ -274,7 +274,9 @@ class ContractTask(TaskCode):
         order = public if seed == GIVEN_SEED else {"draw": seed}
         told = self.asked[side].ask("draw", order, self.end, lambda: public)
         if not isinstance(told, dict) or told.keys() != {"init", "inputs"}:
-            raise Ruling(Verdict.DISALLOWED, "the inputs of a source are not what was asked for")
+            raise VerdictError(
+                Verdict.DISALLOWED, "the inputs of a source are not what was asked for"
+            )
         self._called_with = ", ".join(_shown(each) for each in leaves(told["inputs"])[:SHOWN])
         return {key: self._placed(value) for key, value in told.items()}
 

@@ -16,16 +16,16 @@ from runners.contract.io_contract import CALL, REFERENCE_FAULT, Contract, Side
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.host_candidate import Seat
+from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.pool import take_seat
-from runners.harness.judge.session import Session, planned
+from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.judge.workspace import candidate_files
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.channel import Operation
 from runners.harness.protocol.values import Node
 from runners.harness.supervision.template import pack_files
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 ROOM_MOST = 2 << 30
 """Bytes on a GPU for half of an output whose size nobody knows yet."""
@@ -40,19 +40,19 @@ Data = dict[str, Any]
 class _Seated:
     """A candidate that answers one kind of question, and the structure of its answers."""
 
-    seat: Seat
+    seat: HostCandidate
     stack: ExitStack
     answer: Node | None
 
 
-class Asked:
+class SourceProcess:
     """One source's own session, and the candidates that answer for it, one for each question."""
 
-    def __init__(self, session: Session, side: Side) -> None:
+    def __init__(self, session: EvaluationSession, side: Side) -> None:
         self.session = session
         self.side = side
         self.seated: dict[str, _Seated] = {}
-        self.fallen: dict[str, Ruling] = {}
+        self.fallen: dict[str, VerdictError] = {}
         """What public data alone has brought down: to try it again could take as long."""
 
     def ask(self, question: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
@@ -79,7 +79,7 @@ class Asked:
         try:
             soon = Deadline.after(min(checking, deadline.remaining))
             answer = self._rehearsed(room, data, soon)
-        except Ruling as ruling:
+        except VerdictError as ruling:
             self.fallen[question] = ruling
             raise
         stack = self.session.beside.enter_context(ExitStack())
@@ -99,11 +99,11 @@ class Asked:
             self._keep_builds(seat, deadline)
             return seat.discovered
 
-    def _keep_builds(self, seat: Seat, deadline: Deadline) -> None:
+    def _keep_builds(self, seat: HostCandidate, deadline: Deadline) -> None:
         """Hand on what was compiled, where nobody did so before."""
         if self.session.builds.packed:
             return
-        with suppress(Ruling):  # then every candidate compiles for itself
+        with suppress(VerdictError):  # then every candidate compiles for itself
             seat.pack(deadline)
             self.session.builds.packed = True
         self.session.builds.seal()
@@ -127,7 +127,9 @@ def _own(value: Any) -> Any:  # noqa: ANN401 - as it came
 
 
 @contextmanager
-def own_session(session: Session, contract: Contract, side: Side) -> Iterator[Session]:
+def own_session(
+    session: EvaluationSession, contract: Contract, side: Side
+) -> Iterator[EvaluationSession]:
     """A session in which one side's source is the submission, with builds of its own.
 
     What it does to its inputs is nobody's business, and its times are nobody's score.
@@ -164,10 +166,10 @@ def blamed(side: Side) -> Iterator[None]:
     """What falls in the block is the reference's fault, where it is its turn."""
     try:
         yield
-    except Ruling as ruling:
+    except VerdictError as ruling:
         if side is Side.CUSTOM or ruling.message.startswith(REFERENCE_FAULT):
             raise
         words = ruling.verdict.value.replace("_", " ")
-        raise Ruling(
+        raise VerdictError(
             Verdict.TASK_ERROR, f"{REFERENCE_FAULT}: {words}: {ruling.message}"
         ) from ruling

@@ -24,7 +24,7 @@ from runners.harness.protocol.values import (
     tensors,
     told_by_host,
 )
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 POISON = 0xFF
 """Fills every output byte before a call: NaN in floating types, never a right answer by luck."""
@@ -55,7 +55,7 @@ class Answer:
         self.room = None if expected is None else replaced(expected, self._shifted)
         if self.room is not None and device_bytes(self.room) > self.buffers.pool_at:
             words = "the output of ref_kernel takes more than twice its input and 64 MiB"
-            raise Ruling(Verdict.TASK_ERROR, words)
+            raise VerdictError(Verdict.TASK_ERROR, words)
 
     def _shifted(self, node: TensorNode) -> TensorNode:
         if node.device != "cuda":
@@ -91,7 +91,9 @@ class Answer:
                 return node
             within = 0 <= offset <= self.buffers.memory.size - node.reach
             if not within or offset % node.itemsize or node.reach > own.reach:
-                raise Ruling(Verdict.DISALLOWED, "the output does not lie where it can be seen")
+                raise VerdictError(
+                    Verdict.DISALLOWED, "the output does not lie where it can be seen"
+                )
             return node.model_copy(update={"offset": offset, "address": 0})
 
         return replaced(described, place)
@@ -99,10 +101,10 @@ class Answer:
     def _alike(self, output: Node | None) -> Node:
         """The output in the order of a right one; Ruling when it is described otherwise."""
         if output is None or self.room is None:
-            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+            raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         wrong = difference(self.room, output)
         if wrong:
-            raise Ruling(Verdict.WRONG_ANSWER, wrong)
+            raise VerdictError(Verdict.WRONG_ANSWER, wrong)
         return like(self.room, output)
 
     def aim(self, places: Node | None) -> None:

@@ -14,21 +14,21 @@ from runners.harness.build.launches import refuse_unfit
 from runners.harness.deadline import Deadline
 from runners.harness.gpu.buffers import Buffers, device_bytes, on_device, replan
 from runners.harness.gpu.guards import Guards
-from runners.harness.gpu.handover import Crossing, Gate, Steps
+from runners.harness.gpu.handover import Handover, HandoverCall, WindowActions
 from runners.harness.gpu.host_input import HostInput
 from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
 from runners.harness.gpu.nvml import first_gpu
 from runners.harness.judge.answer import Answer
-from runners.harness.judge.host_candidate import Seat, enlisted, host_arena, readable
+from runners.harness.judge.host_candidate import HostCandidate, enlisted, host_arena, readable
 from runners.harness.judge.integrity import Changes, refuse_changed, spans
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan, lay_out
 from runners.harness.protocol.channel import (
+    CandidateReply,
+    CandidateRequest,
     DeviceFds,
     Exchange,
     Operation,
-    Order,
-    Reply,
     Status,
     encode,
 )
@@ -42,23 +42,27 @@ from runners.harness.protocol.values import (
     tensors,
     told_by_host,
 )
-from runners.harness.supervision.handle import Handle
-from runners.harness.verdicts import Ruling
+from runners.harness.supervision.handle import CandidateHandle
+from runners.harness.verdicts import VerdictError
 
 PATIENCE_S = 0.1
 """How long a candidate may take to queue its call; who waits for the GPU in it takes for ever."""
 
 
-class DeviceSeat(Seat):
+class DeviceCandidate(HostCandidate):
     """A candidate whose inputs and outputs lie in memory that the judge owns."""
 
     def __init__(
-        self, session: Session, handle: Handle, hosted: HostInput, buffers: Buffers
+        self,
+        session: EvaluationSession,
+        handle: CandidateHandle,
+        hosted: HostInput,
+        buffers: Buffers,
     ) -> None:
         super().__init__(session, handle, hosted.arena)
         self.buffers = buffers
         self.hosted = hosted
-        self.gate = Gate(buffers.words)
+        self.gate = Handover(buffers.words)
         self.device_base = handle.welcome.device_address
         self.remote = isinstance(buffers.memory, HostBuffer)
         self.answer = Answer(buffers, self.device_base, remote=self.remote)
@@ -77,7 +81,7 @@ class DeviceSeat(Seat):
     ) -> Exchange:
         plan = self._plan(value)
         if plan.device_size > self.buffers.output_at:
-            raise Ruling(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
+            raise VerdictError(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         if operation is Operation.TOUCH:
             return self._cross(self._order(operation, plan, expected, ahead=True), value, deadline)
         if launch is not None:
@@ -102,33 +106,35 @@ class DeviceSeat(Seat):
         *,
         ahead: bool,
         launch: LaunchNumbers | None = None,
-    ) -> Order:
+    ) -> CandidateRequest:
         """An order whose output has its room; from now on that is where it is looked for."""
         self.answer.expect(expected)
         rooms = self.answer.rooms if launch is None else self.answer.outputs
         self.guards = None
         if launch is not None and not self.remote:
             self.guards = Guards.round(tensors(plan.node), rooms, self.buffers)
-        return Order(operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch)
+        return CandidateRequest(
+            operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch
+        )
 
-    def _cross(self, order: Order, value: object, deadline: Deadline) -> Exchange:
+    def _cross(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
         """One order through the gate; its output is where the candidate says first, if it does."""
         node = order.value or ScalarNode()
         self._stage(node, value)
-        told: list[Reply] = []
+        told: list[CandidateReply] = []
 
-        def queued(first: Reply | None) -> None:
+        def queued(first: CandidateReply | None) -> None:
             if first and order.ahead:
                 told.append(first)
             self.answer.aim(self._promised(order, first))
 
-        def take(last: Reply) -> None:
+        def take(last: CandidateReply) -> None:
             with readable():
                 trusted = order.operation is Operation.TOUCH
-                read = super(DeviceSeat, self)._reader(deadline)
+                read = super(DeviceCandidate, self)._reader(deadline)
                 self.answer.take(last.output, read, trusted=trusted)
 
-        steps = Steps(
+        steps = WindowActions(
             queued=queued,
             sweep=self.buffers.sweep,
             reveal=self._reveal,
@@ -136,7 +142,7 @@ class DeviceSeat(Seat):
             capture=self.answer.capture,
             take=take if self.answer.told else None,
         )
-        crossing = Crossing(self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps)
+        crossing = HandoverCall(self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps)
         try:
             exchange = self.handle.race(self._packed(order), deadline, crossing)
         except BaseException:
@@ -146,12 +152,12 @@ class DeviceSeat(Seat):
         self.buffers.withheld.restore()
         self.hosted.restore()
         if order.launch is not None:  # it writes into its rooms, whatever is told of that
-            told = [Reply(status=Status.DONE, output=self.answer.room)]
+            told = [CandidateReply(status=Status.DONE, output=self.answer.room)]
         if not told:
             return exchange
         return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
 
-    def _promised(self, order: Order, first: Reply | None) -> Node | None:
+    def _promised(self, order: CandidateRequest, first: CandidateReply | None) -> Node | None:
         """Where an output is to lie, by the candidate's first frame; None when that is unknown."""
         if first is None:
             return None
@@ -182,15 +188,15 @@ class DeviceSeat(Seat):
         order = self._order(Operation.RUN, plan, None, ahead=False)
         exchange = self._cross(order, value, deadline)
         if exchange.reply.output is None:
-            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+            raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         with readable():
             wanted = replan(exchange.reply.output)
         if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
-            raise Ruling(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
+            raise VerdictError(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
         self.answer.expect(wanted)
         with readable():
             rooms = self.answer.rooms
-            encode(Order(operation=Operation.PROFILE, value=plan.node, rooms=rooms))
+            encode(CandidateRequest(operation=Operation.PROFILE, value=plan.node, rooms=rooms))
         self.discovered = wanted
         return wanted
 
@@ -205,9 +211,9 @@ class DeviceSeat(Seat):
         torch.cuda.synchronize()
 
     @override
-    def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:
+    def fetch(self, reply: CandidateReply, expected: Node | None, deadline: Deadline) -> Any:
         if self.answer.wanted is None:
-            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+            raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         return super().fetch(reply, self.answer.wanted, deadline)
 
     @override
@@ -220,7 +226,7 @@ class DeviceSeat(Seat):
             self.guards.refuse_changed(self.buffers.memory.bytes)
 
     @override
-    def refuse_changes(self, data: object, reply: Reply) -> None:
+    def refuse_changes(self, data: object, reply: CandidateReply) -> None:
         super().refuse_changes(data, reply)
         if reply.output is None or self.remote:
             return  # from pinned memory the kernel got a copy of its own
@@ -233,8 +239,8 @@ class DeviceSeat(Seat):
 
 @contextmanager
 def device_start(
-    session: Session, room: Plan, expected: Node | None
-) -> Iterator[Callable[[], DeviceSeat]]:
+    session: EvaluationSession, room: Plan, expected: Node | None
+) -> Iterator[Callable[[], DeviceCandidate]]:
     """A fresh candidate on the GPU, which starts; gives what waits for it and seats it."""
     with session.lasting("memory"):
         buffers = Buffers.create(room, expected, pooled=session.launching is None)
@@ -253,7 +259,7 @@ def device_start(
             closing(HostInput(arena)) as hosted,
             enlisted(session, arena, fds, shared) as handle,
         ):
-            yield lambda: DeviceSeat(session, handle, hosted, buffers)
+            yield lambda: DeviceCandidate(session, handle, hosted, buffers)
     finally:
         with session.lasting("memory"), letting_go():
             buffers.close()

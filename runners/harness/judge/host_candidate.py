@@ -13,15 +13,15 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.difference import difference, like
 from runners.harness.judge.integrity import changes_in, refuse_changed, spans
-from runners.harness.judge.session import Session, planned
+from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol.arena import Arena, Plan
 from runners.harness.protocol.channel import (
+    CandidateReply,
+    CandidateRequest,
+    CandidateSpec,
     DeviceFds,
-    Enlistment,
     Exchange,
     Operation,
-    Order,
-    Reply,
     encode,
 )
 from runners.harness.protocol.values import (
@@ -33,9 +33,9 @@ from runners.harness.protocol.values import (
     restore,
     tensors,
 )
-from runners.harness.supervision.handle import Handle
+from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.process import UnreadableError
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
 
 CORES = len(os.sched_getaffinity(0))
@@ -54,10 +54,10 @@ def threads_of(limits: Limits, *, gpu: bool) -> int:
 TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
-class Seat:
+class HostCandidate:
     """A candidate with an arena of its own, frozen unless it is asked something or is loose."""
 
-    def __init__(self, session: Session, handle: Handle, arena: Arena) -> None:
+    def __init__(self, session: EvaluationSession, handle: CandidateHandle, arena: Arena) -> None:
         with session.lasting("start"):
             session.greet(handle.welcome)
         self.session = session
@@ -75,16 +75,16 @@ class Seat:
     def build(self, deadline: Deadline) -> None:
         """Import the submission; Ruling when it does not."""
         try:
-            order = Order(operation=Operation.BUILD, built=self.session.builds.packed)
+            order = CandidateRequest(operation=Operation.BUILD, built=self.session.builds.packed)
             built = self.handle.ask(encode(order), deadline)
-        except Ruling as ruling:
-            raise Ruling(ruling.verdict, ruling.message, Stage.BUILD) from ruling
+        except VerdictError as ruling:
+            raise VerdictError(ruling.verdict, ruling.message, Stage.BUILD) from ruling
         if self.session.launching is not None:  # no other submission has anything to tell
             self.session.compiled = self.session.compiled or built.reply.compiled
 
     def pack(self, deadline: Deadline) -> None:
         """Have what was compiled kept for later candidates."""
-        self.handle.ask(encode(Order(operation=Operation.PACK)), deadline)
+        self.handle.ask(encode(CandidateRequest(operation=Operation.PACK)), deadline)
 
     def call(
         self,
@@ -101,7 +101,7 @@ class Seat:
         tells how device code is called.
         """
         plan = self._plan(value)
-        order = self._packed(Order(operation=operation, value=plan.node))
+        order = self._packed(CandidateRequest(operation=operation, value=plan.node))
         return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
 
     def slowed_by(self) -> tuple[str, ...]:
@@ -111,26 +111,28 @@ class Seat:
     def _plan(self, value: object) -> Plan:
         plan = planned(value)
         if plan.host_size > self.arena.size:
-            raise Ruling(Verdict.TASK_ERROR, TOO_LARGE)
+            raise VerdictError(Verdict.TASK_ERROR, TOO_LARGE)
         return plan
 
     @staticmethod
-    def _packed(order: Order) -> bytes:
+    def _packed(order: CandidateRequest) -> bytes:
         try:
             return encode(order)
         except ValueError as error:
-            raise Ruling(Verdict.TASK_ERROR, "an input of the task has too many parts") from error
+            raise VerdictError(
+                Verdict.TASK_ERROR, "an input of the task has too many parts"
+            ) from error
 
-    def fetch(self, reply: Reply, expected: Node | None, deadline: Deadline) -> Any:  # noqa: ANN401
+    def fetch(self, reply: CandidateReply, expected: Node | None, deadline: Deadline) -> Any:  # noqa: ANN401
         """The judge's own copy of the output, read while the candidate stands still.
 
         What is described otherwise than `expected` is refused before any of it is read.
         """
         if reply.output is None:
-            raise Ruling(Verdict.DISALLOWED, "the candidate described no output")
+            raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         wrong = difference(expected, reply.output) if expected is not None else None
         if wrong:
-            raise Ruling(Verdict.WRONG_ANSWER, wrong)
+            raise VerdictError(Verdict.WRONG_ANSWER, wrong)
         output = reply.output if expected is None else like(expected, reply.output)
         with readable():
             return restore(output, self._reader(deadline))
@@ -142,7 +144,9 @@ class Seat:
         def read(node: TensorNode) -> torch.Tensor:
             nonlocal room
             if deadline.remaining < 0:
-                raise Ruling(Verdict.TIMED_OUT, "the time limit passed while the output was read")
+                raise VerdictError(
+                    Verdict.TIMED_OUT, "the time limit passed while the output was read"
+                )
             if node.device != "cpu":
                 raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
             found = self.handle.process.read(node, room)
@@ -158,7 +162,7 @@ class Seat:
     def refuse_overruns(self) -> None:
         """Refuse device code that wrote beside its output; elsewhere each tensor lies alone."""
 
-    def refuse_changes(self, data: object, reply: Reply) -> None:
+    def refuse_changes(self, data: object, reply: CandidateReply) -> None:
         """Refuse a kernel that wrote into an input which it did not give back."""
         if reply.output is not None:
             hosted = filter(on_host, tensors(reply.output))
@@ -171,16 +175,16 @@ def readable() -> Iterator[None]:
     try:
         yield
     except (UnreadableError, UndescribableError, ValueError, OverflowError) as error:
-        raise Ruling(Verdict.WRONG_ANSWER, str(error)) from error
+        raise VerdictError(Verdict.WRONG_ANSWER, str(error)) from error
 
 
 @contextmanager
 def enlisted(
-    session: Session, arena: Arena, device_fds: list[int], shared: DeviceFds | None
-) -> Iterator[Handle]:
+    session: EvaluationSession, arena: Arena, device_fds: list[int], shared: DeviceFds | None
+) -> Iterator[CandidateHandle]:
     """A fresh candidate process, which may still start; killed at the end, its log is kept."""
     launching = session.launching
-    enlistment = Enlistment(
+    enlistment = CandidateSpec(
         limits=session.request.limits,
         threads=threads_of(session.request.limits, gpu=session.on_gpu),
         recipe=Recipe.of(session.request.task, launching.signature if launching else None),
@@ -189,7 +193,7 @@ def enlisted(
     )
     with session.lasting("start"):
         fds = [session.files_fd, session.builds.fd, arena.fd, *device_fds]
-        handle = Handle(session.template, enlistment, fds, arena)
+        handle = CandidateHandle(session.template, enlistment, fds, arena)
     try:
         yield handle
     finally:
@@ -199,17 +203,17 @@ def enlisted(
 
 
 @contextmanager
-def host_arena(session: Session, room: Plan) -> Iterator[Arena]:
+def host_arena(session: EvaluationSession, room: Plan) -> Iterator[Arena]:
     """Shared host memory with room for a task's inputs, as far as the limits allow."""
     size = session.request.limits.memory
     if room.host_size > size:
-        raise Ruling(Verdict.TASK_ERROR, TOO_LARGE)
+        raise VerdictError(Verdict.TASK_ERROR, TOO_LARGE)
     with Arena(size) as arena:
         yield arena
 
 
 @contextmanager
-def host_start(session: Session, room: Plan) -> Iterator[Callable[[], Seat]]:
+def host_start(session: EvaluationSession, room: Plan) -> Iterator[Callable[[], HostCandidate]]:
     """A fresh candidate on the CPU, which starts; gives what waits for it and seats it."""
     with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
-        yield lambda: Seat(session, handle, arena)
+        yield lambda: HostCandidate(session, handle, arena)

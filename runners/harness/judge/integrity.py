@@ -8,7 +8,7 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.protocol.values import TensorNode, bits, leaves, tensors
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
@@ -68,7 +68,7 @@ def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
     rows = zip(changes.places, changes.left, changes.private, strict=True)
     for place, left, private in rows:
         if not _same_beside(place, left, private, given):
-            raise Ruling(
+            raise VerdictError(
                 Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
             )
 
@@ -90,4 +90,4 @@ def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
     if new:
         count = len(new)
         what = "a process" if count == 1 else f"{count} processes"
-        raise Ruling(Verdict.DISALLOWED, f"the kernel left {what} running after its call")
+        raise VerdictError(Verdict.DISALLOWED, f"the kernel left {what} running after its call")

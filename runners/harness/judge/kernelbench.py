@@ -22,7 +22,7 @@ from runners.harness.judge.task_code import (
 from runners.harness.protocol import weights
 from runners.harness.protocol.arena import room_for
 from runners.harness.protocol.values import Node, clone, leaves
-from runners.harness.verdicts import Ruling, as_task_error
+from runners.harness.verdicts import VerdictError, as_task_error
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}
 """Relative and absolute, by precision, as KernelBench has them."""
@@ -77,7 +77,7 @@ class KernelBenchTask(TaskCode):
         if wrong and _difference(
             want, as_task_error("Model", lambda: self._forward(data)), tolerance
         ):
-            raise Ruling(
+            raise VerdictError(
                 Verdict.TASK_ERROR,
                 "the task's Model gives another output each time that it is given the same input",
             )
@@ -157,7 +157,9 @@ def _precision(workload: Workload) -> str:
     named = workload.args.get("precision", "fp32")
     if not isinstance(named, str) or named not in PRECISIONS:
         known = ", ".join(PRECISIONS)
-        raise Ruling(Verdict.TASK_ERROR, f"precision {named!r} is not known; there are {known}")
+        raise VerdictError(
+            Verdict.TASK_ERROR, f"precision {named!r} is not known; there are {known}"
+        )
     return named
 
 
@@ -165,7 +167,7 @@ def _weights_seed(workload: Workload) -> int:
     seed = workload.args.get("weights", WEIGHTS_SEED)
     if not isinstance(seed, int) or workload.args.keys() - _ARGS:
         known = ", ".join(sorted(_ARGS))
-        raise Ruling(Verdict.TASK_ERROR, f"a case of a kernelbench task has only {known}")
+        raise VerdictError(Verdict.TASK_ERROR, f"a case of a kernelbench task has only {known}")
     return seed
 
 
@@ -177,7 +179,7 @@ def _seed_all(seed: int) -> None:
 def _refuse_undefined(output: object) -> None:
     """A reference that gives NaN can be matched by nobody."""
     if any(bool(torch.isnan(each).any()) for each in leaves(output) if each.is_floating_point()):
-        raise Ruling(Verdict.TASK_ERROR, "the task's Model gives NaN for its own input")
+        raise VerdictError(Verdict.TASK_ERROR, "the task's Model gives NaN for its own input")
 
 
 def _difference(want: object, got: object, tolerance: float) -> str | None:

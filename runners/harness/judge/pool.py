@@ -8,13 +8,13 @@ from typing import Self
 from runners.contract.task import IsolationLayer
 from runners.harness.gpu.buffers import starts_at_once
 from runners.harness.judge.device_candidate import device_start
-from runners.harness.judge.host_candidate import Seat, host_start
-from runners.harness.judge.session import Session
+from runners.harness.judge.host_candidate import HostCandidate, host_start
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.values import Node
 
 
-class Lineup:
+class CandidatePool:
     """Fresh candidates for inputs like `room` and outputs like `expected`, each used once.
 
     They start beside each other, for on a GPU one needs a seventh of a second; nothing is timed
@@ -22,12 +22,12 @@ class Lineup:
     takes nearly as long, so that who comes next may find his seat meanwhile.
     """
 
-    def __init__(self, session: Session, room: Plan, expected: Node | None) -> None:
+    def __init__(self, session: EvaluationSession, room: Plan, expected: Node | None) -> None:
         self.session = session
         self.room = room
         self.expected = expected
-        self.starting: deque[tuple[ExitStack, Callable[[], Seat]]] = deque()
-        self.waiting: deque[tuple[ExitStack, Seat]] = deque()
+        self.starting: deque[tuple[ExitStack, Callable[[], HostCandidate]]] = deque()
+        self.waiting: deque[tuple[ExitStack, HostCandidate]] = deque()
         self.dying: list[ExitStack] = []
 
     def begin(self, count: int) -> None:
@@ -51,13 +51,13 @@ class Lineup:
                 self.starting.popleft()
             failed.pop_all()
 
-    def _start(self) -> AbstractContextManager[Callable[[], Seat]]:
+    def _start(self) -> AbstractContextManager[Callable[[], HostCandidate]]:
         if self.session.on_gpu:
             return device_start(self.session, self.room, self.expected)
         return host_start(self.session, self.room)
 
     @contextmanager
-    def seat(self) -> Iterator[Seat]:
+    def seat(self) -> Iterator[HostCandidate]:
         """The next candidate, sent to its end afterwards."""
         self.prepare(1)
         stack, seat = self.waiting.popleft()
@@ -92,7 +92,7 @@ class Lineup:
         self.close()
 
 
-def _strike(seat: Seat) -> None:
+def _strike(seat: HostCandidate) -> None:
     """Send a candidate to its end and go on; whoever closes it waits for that.
 
     PID 1 of a namespace takes all others along. Elsewhere nobody would know them any more.
@@ -102,7 +102,9 @@ def _strike(seat: Seat) -> None:
 
 
 @contextmanager
-def take_seat(session: Session, room: Plan, expected: Node | None) -> Iterator[Seat]:
+def take_seat(
+    session: EvaluationSession, room: Plan, expected: Node | None
+) -> Iterator[HostCandidate]:
     """One fresh candidate."""
-    with Lineup(session, room, expected) as lineup, lineup.seat() as seat:
+    with CandidatePool(session, room, expected) as lineup, lineup.seat() as seat:
         yield seat

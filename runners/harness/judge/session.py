@@ -23,22 +23,22 @@ from runners.harness.build.launches import Launching
 from runners.harness.deadline import Deadline
 from runners.harness.protocol.arena import Plan, lay_out
 from runners.harness.protocol.builds import Builds
-from runners.harness.protocol.channel import Welcome
+from runners.harness.protocol.channel import CandidateReady
 from runners.harness.protocol.values import Node
-from runners.harness.supervision.template import Template
-from runners.harness.verdicts import Grade, MachineError, as_task_error
+from runners.harness.supervision.template import TemplateProcess
+from runners.harness.verdicts import GradingResult, MachineError, as_task_error
 
 SLOWED_MOST = 500
 """How many samples of an evaluation may be lost to a GPU that protects itself."""
 
 
 @dataclass(slots=True)
-class Session:
+class EvaluationSession:
     """What every step of one evaluation shares."""
 
     request: EvaluationRequest
     task_code: "TaskCode | None"
-    template: Template
+    template: TemplateProcess
     files_fd: int
     builds: Builds
     nonce: bytes
@@ -89,7 +89,7 @@ class Session:
             spent = time.perf_counter() - begin
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
 
-    def greet(self, welcome: Welcome) -> None:
+    def greet(self, welcome: CandidateReady) -> None:
         """Note which layers a candidate was confined by."""
         self.confined(welcome.layers, welcome.missing)
 
@@ -126,11 +126,11 @@ class TaskCode(ABC):
     def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
         """Return why an output is wrong, or None; may change `data`, the judge's private input."""
 
-    def opened(self, session: Session) -> AbstractContextManager[None]:  # noqa: ARG002
+    def opened(self, session: EvaluationSession) -> AbstractContextManager[None]:  # noqa: ARG002
         """Hold what the code needs while one evaluation is graded."""
         return nullcontext()
 
-    def session_for(self, session: Session, workload: Workload) -> Session:  # noqa: ARG002
+    def session_for(self, session: EvaluationSession, workload: Workload) -> EvaluationSession:  # noqa: ARG002
         """Return the session in which a case is timed and profiled."""
         return session
 
@@ -150,5 +150,5 @@ class TaskCode(ABC):
         """Turn a Ruling raised in a case into a fault of the task where its own code was run."""
         return nullcontext()
 
-    def after(self, session: Session, grade: Grade) -> None:  # noqa: B027
+    def after(self, session: EvaluationSession, grade: GradingResult) -> None:  # noqa: B027
         """Add what is measured or noted after every case was graded."""

@@ -19,7 +19,7 @@ from runners.harness.judge.difference import difference
 from runners.harness.judge.session import TaskCode
 from runners.harness.protocol.arena import lay_out, room_for
 from runners.harness.protocol.values import Node, clone
-from runners.harness.verdicts import Ruling, as_task_error
+from runners.harness.verdicts import VerdictError, as_task_error
 
 PUBLIC_NONCE = b"public"
 """The key of public seeds: anybody may compute them."""
@@ -150,7 +150,7 @@ def reference_function(module: object, name: str) -> Callable[..., Any]:
     """What the reference must define; Ruling when it does not."""
     found = getattr(module, name, None)
     if not callable(found):
-        raise Ruling(Verdict.TASK_ERROR, f"the task's reference.py has no function `{name}`")
+        raise VerdictError(Verdict.TASK_ERROR, f"the task's reference.py has no function `{name}`")
     return found  # type: ignore[no-any-return]
 
 
@@ -166,7 +166,7 @@ def _complaint(found: object) -> str | None:
         return None if found else "the output is wrong"
     if found is None or isinstance(found, str):
         return found or None
-    raise Ruling(
+    raise VerdictError(
         Verdict.TASK_ERROR,
         f"the task's check_implementation gave a {type(found).__name__}, not (bool, message)",
     )

@@ -2,14 +2,19 @@
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.host_candidate import Seat
-from runners.harness.protocol.channel import Reply
+from runners.harness.judge.host_candidate import HostCandidate
+from runners.harness.protocol.channel import CandidateReply
 from runners.harness.protocol.values import Node
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 
 def verify(
-    seat: Seat, data: object, reply: Reply, expected: Node | None, *, deadline: Deadline
+    seat: HostCandidate,
+    data: object,
+    reply: CandidateReply,
+    expected: Node | None,
+    *,
+    deadline: Deadline,
 ) -> None:
     """Refuse a wrong output, or an input that was changed where the task does not allow it.
 
@@ -24,4 +29,4 @@ def verify(
         seat.handle.confirm_stood(deadline)
         wrong = session.code.mismatch(data, output, expected)
         if wrong:
-            raise Ruling(Verdict.WRONG_ANSWER, wrong)
+            raise VerdictError(Verdict.WRONG_ANSWER, wrong)

@@ -16,13 +16,13 @@ import torch
 from runners.contract.task import COMPILE_S, BuildConfig, Scalar
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.sandbox.diagnostics import cut, first_error, without_paths, without_use
 from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import Program, own_script
-from runners.harness.supervision.watched_program import Phase
+from runners.harness.supervision.watched_program import WatchedProgram
 from runners.harness.toolchains import nvcc
-from runners.harness.verdicts import MachineError, Ruling, ruling_of_end
+from runners.harness.verdicts import MachineError, VerdictError, ruling_of_end
 
 NAME = "eval.out"
 LOG_MAX = 16 << 10
@@ -53,7 +53,7 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_
 
 
 @contextmanager
-def compiled(session: Session) -> Iterator[int]:
+def compiled(session: EvaluationSession) -> Iterator[int]:
     """A descriptor that holds the program, for as long as the block lasts.
 
     Ruling when it cannot be made of this submission; MachineError when nothing here compiles.
@@ -101,7 +101,7 @@ def _define(name: str, value: Scalar | None) -> str:
     return f"{name}={int(value) if isinstance(value, bool) else value}"
 
 
-def _compile(session: Session, compiler: Path, kind: str, program: int) -> None:
+def _compile(session: EvaluationSession, compiler: Path, kind: str, program: int) -> None:
     request = session.request
     capability = _capability() if session.on_gpu else None
     line = command(compiler, request.task.config, capability)
@@ -114,7 +114,7 @@ def _compile(session: Session, compiler: Path, kind: str, program: int) -> None:
         handed=frozenset({program}),
     )
     printed = bytearray()
-    fault = _fault(Phase(order, printed, session.confined), most)
+    fault = _fault(WatchedProgram(order, printed, session.confined), most)
     said = without_paths(printed.decode(errors="replace"), _folders(compiler))
     if fault is not None:
         said = without_use(said)
@@ -125,18 +125,18 @@ def _compile(session: Session, compiler: Path, kind: str, program: int) -> None:
     fcntl.fcntl(program, fcntl.F_ADD_SEALS, _SEALS)
 
 
-def _told(fault: Ruling, said: str) -> Ruling:
+def _told(fault: VerdictError, said: str) -> VerdictError:
     """The ruling with the words of the compiler where it has none of its own."""
     full = fault.verdict is Verdict.BUILD_FAILED and _FULL.search(said)
     verdict = Verdict.OUTPUT_EXCEEDED if full else fault.verdict
-    return Ruling(verdict, fault.message or first_error(said)[:MESSAGE_MAX], Stage.BUILD)
+    return VerdictError(verdict, fault.message or first_error(said)[:MESSAGE_MAX], Stage.BUILD)
 
 
-def _fault(phase: Phase, most: int) -> Ruling | None:
+def _fault(phase: WatchedProgram, most: int) -> VerdictError | None:
     """Why there is no program, without a message where the compiler's own words tell it."""
     try:
         status = phase.run(Deadline.after(COMPILE_S)).status
-    except Ruling as ruling:
+    except VerdictError as ruling:
         return _ruling_of_limit(ruling, phase.order.limits.memory)
     if status < 0:
         return ruling_of_end(status)
@@ -146,27 +146,29 @@ def _fault(phase: Phase, most: int) -> Ruling | None:
     return _ruling_of(End(status), most)
 
 
-def _ruling_of(end: End, most: int) -> Ruling | None:
+def _ruling_of(end: End, most: int) -> VerdictError | None:
     match end:
         case End.MADE:
             return None
         case End.REFUSED:
-            return Ruling(Verdict.BUILD_FAILED, "")
+            return VerdictError(Verdict.BUILD_FAILED, "")
         case End.NOTHING:
-            return Ruling(Verdict.BUILD_FAILED, "the compiler made no program")
+            return VerdictError(Verdict.BUILD_FAILED, "the compiler made no program")
         case End.TOO_LARGE:
             words = f"the program has more than {most >> 20} MiB"
-            return Ruling(Verdict.OUTPUT_EXCEEDED, words)
+            return VerdictError(Verdict.OUTPUT_EXCEEDED, words)
 
 
-def _ruling_of_limit(ruling: Ruling, memory: int) -> Ruling:
+def _ruling_of_limit(ruling: VerdictError, memory: int) -> VerdictError:
     match ruling.verdict:
         case Verdict.TIMED_OUT:
-            return Ruling(ruling.verdict, f"compiling took longer than {COMPILE_S} s")
+            return VerdictError(ruling.verdict, f"compiling took longer than {COMPILE_S} s")
         case Verdict.MEMORY_EXCEEDED:
-            return Ruling(ruling.verdict, f"compiling took more than {memory >> 20} MiB of memory")
+            return VerdictError(
+                ruling.verdict, f"compiling took more than {memory >> 20} MiB of memory"
+            )
         case Verdict.OUTPUT_EXCEEDED:
-            return Ruling(Verdict.BUILD_FAILED, "")
+            return VerdictError(Verdict.BUILD_FAILED, "")
         case _:
             return ruling
 

@@ -3,7 +3,7 @@
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.sandbox.diagnostics import failed_build
-from runners.harness.verdicts import Ruling, ruling_of_end
+from runners.harness.verdicts import VerdictError, ruling_of_end
 
 RAN = frozenset({0, 112})
 """The exit statuses of an evaluation that came to its end: all right, or some case failed."""
@@ -24,13 +24,15 @@ def own_evaluation(task: TaskDefinition) -> str:
     return next(own, "eval.cu") if task.is_program else task.config.main
 
 
-def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> Ruling:
+def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> VerdictError:
     """What an evaluation means that did not come to its end.
 
     Its log is believed in one thing: which kind of failure this was.
     """
     if status in _TASKS_OWN:
-        return Ruling(Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {_TASKS_OWN[status]}")
+        return VerdictError(
+            Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {_TASKS_OWN[status]}"
+        )
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     said = failed_build(log) if _EXTENSION in log else None
     last = said.reason if said else lines[-1] if lines else "it said nothing"
@@ -41,13 +43,15 @@ def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> Ruling:
     built = task.is_program or not (task.submission_file in log and refused)
     words = f"the evaluation exited with status {status}: {last}"
     return (
-        Ruling(Verdict.CRASHED, words) if built else Ruling(Verdict.BUILD_FAILED, last, Stage.BUILD)
+        VerdictError(Verdict.CRASHED, words)
+        if built
+        else VerdictError(Verdict.BUILD_FAILED, last, Stage.BUILD)
     )
 
 
-def _ruling_of_signal(status: int, last: str) -> Ruling:
+def _ruling_of_signal(status: int, last: str) -> VerdictError:
     """What a program's death means: an exception that nobody caught is told by its last words."""
     ruling = ruling_of_end(status)
     if ruling.verdict is not Verdict.CRASHED:
         return ruling
-    return Ruling(ruling.verdict, f"{ruling.message}: {last}")
+    return VerdictError(ruling.verdict, f"{ruling.message}: {last}")

@@ -62,7 +62,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ReportedCase:
     """What was said of one case."""
 
     passed: bool
@@ -85,7 +85,7 @@ class _Line:
         return (_reason(fields) for fields in self.cases.values() if _failed(fields))
 
 
-def read(said: bytes, step: Step, count: int) -> tuple[Case, ...]:
+def read(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
     """The cases of a phase that has ended; as many as asked for unless one of them failed.
 
     Raises BreachError. Only the last one given can be followed by cases that never came.
@@ -96,7 +96,7 @@ def read(said: bytes, step: Step, count: int) -> tuple[Case, ...]:
         found = _cases(line.cases, step, count)
         if all(case.passed for case in found):
             words = failure or _reason(line.values, "the check failed")
-            found = (*found[: count - 1], Case(passed=False, message=words))
+            found = (*found[: count - 1], ReportedCase(passed=False, message=words))
         return found
     if verdict is None:
         raise UnfinishedError("does not end with `check: pass` or `check: fail`")
@@ -105,13 +105,16 @@ def read(said: bytes, step: Step, count: int) -> tuple[Case, ...]:
         raise BreachError(f"counts {told[:20]} cases, not {count}")
     found = _cases(line.confirmed, step, count)
     if step is Step.PROFILE:
-        return (*found, *[Case(passed=True)] * (count - len(found)))  # a report may be left out
+        return (
+            *found,
+            *[ReportedCase(passed=True)] * (count - len(found)),
+        )  # a report may be left out
     if len(found) < count:
         raise BreachError("says `check: pass`, but not before that every case passed")
     return found
 
 
-def glimpse(said: bytes, step: Step, count: int) -> tuple[Case, ...]:
+def glimpse(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
     """The cases that were complete when a phase broke off; nothing where it cannot be read."""
     whole, _, _ = said.rpartition(b"\n")
     try:
@@ -170,9 +173,9 @@ def _reason(fields: _Fields, usual: str = "the output is wrong") -> str:
     return (fields.get("error") or fields.get("message") or usual).replace("\\n", "\n")
 
 
-def _cases(said: _Cases, step: Step, count: int) -> tuple[Case, ...]:
+def _cases(said: _Cases, step: Step, count: int) -> tuple[ReportedCase, ...]:
     """The cases from the first to the last that something was said of, none left out."""
-    found: list[Case] = []
+    found: list[ReportedCase] = []
     for number in range(count):
         case = _case(said.get((step.kind, number), {}), f"{step.kind}.{number}.", step)
         if case is None:
@@ -181,21 +184,21 @@ def _cases(said: _Cases, step: Step, count: int) -> tuple[Case, ...]:
     return tuple(found)
 
 
-def _case(fields: _Fields, prefix: str, step: Step) -> Case | None:
+def _case(fields: _Fields, prefix: str, step: Step) -> ReportedCase | None:
     """One case, or None when nothing was said of how it ended."""
     if _failed(fields):
-        return Case(passed=False, message=_reason(fields))
+        return ReportedCase(passed=False, message=_reason(fields))
     if fields.get("status", _PASS) != _PASS:
         return None
     match step:
         case Step.TEST:
-            return Case(passed=True) if "status" in fields else None
+            return ReportedCase(passed=True) if "status" in fields else None
         case Step.PROFILE:
             told = "report" in fields
-            return Case(passed=True, report=_report(fields["report"])) if told else None
+            return ReportedCase(passed=True, report=_report(fields["report"])) if told else None
         case Step.BENCHMARK | Step.LEADERBOARD:
             timed = "mean" in fields
-            return Case(passed=True, times=_times(fields, prefix)) if timed else None
+            return ReportedCase(passed=True, times=_times(fields, prefix)) if timed else None
 
 
 def _report(text: str) -> str:

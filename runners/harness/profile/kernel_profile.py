@@ -16,7 +16,7 @@ from runners.contract.files import FILE_MAX
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import threads_of
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.judge.task_code import seed_of
 from runners.harness.judge.workspace import candidate_files
 from runners.harness.profile.tables import Kernel, Tables, kernels_of
@@ -27,10 +27,10 @@ from runners.harness.sandbox.diagnostics import without_paths
 from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import RESULT_FD, Program, own_script, python
 from runners.harness.supervision.handle import StartError
-from runners.harness.supervision.watched_program import Phase
+from runners.harness.supervision.watched_program import WatchedProgram
 from runners.harness.timing.stopwatch import WARM_UPS
 from runners.harness.toolchains.ncu import MORE_SECTIONS, SECTIONS, Details, Ncu
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
 
 CALL_S = 60.0
@@ -72,7 +72,7 @@ class KernelProfile:
 class KernelProfiler:
     """The profiler for the submission of one session."""
 
-    session: Session
+    session: EvaluationSession
     ncu: Ncu
 
     def profile_call(self, workload: Workload, deadline: Deadline) -> KernelProfile:
@@ -141,7 +141,7 @@ class KernelProfiler:
         )
         printed = bytearray()
         until = Deadline.after(min(CALL_S, deadline.remaining))
-        status = _ended(Phase(order, printed, self.session.confined), until)
+        status = _ended(WatchedProgram(order, printed, self.session.confined), until)
         if status != End.MADE:
             raise NoProfileError(f"{_why(status)}{_words(printed)}")
 
@@ -170,7 +170,7 @@ class KernelProfiler:
             environment={},
             limits=limits,
         )
-        phase = Phase(order, printed, self.session.confined)
+        phase = WatchedProgram(order, printed, self.session.confined)
         status = _ended(phase, Deadline.after(min(READ_S, deadline.remaining)))
         if status:
             raise NoProfileError(f"it ended with status {status}{_words(printed)}")
@@ -182,11 +182,11 @@ def _rows(printed: str) -> str:
     return printed[printed.find('"') :] if '"' in printed else ""
 
 
-def _ended(phase: Phase, deadline: Deadline) -> int:
+def _ended(phase: WatchedProgram, deadline: Deadline) -> int:
     """Its exit status; NoProfileError when it did not end by itself."""
     try:
         return phase.run(deadline).status
-    except (Ruling, StartError) as error:
+    except (VerdictError, StartError) as error:
         raise NoProfileError(f"{error}{_words(phase.log)}") from error
 
 
@@ -214,7 +214,9 @@ def _laid_ready(data: object) -> Iterator[tuple[Node, int]]:
         yield value, arena.fd
 
 
-def _call(session: Session, workload: Workload, value: Node, expected: Node | None) -> ProfiledCall:
+def _call(
+    session: EvaluationSession, workload: Workload, value: Node, expected: Node | None
+) -> ProfiledCall:
     request, launching = session.request, session.launching
     return ProfiledCall(
         recipe=Recipe.of(request.task, launching.signature if launching else None),

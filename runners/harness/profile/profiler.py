@@ -7,7 +7,7 @@ from runners.contract.files import PACKED_MAX, EvaluationFile, fit
 from runners.contract.task import PROFILE_S, Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.pool import take_seat
-from runners.harness.judge.session import Session, planned
+from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.judge.task_code import seed_of
 from runners.harness.judge.verify import verify
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
@@ -15,13 +15,13 @@ from runners.harness.protocol.channel import Operation
 from runners.harness.sandbox.diagnostics import cut
 from runners.harness.timing.stopwatch import WARM_UPS
 from runners.harness.toolchains import ncu
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 Look = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
 """How the kernels of one case are looked at."""
 
 
-def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
+def profile(session: EvaluationSession, workload: Workload, deadline: Deadline) -> None:
     """One warm, checked call under torch's profiler in a fresh candidate.
 
     What the first one compiled is kept for the next ones: all of them see public inputs alone.
@@ -37,7 +37,7 @@ def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
         exchange = seat.call(Operation.PROFILE, data, expected, deadline, launch=launch)
         verify(seat, data, exchange.reply, expected, deadline=deadline)
         if first:
-            with suppress(Ruling):  # then every candidate compiles for itself
+            with suppress(VerdictError):  # then every candidate compiles for itself
                 seat.pack(deadline)
                 session.builds.packed = True
     if first:
@@ -45,7 +45,9 @@ def profile(session: Session, workload: Workload, deadline: Deadline) -> None:
 
 
 def profile_kernels(
-    session: Session, workloads: Sequence[Workload], look: Look = KernelProfiler.profile_call
+    session: EvaluationSession,
+    workloads: Sequence[Workload],
+    look: Look = KernelProfiler.profile_call,
 ) -> None:
     """Add to the log and the files what `ncu` tells, or a line that says why it tells nothing."""
     if not session.on_gpu:
@@ -74,7 +76,7 @@ def profile_by(
         head = f"\n{ncu.NAME} {profiler.ncu.version}, {workload.spec}:\n"
         try:
             seen = look(profiler, workload, deadline)
-        except (NoProfileError, Ruling) as error:
+        except (NoProfileError, VerdictError) as error:
             _note(session, f"{head}no profile: {error}\n")
             continue
         kept = _kept(session, f"case-{number}.ncu-rep", seen)
@@ -91,7 +93,7 @@ def _text(seen: KernelProfile, most: int) -> str:
     return cut(f"{seen.fault}\n", most) if seen.fault else seen.tables.text(most)
 
 
-def _kept(session: Session, name: str, seen: KernelProfile) -> str:
+def _kept(session: EvaluationSession, name: str, seen: KernelProfile) -> str:
     """Keep a report among the files; gives the line that tells of it."""
     try:
         file = EvaluationFile.of(name, seen.report)
@@ -105,7 +107,7 @@ def _kept(session: Session, name: str, seen: KernelProfile) -> str:
     return f"the whole report is {name} ({sizes}), for Nsight Compute\n"
 
 
-def _keep_list(session: Session, name: str, listed: str) -> None:
+def _keep_list(session: EvaluationSession, name: str, listed: str) -> None:
     """Keep the details as CSV where the reports, which have them too, leave room."""
     if listed:
         file = EvaluationFile.of(name, listed.encode())
@@ -113,5 +115,5 @@ def _keep_list(session: Session, name: str, listed: str) -> None:
             session.files.append(file)
 
 
-def _note(session: Session, text: str) -> None:
+def _note(session: EvaluationSession, text: str) -> None:
     session.keep_log(text.encode())

@@ -1,7 +1,8 @@
 """The wire between judge and candidate: one sequenced-packet socket with small JSON frames.
 
 A frame from the judge is an operation and its argument; the candidate answers each with one
-`Reply`. Whatever a candidate sends is length-limited and validated; nothing is ever unpickled.
+`CandidateReply`. Whatever a candidate sends is limited in length and validated. Nothing is ever
+unpickled.
 """
 
 import os
@@ -44,7 +45,7 @@ class Operation(StrEnum):
     """Run the trusted stand-in instead of the kernel, for calibration."""
 
 
-class Order(Wire):
+class CandidateRequest(Wire):
     """One frame from the judge."""
 
     operation: Operation
@@ -88,7 +89,7 @@ FAILURES = {
 """What a candidate's own word for a failure means."""
 
 
-class Reply(Wire):
+class CandidateReply(Wire):
     """One frame from the candidate: untrusted in every field.
 
     On a GPU there are two of them: the first one when the call is queued, or waits for its input,
@@ -107,14 +108,14 @@ class Reply(Wire):
     """Of device code that was built."""
 
 
-class Announcement(Wire):
+class CandidatePid(Wire):
     """The candidate's process id as the judge sees it, sent once it is the judge's to collect."""
 
     kind: Literal["announcement"] = "announcement"
     pid: int
 
 
-class Welcome(Wire):
+class CandidateReady(Wire):
     """The candidate's own first frame, sent before any submitted code runs."""
 
     kind: Literal["welcome"] = "welcome"
@@ -143,7 +144,7 @@ class DeviceFds(Wire):
     words_size: int
 
 
-class Enlistment(Wire):
+class CandidateSpec(Wire):
     """What the template is told to fork; `shared` is there when the inputs live on a GPU."""
 
     limits: Limits
@@ -171,7 +172,7 @@ class ProfiledCall(Wire):
     gpu: bool = False
 
 
-Greeting = Annotated[Announcement | Welcome, Field(discriminator="kind")]
+Greeting = Annotated[CandidatePid | CandidateReady, Field(discriminator="kind")]
 GREETING: TypeAdapter[Greeting] = TypeAdapter(Greeting)
 
 
@@ -201,7 +202,7 @@ class Exchange:
     """One order and its answer; the window closed when the bytes were the judge's own."""
 
     window_ns: float
-    reply: Reply
+    reply: CandidateReply
     cpu_ns: int = 0
     """What the candidate's threads used meanwhile; not taken on a GPU."""
     told_ns: float = 0.0
@@ -211,7 +212,7 @@ class Exchange:
     in its window, and nobody knew where to look for its output."""
 
 
-class Turn(Protocol):
+class DeviceCall(Protocol):
     """One call's way over to a candidate on a GPU, as the judge drives it."""
 
     patience_s: float
@@ -219,13 +220,13 @@ class Turn(Protocol):
     told: bool
     """Whether the candidate's last frame is a part of the answer: the window closes after it."""
 
-    def queued(self, first: Reply | None) -> None:
+    def queued(self, first: CandidateReply | None) -> None:
         """Take note of where the output will lie; None when the candidate was too late to say."""
 
     def release(self) -> None:
         """Open the window and make the input visible; the candidate's work follows by itself."""
 
-    def take(self, last: Reply) -> None:
+    def take(self, last: CandidateReply) -> None:
         """Make what of an answer that is `told` lies on the host the judge's own.
 
         Then let the window close.

@@ -67,7 +67,7 @@ def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: 
     intermediate process has ended. Gives the active layers, and for every missing one the reason.
     """
     layers, job = move_in(limits, announce, keep_fds=keep_fds, gpu=gpu)
-    take_rights_away(layers, limits, Walls(job, gpu=gpu))
+    take_rights_away(layers, limits, SandboxAccess(job, gpu=gpu))
     return tuple(layers.active), layers.missing
 
 
@@ -192,7 +192,7 @@ def close_others(keep: frozenset[int]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Walls:
+class SandboxAccess:
     """What stays within reach of a process that has given up its rights."""
 
     job: str
@@ -203,7 +203,7 @@ class Walls:
     """Whether TCP is left to it, for processes that talk over their own loopback interface."""
 
 
-def take_rights_away(layers: Layers, limits: Limits, walls: Walls) -> None:
+def take_rights_away(layers: Layers, limits: Limits, walls: SandboxAccess) -> None:
     """The second half of `enter`: what is given up here never comes back, not by `exec` either."""
     job, gpu = walls.job, walls.gpu
     layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))

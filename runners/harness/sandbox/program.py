@@ -139,7 +139,7 @@ def become(
     run()
 
 
-def _walls(program: Program, layers: Layers, job: str) -> isolate.Walls:
+def _walls(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess:
     """Lay out the files and bring up what the program needs while there are rights for it."""
     readable: tuple[str, ...] = ()
     placed = job == view.JOB and layers.attempt(READ_ONLY, lambda: _place(program))
@@ -149,7 +149,7 @@ def _walls(program: Program, layers: Layers, job: str) -> isolate.Walls:
     tcp = program.ranks and IsolationLayer.NETWORK in layers.active
     if tcp:
         layers.attempt(LOOPBACK, syscalls.raise_loopback)
-    return isolate.Walls(job, gpu=program.gpu, readable=readable, tcp=tcp)
+    return isolate.SandboxAccess(job, gpu=program.gpu, readable=readable, tcp=tcp)
 
 
 def _run_first(prelude: Prelude, program: Program, job: str) -> None:
@@ -158,7 +158,9 @@ def _run_first(prelude: Prelude, program: Program, job: str) -> None:
     child = os.fork()
     if child == 0:
         try:
-            isolate.take_rights_away(Layers(), program.limits, isolate.Walls(job, gpu=program.gpu))
+            isolate.take_rights_away(
+                Layers(), program.limits, isolate.SandboxAccess(job, gpu=program.gpu)
+            )
             sink = os.open(os.devnull, os.O_WRONLY)
             os.set_inheritable(sink, True)  # noqa: FBT003 - the library's own signature
             os.environ.update({**prelude.environment, RESULT_FD: str(sink)})

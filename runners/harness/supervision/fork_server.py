@@ -45,11 +45,11 @@ def found() -> None:
         finally:
             os._exit(0)
     theirs.close()
-    nursery = Nursery(ours, multiprocessing.util.spawnv_passfds)
+    nursery = ForkServer(ours, multiprocessing.util.spawnv_passfds)
     multiprocessing.util.spawnv_passfds = nursery.spawn  # type: ignore[assignment]
 
 
-class Nursery:
+class ForkServer:
     """The evaluation's end."""
 
     def __init__(self, link: socket.socket, execute: Spawn) -> None:

@@ -19,19 +19,23 @@ from runners.harness.protocol.channel import (
     GO_FRAME,
     GREETING,
     READY_FRAME,
-    Announcement,
-    Enlistment,
+    CandidatePid,
+    CandidateReady,
+    CandidateReply,
+    CandidateSpec,
+    DeviceCall,
     Exchange,
-    Reply,
     Status,
-    Turn,
-    Welcome,
     pair,
 )
 from runners.harness.sandbox.process_limits import holds_more, memory_of_tree
-from runners.harness.supervision.process import ProcessGoneError, RestlessError, Subject
-from runners.harness.supervision.template import Template
-from runners.harness.verdicts import Ruling, ruling_of_end
+from runners.harness.supervision.process import (
+    CandidateProcess,
+    CandidateRanError,
+    ProcessGoneError,
+)
+from runners.harness.supervision.template import TemplateProcess
+from runners.harness.verdicts import VerdictError, ruling_of_end
 
 
 class Printed:
@@ -56,7 +60,7 @@ class Printed:
                 return
             self.text += more
         del self.text[self.limit :]
-        raise Ruling(
+        raise VerdictError(
             Verdict.OUTPUT_EXCEEDED,
             f"more than {self.limit >> 10} KiB were written to stdout or stderr",
         )
@@ -90,13 +94,13 @@ class StartError(Exception):
     """A candidate did not come up; our own fault, since no submitted code had run."""
 
 
-class Handle:
+class CandidateHandle:
     """One candidate process, frozen unless it is being asked something or is loose."""
 
     def __init__(
         self,
-        template: Template,
-        enlisted: Enlistment,
+        template: TemplateProcess,
+        enlisted: CandidateSpec,
         shared: list[int],
         arena: Arena | None = None,
     ) -> None:
@@ -105,7 +109,7 @@ class Handle:
         self.next_look = 0.0
         self.orders, theirs = pair()
         self.printed = Printed(enlisted.limits.output)
-        self.subject: Subject | None = None
+        self.subject: CandidateProcess | None = None
         try:
             template.enlist(enlisted, [theirs.fileno(), self.printed.writer, *shared])
         except OSError as error:
@@ -116,7 +120,7 @@ class Handle:
             self.printed.given_away()
 
     @functools.cached_property
-    def welcome(self) -> Welcome:
+    def welcome(self) -> CandidateReady:
         """What the candidate said when it had started; waits until it has."""
         try:
             welcome = self._meet(Deadline.after(START_S))
@@ -127,7 +131,7 @@ class Handle:
         self._watch()
         return welcome
 
-    def _meet(self, deadline: Deadline) -> Welcome:
+    def _meet(self, deadline: Deadline) -> CandidateReady:
         self.orders.settimeout(START_S)
         while True:
             if deadline.remaining < 0:
@@ -137,9 +141,9 @@ class Handle:
                 self.printed.drain()
                 raise StartError("it ended at once")
             greeting = GREETING.validate_json(frame)
-            if not isinstance(greeting, Announcement):
+            if not isinstance(greeting, CandidatePid):
                 return greeting
-            self.subject = Subject(greeting.pid)
+            self.subject = CandidateProcess(greeting.pid)
 
     def _watch(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
@@ -150,7 +154,7 @@ class Handle:
         self.poll.register(self.process.pidfd, select.POLLIN)
 
     @property
-    def process(self) -> Subject:
+    def process(self) -> CandidateProcess:
         """The candidate's process; waits until it has started."""
         if self.subject is None:
             _ = self.welcome
@@ -177,7 +181,7 @@ class Handle:
             self.process.freeze()
             if frame != READY_FRAME:
                 self._judged(frame)
-                raise Ruling(Verdict.DISALLOWED, "the candidate answered out of turn")
+                raise VerdictError(Verdict.DISALLOWED, "the candidate answered out of turn")
             self._refuse_unasked()
             write()
             return self._answered(GO_FRAME, deadline)
@@ -193,7 +197,7 @@ class Handle:
         self._enforce(deadline)
         return Exchange(end - begin, self._judged(frame), used)
 
-    def race(self, order: bytes, deadline: Deadline, turn: Turn) -> Exchange:
+    def race(self, order: bytes, deadline: Deadline, turn: DeviceCall) -> Exchange:
         """Let the candidate queue its work, release the input, and wait until its answer is ours.
 
         The window is the turn's own; nothing that happens here lies in it. The candidate is frozen
@@ -229,21 +233,23 @@ class Handle:
         self._enforce(deadline)
         return None
 
-    def _confirm_over(self, turn: Turn, deadline: Deadline) -> None:
+    def _confirm_over(self, turn: DeviceCall, deadline: Deadline) -> None:
         frame = self._until(turn.over, Deadline.after(LATE_S), deadline)
         if frame is not None or not turn.over():
-            raise Ruling(Verdict.DISALLOWED, "the candidate answered before its work was done")
+            raise VerdictError(
+                Verdict.DISALLOWED, "the candidate answered before its work was done"
+            )
 
     def confirm_stood(self, deadline: Deadline) -> None:
         """Refuse a candidate that has run since it was frozen: what was read might be its work."""
         with self._ruling(deadline):
             self.process.confirm_stood()
 
-    def _judged(self, frame: bytes) -> Reply:
-        reply = Reply.model_validate_json(frame)
+    def _judged(self, frame: bytes) -> CandidateReply:
+        reply = CandidateReply.model_validate_json(frame)
         self.printed.drain()
         if reply.status is not Status.DONE:
-            raise Ruling(FAILURES[reply.status], reply.message)
+            raise VerdictError(FAILURES[reply.status], reply.message)
         return reply
 
     @contextmanager
@@ -255,11 +261,13 @@ class Handle:
             self.printed.drain()
             raise ruling_of_end(gone.status) from gone
         except ValidationError as error:
-            raise Ruling(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
-        except RestlessError as error:
-            raise Ruling(Verdict.DISALLOWED, f"the kernel broke a stop: {error}") from error
+            raise VerdictError(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
+        except CandidateRanError as error:
+            raise VerdictError(Verdict.DISALLOWED, f"the kernel broke a stop: {error}") from error
         except BlockingIOError as error:
-            raise Ruling(Verdict.DISALLOWED, "the candidate does not read its orders") from error
+            raise VerdictError(
+                Verdict.DISALLOWED, "the candidate does not read its orders"
+            ) from error
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._ruling_of_hang_up(deadline) from error
 
@@ -286,7 +294,7 @@ class Handle:
         except BlockingIOError:
             return
         if frame:
-            raise Ruling(Verdict.DISALLOWED, "the candidate answered without being asked")
+            raise VerdictError(Verdict.DISALLOWED, "the candidate answered without being asked")
         raise ConnectionResetError
 
     def _await_frame(self, deadline: Deadline) -> bytes:
@@ -297,16 +305,18 @@ class Handle:
 
     def _enforce(self, deadline: Deadline) -> None:
         if deadline.remaining < 0:
-            raise Ruling(Verdict.TIMED_OUT, "the time limit passed")
+            raise VerdictError(Verdict.TIMED_OUT, "the time limit passed")
         if (now := time.monotonic()) < self.next_look:
             return
         self.next_look = now + WATCH_S
         most = self.enlisted.limits.memory
         hoard = self.arena.hoard if self.arena else 0
         if holds_more(self.process.pid, most + self.inherited - hoard, deadline.remaining):
-            raise Ruling(Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used")
+            raise VerdictError(
+                Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used"
+            )
 
-    def _ruling_of_hang_up(self, deadline: Deadline) -> Ruling:
+    def _ruling_of_hang_up(self, deadline: Deadline) -> VerdictError:
         # A dying process closes its sockets a moment before it can be waited for.
         wait = min(DYING_S, max(0.0, deadline.remaining) + LATE_S)
         select.select([self.process.pidfd], [], [], wait)
@@ -314,7 +324,7 @@ class Handle:
             self.process.check()
         except ProcessGoneError as gone:
             return ruling_of_end(gone.status)
-        return Ruling(Verdict.DISALLOWED, "the candidate closed its line to the judge")
+        return VerdictError(Verdict.DISALLOWED, "the candidate closed its line to the judge")
 
     def close(self) -> None:
         """Kill the candidate with everything it started and let go of its descriptors."""

@@ -43,7 +43,7 @@ class ProcessGoneError(Exception):
         self.status = status
 
 
-class RestlessError(Exception):
+class CandidateRanError(Exception):
     """The process, or one that it started, ran while it was to stand still."""
 
 
@@ -84,7 +84,7 @@ def _cpu_ns(pid: int) -> int:
         return 0
 
 
-class Subject:
+class CandidateProcess:
     """One process under the judge's hands, with everything that it started."""
 
     def __init__(self, pid: int) -> None:
@@ -125,7 +125,7 @@ class Subject:
                 os.sched_yield()
                 continue
             if waited > STOP_S:
-                raise RestlessError("a thread did not stop")
+                raise CandidateRanError("a thread did not stop")
             for pid in (self.pid, *descendants(self.pid)):  # one of them may wake another
                 _stop_threads(pid)
             select.select([], [], [], 1e-3)
@@ -152,7 +152,7 @@ class Subject:
                 _stop_threads(pid)
             select.select([], [], [], 50e-6)
             self.strays = descendants(self.pid)
-        raise RestlessError("a process that it started did not stop")
+        raise CandidateRanError("a process that it started did not stop")
 
     def confirm_stood(self) -> None:
         """Raise RestlessError when the process was let go, or anything started, since the freeze.
@@ -166,7 +166,7 @@ class Subject:
             return
         started = set(descendants(self.pid)) - self.used_at.keys()
         if self._tells(_EVENTS) or started:
-            raise RestlessError("it ran while it was to stand still")
+            raise CandidateRanError("it ran while it was to stand still")
         used = {pid: _cpu_ns(pid) for pid in self.used_at}
         more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
         self.restless += more > RESTING_NS

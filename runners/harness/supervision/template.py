@@ -12,7 +12,7 @@ import socket
 import sys
 import traceback
 
-from runners.harness.protocol.channel import FRAME_MAX, Enlistment, encode, pair, receive
+from runners.harness.protocol.channel import FRAME_MAX, CandidateSpec, encode, pair, receive
 from runners.harness.sandbox import isolate
 from runners.harness.sandbox.program import Lines, Program
 from runners.harness.supervision import fork
@@ -66,7 +66,7 @@ def _become(frame: bytes, fds: list[int]) -> None:
             fork.enter(fds[0], fds[1], Lines(*fds[2:]))
         program = runpy.run_module("runners.harness.candidate.program", run_name="candidate")
         orders = socket.socket(fileno=fds[0])
-        program["enter"](orders, fds[1:], Enlistment.model_validate_json(frame))
+        program["enter"](orders, fds[1:], CandidateSpec.model_validate_json(frame))
     except BaseException:  # noqa: BLE001 - the outermost frame of this process
         traceback.print_exc(file=sys.stderr)
     finally:
@@ -74,7 +74,7 @@ def _become(frame: bytes, fds: list[int]) -> None:
         os._exit(70)
 
 
-class Template:
+class TemplateProcess:
     """The judge's end of the link to its template."""
 
     def __init__(self, link: socket.socket, pid: int) -> None:
@@ -82,7 +82,7 @@ class Template:
         self.pid = pid
         link.settimeout(30)
 
-    def enlist(self, enlisted: Enlistment, fds: list[int]) -> None:
+    def enlist(self, enlisted: CandidateSpec, fds: list[int]) -> None:
         """Have a candidate forked that inherits `fds`; OSError when the template is gone."""
         self._ask(encode(enlisted), fds)
 
@@ -106,7 +106,7 @@ class Template:
         os.waitpid(self.pid, 0)
 
 
-def fork_template() -> Template:
+def fork_template() -> TemplateProcess:
     """Fork this process into a template; call it before anything secret is known."""
     ours, theirs = pair()
     pid = os.fork()
@@ -118,7 +118,7 @@ def fork_template() -> Template:
         finally:
             os._exit(0)
     theirs.close()
-    return Template(ours, pid)
+    return TemplateProcess(ours, pid)
 
 
 def pack_files(files: dict[str, str]) -> int:

@@ -14,8 +14,8 @@ from runners.harness.sandbox import program
 from runners.harness.sandbox.process_limits import held_by, holds_more, kill_others
 from runners.harness.sandbox.program import Lines, Program
 from runners.harness.supervision.handle import StartError
-from runners.harness.supervision.process import ProcessGoneError, Subject
-from runners.harness.verdicts import Ruling
+from runners.harness.supervision.process import CandidateProcess, ProcessGoneError
+from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
 
 RESULT_MAX = 1 << 20
@@ -76,7 +76,7 @@ class Ended:
     said: bytes
 
 
-class Phase:
+class WatchedProgram:
     """One program in its sandbox, from its start to the end of everything that it started."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Phase:
         self.log = log
         self.met = met
         self.start = start
-        self.subject: Subject | None = None
+        self.subject: CandidateProcess | None = None
         self.confined = False
         self.said = bytearray()
         self.next_look = 0.0
@@ -162,7 +162,7 @@ class Phase:
         *lines, _ = bytes(status.text).split(b"\n")
         for line in map(json.loads, lines):
             if "pid" in line and self.subject is None:
-                self.subject = Subject(line["pid"])
+                self.subject = CandidateProcess(line["pid"])
             if "layers" in line and not self.confined:
                 self.confined = True
                 self.met(tuple(line["layers"]), line["missing"])
@@ -171,7 +171,7 @@ class Phase:
 
     def _enforce(self, deadline: Deadline, *, begun: bool) -> None:
         if deadline.remaining < 0:
-            raise Ruling(Verdict.TIMED_OUT, "the time limit passed")
+            raise VerdictError(Verdict.TIMED_OUT, "the time limit passed")
         now = time.monotonic()
         if now < self.next_look:
             return
@@ -181,7 +181,7 @@ class Phase:
         if self.subject is None:
             return
         if holds_more(self.subject.pid, limit + inherited, deadline.remaining):
-            raise Ruling(
+            raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"
             )
 
@@ -207,19 +207,19 @@ def _drain_to_the_end(pipes: tuple[_Pipe, ...]) -> None:
         pipe.drain()
         while not pipe.ended:
             if deadline.remaining < 0:
-                raise Ruling(Verdict.DISALLOWED, "somebody still holds the evaluation's line")
+                raise VerdictError(Verdict.DISALLOWED, "somebody still holds the evaluation's line")
             select.select([pipe.reader], [], [], max(0.0, deadline.remaining))
             pipe.drain()
 
 
-def _said_too_much() -> Ruling:
-    return Ruling(
+def _said_too_much() -> VerdictError:
+    return VerdictError(
         Verdict.DISALLOWED,
         f"more than {RESULT_MAX >> 10} KiB were written to the evaluation's line",
     )
 
 
-def _printed_too_much(limit: int) -> Ruling:
-    return Ruling(
+def _printed_too_much(limit: int) -> VerdictError:
+    return VerdictError(
         Verdict.OUTPUT_EXCEEDED, f"more than {limit >> 10} KiB were written to stdout or stderr"
     )

@@ -11,7 +11,7 @@ from runners.harness.timing.statistics import (
     rounds_interval,
     t_quantile,
 )
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 IDLE_GAP_NS = 4_000.0
 """How much GPU work a window may hide: the time stamps and the last word that a no-op pays too.
@@ -113,15 +113,15 @@ def confirmed(rounds: list[Round]) -> float:
     return math.exp(fmean(math.log(max(FLOOR_NS, each.bound)) for each in rounds))
 
 
-def _rejected(claim: float, rounds: list[Round]) -> Ruling:
-    return Ruling(
+def _rejected(claim: float, rounds: list[Round]) -> VerdictError:
+    return VerdictError(
         Verdict.TIMING_REJECTED,
         f"{claim / 1e3:.2f} us were claimed, but the judge saw {confirmed(rounds) / 1e3:.2f} us"
         f" ± {device_resolution(rounds) / 1e3:.2f}",
     )
 
 
-def audit_of(rounds: list[Round]) -> Ruling | None:
+def audit_of(rounds: list[Round]) -> VerdictError | None:
     """What a ranked GPU claim deserves which is neither confirmed nor refuted.
 
     A claim further below its bound than those of honest kernels are may be a lie about a short
@@ -132,18 +132,18 @@ def audit_of(rounds: list[Round]) -> Ruling | None:
     claim, bound = _value(rounds).centre, confirmed(rounds)
     if claim >= bound - max(HONEST_NS, HONEST * bound) - claim_resolution(rounds):
         return None
-    return Ruling(
+    return VerdictError(
         Verdict.AUDIT,
         f"{claim / 1e3:.2f} us were claimed and the judge saw {bound / 1e3:.2f} us"
         f" ± {device_resolution(rounds) / 1e3:.2f}: too coarse to tell",
     )
 
 
-def beneath(value: float, floor: float | None) -> Ruling | None:
+def beneath(value: float, floor: float | None) -> VerdictError | None:
     """What a time deserves that is less than the card's memory and arithmetic allow, in ns."""
     if floor is None or value >= CREDIBLE * floor:
         return None
-    return Ruling(
+    return VerdictError(
         Verdict.AUDIT,
         f"{value / 1e3:.2f} us is less than the {floor / 1e3:.2f} us which this GPU needs at its"
         " nominal rates for the bytes and operations of the task",
@@ -178,7 +178,7 @@ def interval_of(rounds: list[Round]) -> Interval:
     seen = fmean(each.bound for each in rounds)
     resolution_ns = max(FLOOR_NS, _published(rounds))
     if seen < -resolution_ns:
-        raise Ruling(
+        raise VerdictError(
             Verdict.TIMING_REJECTED,
             f"the judge had its answers {-seen / 1e3:.2f} us sooner than those of a kernel that"
             f" does nothing, which is more than its resolution of {resolution_ns / 1e3:.2f} us",

@@ -14,11 +14,11 @@ from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.peaks import floor_ns
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
-from runners.harness.deadline import Allowance, Deadline
-from runners.harness.judge.host_candidate import CORES, Seat
+from runners.harness.deadline import Deadline, TimeBudget
+from runners.harness.judge.host_candidate import CORES, HostCandidate
 from runners.harness.judge.integrity import refuse_new_processes
-from runners.harness.judge.pool import Lineup, take_seat
-from runners.harness.judge.session import Session, planned
+from runners.harness.judge.pool import CandidatePool, take_seat
+from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.judge.task_code import seed_of
 from runners.harness.judge.verify import verify
 from runners.harness.protocol.channel import Exchange, Operation
@@ -40,7 +40,7 @@ from runners.harness.timing.rounds import (
     Round,
 )
 from runners.harness.timing.samples import Samples
-from runners.harness.verdicts import MachineError, Ruling
+from runners.harness.verdicts import MachineError, VerdictError
 
 WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
@@ -66,10 +66,10 @@ MARGIN = 1.3
 """A round is begun only when this many times the last round's duration is left."""
 
 
-class Stopwatch:
+class WorkloadTimer:
     """Times one workload of a submission, round by round."""
 
-    def __init__(self, session: Session, workload: Workload) -> None:
+    def __init__(self, session: EvaluationSession, workload: Workload) -> None:
         self.session = session
         self.workload = workload
         self.deadline = self.share = Deadline.after(0)
@@ -80,14 +80,14 @@ class Stopwatch:
         self.expected = session.code.expected(self.fixed)
         self.room = planned(self.fixed)
         self.index = 0
-        self.lineup = Lineup(session, self.room, self.expected)
+        self.lineup = CandidatePool(session, self.room, self.expected)
 
     def begin(self) -> None:
         """On a GPU, have candidates start while something else is done."""
         if self.session.on_gpu and self.expected is not None:
             self.lineup.begin(self._wanted(1, 0))
 
-    def measure(self, allowed: Allowance, report: Callable[[int], None]) -> Measurement:
+    def measure(self, allowed: TimeBudget, report: Callable[[int], None]) -> Measurement:
         """Time rounds until the interval is narrow, the cap is reached or time runs out."""
         self.deadline, self.share = allowed.deadline, allowed.share
         if self.session.on_gpu and self.expected is None:
@@ -124,7 +124,7 @@ class Stopwatch:
         upto = next((look for look in self.policy.looks if look > done), done + 1)
         return min(STARTS_MOST, others + upto - done)
 
-    def _next_round(self, anchor: Seat, done: int) -> Round:
+    def _next_round(self, anchor: HostCandidate, done: int) -> Round:
         """A round with the next candidate; finds out who it was when its calibration is disturbed.
 
         Where it is as before once the candidate is dead, it was. A drift has to end so twice.
@@ -137,15 +137,15 @@ class Stopwatch:
             except DisturbedError as error:
                 if error.round.disturbed_by(self._alone(anchor, error.round)):
                     raise MachineError("something else works on this GPU") from error
-                raise Ruling(Verdict.DISALLOWED, WORKS_ON) from error
+                raise VerdictError(Verdict.DISALLOWED, WORKS_ON) from error
             if not result.drifts(median(result.beside)):
                 return result
             blamed += not result.drifts(self._alone(anchor, result))
             if blamed == BLAMED_MOST:
-                raise Ruling(Verdict.DISALLOWED, SLOWS_ON)
+                raise VerdictError(Verdict.DISALLOWED, SLOWS_ON)
         raise MachineError("this GPU's pace changes too much for any time to be told")
 
-    def _alone(self, anchor: Seat, result: Round) -> float:
+    def _alone(self, anchor: HostCandidate, result: Round) -> float:
         """What a trusted window costs once nobody of this evaluation is left beside it.
 
         The driver may be at work on a candidate's memory for a while.
@@ -184,18 +184,18 @@ class Stopwatch:
         fine = device_resolution(rounds) <= interval_of(rounds).centre
         return fine and self._audit(rounds) is None
 
-    def _audit(self, rounds: list[Round]) -> Ruling | None:
+    def _audit(self, rounds: list[Round]) -> VerdictError | None:
         request = self.session.request
         if request.mode is not Mode.RANKED:
             return None
         floor = floor_ns(request.task, self.workload, request.gpu)
         return beneath(interval_of(rounds).centre, floor) or audit_of(rounds)
 
-    def _settle(self, seat: Seat) -> None:
+    def _settle(self, seat: HostCandidate) -> None:
         for _ in range(SETTLING):
             seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
-    def _round(self, seat: Seat, anchor: Seat, done: int) -> Round:
+    def _round(self, seat: HostCandidate, anchor: HostCandidate, done: int) -> Round:
         threads = min(CORES, self.session.request.limits.processes)
         hosted = any(map(on_host, tensors(self.room.node)))
         result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
@@ -220,13 +220,13 @@ class Stopwatch:
                 refuse_new_processes(known, seat.handle.process.strays)
         return result
 
-    def _rehearse(self, seat: Seat) -> None:
+    def _rehearse(self, seat: HostCandidate) -> None:
         """Find out whether calls can be queued ahead; who waits for the GPU in them cannot."""
         seat.ahead = True
         rehearsed = [self._call(seat) for _ in range(REHEARSALS)]
         seat.ahead = not rehearsed[-1].late
 
-    def _sample(self, seat: Seat, anchor: Seat, result: Round) -> None:
+    def _sample(self, seat: HostCandidate, anchor: HostCandidate, result: Round) -> None:
         """Time one call and calibrate beside it; on a GPU, where less changes, every other time.
 
         Neither counts unless the candidate stood still from the moment of its answer until both
@@ -242,7 +242,7 @@ class Stopwatch:
                 touched = self._touch(anchor)
         seat.handle.confirm_stood(self.deadline)
         if seat.handle.process.restless > restless:
-            result.discard(Ruling(Verdict.DISALLOWED, WORKS_ON))
+            result.discard(VerdictError(Verdict.DISALLOWED, WORKS_ON))
         elif touched and result.disturbed_by(anchor.overhead(touched)):
             result.discard(DisturbedError(result))
         elif exchange.late:
@@ -258,7 +258,7 @@ class Stopwatch:
                 result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
 
     @staticmethod
-    def _leave_out(seat: Seat, result: Round) -> None:
+    def _leave_out(seat: HostCandidate, result: Round) -> None:
         """Leave a late call out; after some, time all of the round in the way that always works."""
         result.discarded += 1
         result.late += 1
@@ -266,7 +266,7 @@ class Stopwatch:
             seat.ahead = False
             result.restart()
 
-    def _calibrate(self, seat: Seat, anchor: Seat, result: Round) -> None:
+    def _calibrate(self, seat: HostCandidate, anchor: HostCandidate, result: Round) -> None:
         """The trusted candidate's overhead, and on a GPU this one's, while both can be trusted."""
         for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
             if self.session.on_gpu:
@@ -275,11 +275,11 @@ class Stopwatch:
                 result.told.append(touched.told_ns)
             result.steady.append(anchor.overhead(self._touch(anchor)))
 
-    def _touch(self, seat: Seat) -> Exchange:
+    def _touch(self, seat: HostCandidate) -> Exchange:
         self._flush()
         return seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
-    def _call(self, seat: Seat) -> Exchange:
+    def _call(self, seat: HostCandidate) -> Exchange:
         data = self._fresh_input()
         with self.session.lasting("run"):
             self._flush()

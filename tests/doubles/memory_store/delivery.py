@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from bot.domain.ids import JobId, NewsId, PersonId, ReleaseId, SubmissionId
-from bot.domain.notifications import Letter, News, NewsKind
-from bot.domain.publication import NewRelease, Release, ReleaseNote
+from bot.domain.notifications import Delivery, NewsKind, Notification
+from bot.domain.publication import NewRelease, Publication, PublicationSummary
 from bot.domain.records import UnannouncedScore
 from bot.domain.submission import Display
 from bot.ports import Clock
@@ -120,14 +120,14 @@ class MemoryOutbox:
             gpu,
         )
 
-    async def settle(self, job: JobId, news: Sequence[News]) -> bool:
+    async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
         if job not in self._tables.untold:
             return False
         self._tables.untold.remove(job)
         await self.put(news)
         return True
 
-    async def put(self, news: Sequence[News]) -> int:
+    async def put(self, news: Sequence[Notification]) -> int:
         known = {posted.news.key for posted in self._tables.outbox.values()}
         fresh = {each.key: each for each in news if each.board in self._tables.boards}
         kept = [each for key, each in fresh.items() if storable(key) not in known]
@@ -139,7 +139,7 @@ class MemoryOutbox:
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
-    ) -> tuple[Letter, ...]:
+    ) -> tuple[Delivery, ...]:
         now = self._tables.clock.now()
         due = [
             number
@@ -152,12 +152,12 @@ class MemoryOutbox:
         due.sort(key=lambda number: (self._tables.outbox[number].due, number))
         return tuple(sorted((self._take(one, owner, lease) for one in due[:limit]), key=_number))
 
-    def _take(self, number: NewsId, owner: str, lease: timedelta) -> Letter:
+    def _take(self, number: NewsId, owner: str, lease: timedelta) -> Delivery:
         posted = self._tables.outbox[number]
         until = self._tables.clock.now() + lease
         taken = replace(posted, owner=owner, lease_until=until, tries=posted.tries + 1)
         self._tables.outbox[number] = taken
-        return Letter(number, posted.news, taken.tries)
+        return Delivery(number, posted.news, taken.tries)
 
     async def sent(self, news: NewsId, owner: str) -> bool:
         return self._leave(news, owner, done_at=self._tables.clock.now())
@@ -188,7 +188,7 @@ class MemoryOutbox:
         return len(old)
 
 
-def _number(letter: Letter) -> int:
+def _number(letter: Delivery) -> int:
     return letter.id
 
 
@@ -197,7 +197,7 @@ class _Row:
     """A release, and which process of its door holds it."""
 
     door: str
-    release: Release
+    release: Publication
     owner: str | None = None
     lease_until: datetime | None = None
     ended_at: datetime | None = None
@@ -213,13 +213,15 @@ class MemoryReleases:
 
     async def add(self, release: NewRelease) -> ReleaseId:
         number = ReleaseId(next(self._numbers))
-        stored = Release(number, release.person, release.zip, release.wish, release.place, tries=0)
+        stored = Publication(
+            number, release.person, release.zip, release.wish, release.place, tries=0
+        )
         self._rows[number] = _Row(release.door, stored)
         return number
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
-    ) -> tuple[Release, ...]:
+    ) -> tuple[Publication, ...]:
         now = self._clock.now()
         free = [
             row
@@ -270,11 +272,11 @@ class MemoryReleases:
         row.ended_at, row.owner, row.lease_until = self._clock.now(), None, None
         return True
 
-    async def told(self, door: str, release: ReleaseId) -> ReleaseNote | None:
+    async def told(self, door: str, release: ReleaseId) -> PublicationSummary | None:
         row = self._rows.get(release)
         return None if row is None or row.door != door else _note(row)
 
-    async def told_to(self, door: str, person: PersonId) -> tuple[ReleaseNote, ...]:
+    async def told_to(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         rows = reversed(self._rows.values())
         found = [each for each in rows if (each.door, each.release.person) == (door, person)]
         return tuple(map(_note, found[:100]))
@@ -296,6 +298,6 @@ class MemoryReleases:
         return [row for row in self._rows.values() if row.owner == owner]
 
 
-def _note(row: _Row) -> ReleaseNote:
+def _note(row: _Row) -> PublicationSummary:
     one = row.release
-    return ReleaseNote(one.id, one.person, one.wish, one.state, one.tries, row.ended_at)
+    return PublicationSummary(one.id, one.person, one.wish, one.state, one.tries, row.ended_at)

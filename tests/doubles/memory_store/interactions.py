@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.interaction import KEPT, TOKEN_LIVES, Asked, Unfinished
+from bot.domain.interaction import KEPT, TOKEN_LIVES, InteractionRequest, Unfinished
 from bot.ports import Clock
 from bot.store.text import storable
 
@@ -29,7 +29,7 @@ class MemoryInteractions:
         self._clock = clock
         self._rows: dict[str, _Row] = {}
 
-    async def claim(self, asked: Asked, owner: str, lease: timedelta) -> bool:
+    async def claim(self, asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
         now = self._clock.now()
         row = self._rows.get(asked.id)
         if row is None:

@@ -10,7 +10,14 @@ from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES, Job, JobState, submission_state
 from bot.domain.moderation import banned
 from bot.domain.records import RequestCount, RequestRun
-from bot.domain.submission import KEPT, NewSubmission, Once, Submission, SubmissionState, reused
+from bot.domain.submission import (
+    KEPT,
+    IdempotencyKey,
+    NewSubmission,
+    Submission,
+    SubmissionState,
+    reused,
+)
 from bot.store.postgres.submissions import source_hash
 from bot.store.text import storable
 from runners.contract.task import TaskDefinition
@@ -34,7 +41,7 @@ class MemorySubmissions:
             self._tables.keys[submission.person, once.key] = keyed
         return stored
 
-    async def first(self, person: PersonId, once: Once) -> Submission | None:
+    async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
         keyed = self._tables.keys.get((person, once.key))
         if keyed is None or keyed.at <= self._tables.clock.now() - KEPT:
             return None

@@ -21,10 +21,10 @@ from bot.domain.ids import (
 )
 from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
 from bot.domain.moderation import Exclusion, RateLimit
-from bot.domain.notifications import News
+from bot.domain.notifications import Notification
 from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Once, Submission
+from bot.domain.submission import IdempotencyKey, Submission
 from bot.ports import Clock
 from bot.store.postgres.events import Subscriptions
 from bot.store.text import storable
@@ -57,7 +57,7 @@ class Shown:
 class Posted:
     """News that waits for its delivery, or has had it."""
 
-    news: News
+    news: Notification
     due: datetime
     tries: int = 0
     owner: str | None = None
@@ -70,7 +70,7 @@ class Posted:
 class Keyed:
     """The submission that a person's key stands for."""
 
-    once: Once
+    once: IdempotencyKey
     submission: SubmissionId
     at: datetime
 

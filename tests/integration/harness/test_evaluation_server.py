@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.web.compat.evaluation_server.requests import Request
-from bot.web.compat.evaluation_server.results import Result, result_of
+from bot.web.compat.evaluation_server.results import KernelResultBody, result_of
 from bot.web.compat.evaluation_server.translate import order_of
 from runners.contract.task import Mode
 from tests.doubles.ioing import (
@@ -24,7 +24,7 @@ from tests.doubles.ioing import (
 )
 from tests.doubles.judging import Harness, serving
 
-Ask = Callable[[Request], Result]
+Ask = Callable[[Request], KernelResultBody]
 CACHED = """
 kept = []
 
@@ -73,7 +73,7 @@ def ask(harness: Harness) -> Ask:
 def check(harness: Harness) -> Ask:
     """The same without any times."""
 
-    def checked(request: Request) -> Result:
+    def checked(request: Request) -> KernelResultBody:
         order = order_of(request).request("integration")
         tested = order.model_copy(update={"mode": Mode.TEST})
         return result_of(request, harness.evaluate(tested))
@@ -81,7 +81,7 @@ def check(harness: Harness) -> Ask:
     return checked
 
 
-def refusal(result: Result) -> str:
+def refusal(result: KernelResultBody) -> str:
     """What a failed kernel is told; it is never told nothing."""
     found = result["kernel_exec_result"]
     assert not found["correctness"]

@@ -52,13 +52,13 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-class Part(BaseModel):
+class ContractModel(BaseModel):
     """A frozen part of an IOContract; no number in it is infinite or none at all."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-class TensorInit(Part):
+class TensorInit(ContractModel):
     """How a tensor is filled: a distribution with an optional seed, a value, or a row of steps."""
 
     kind: Literal["randn", "uniform", "zeros", "ones", "full", "arange"] = "randn"
@@ -84,7 +84,7 @@ class TensorInit(Part):
         return self
 
 
-class TensorData(Part):
+class TensorData(ContractModel):
     """Literal values: base64 of the bytes in C order and little-endian, perhaps zlib-packed.
 
     Whether they are what they say is for the contract to ask, once it is known how much that is.
@@ -128,7 +128,7 @@ class TensorData(Part):
         return values
 
 
-class TensorSpec(Part):
+class TensorSpec(ContractModel):
     """One tensor; `data` wins over `init`, with its own dtype and shape.
 
     With neither of them an input is drawn as by `randn`: memory as it was found is no input.
@@ -147,7 +147,7 @@ class TensorSpec(Part):
         return shape
 
 
-class ArgSpec(Part):
+class ArgSpec(ContractModel):
     """One argument of the call, by its place; a tensor has a spec and everything else a value."""
 
     name: Annotated[str, Field(max_length=NAME_MOST)]
@@ -172,7 +172,7 @@ class ArgSpec(Part):
         return self
 
 
-class Dim(Part):
+class Dim(ContractModel):
     """The extent of a grid or a block."""
 
     x: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1
@@ -185,7 +185,7 @@ class Dim(Part):
         return self.x * self.y * self.z
 
 
-class LaunchConfig(Part):
+class LaunchConfig(ContractModel):
     """How a kernel is launched: grid and block, and for Triton warps and stages."""
 
     grid: Dim | None = None
@@ -201,7 +201,7 @@ class LaunchConfig(Part):
         return block
 
 
-class IOContract(Part):
+class IOContract(ContractModel):
     """All arguments of the call in their order, and how it is launched."""
 
     args: Annotated[tuple[ArgSpec, ...], Field(max_length=MAX_ARGS)]

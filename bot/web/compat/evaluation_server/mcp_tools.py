@@ -21,7 +21,7 @@ from starlette.types import Message, Receive, Scope, Send
 from bot.domain.board import Viewer
 from bot.web.compat.evaluation_server.http import BODY_MAX, body_of, refused, submitter_of
 from bot.web.compat.evaluation_server.requests import CompareRequest, EvaluateRequest
-from bot.web.compat.evaluation_server.responses import Fault, address_of, exchange, failure
+from bot.web.compat.evaluation_server.responses import ErrorDetail, address_of, exchange, failure
 
 _NAME = "podium-evaluation-server"
 
@@ -70,7 +70,7 @@ class _Caller:
         return found.body if found.status == 200 else {**found.body, "status": "failed"}
 
     def _failed(self, error: str) -> dict[str, Any]:
-        body = failure(500, Fault("refused", error), address_of(self.request)).body
+        body = failure(500, ErrorDetail("refused", error), address_of(self.request)).body
         return {**body, "status": "failed"}
 
 

@@ -166,7 +166,7 @@ NEWEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
+class GpuCapacity:
     """How many evaluations can run at once on each GPU type, and how many do now."""
 
     offered: Mapping[str, int]
@@ -195,11 +195,11 @@ async def newest(store: Store) -> tuple[RequestRun, ...]:
     return () if board is None else await store.requests.newest(board.id, NEWEST)
 
 
-async def slots(store: Store) -> Slots:
+async def slots(store: Store) -> GpuCapacity:
     """What the workers that live offer now, whoever's jobs run on it."""
     offered: Counter[str] = Counter()
     for worker in await store.workers.alive():
         for offer in worker.offers.values():
             offered.update(offer.gpus)
     backlog = await store.jobs.backlog()
-    return Slots(offered, {gpu: by.get(JobState.RUNNING, 0) for gpu, by in backlog.items()})
+    return GpuCapacity(offered, {gpu: by.get(JobState.RUNNING, 0) for gpu, by in backlog.items()})

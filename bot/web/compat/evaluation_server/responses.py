@@ -22,7 +22,7 @@ from bot.web.compat.evaluation_server.jobs import (
     wait,
 )
 from bot.web.compat.evaluation_server.results import result_of
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from runners.contract.verdict import Stage
 
 MOST_WAITING = 256
@@ -41,7 +41,7 @@ _STAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EvaluationResponse:
     """A status with its body, and what goes into the header `X-GPU-Type`."""
 
     status: int
@@ -49,7 +49,7 @@ class Answer:
     gpu_type: str | None = None
 
 
-def outcome(served: Served, address: str, *, in_time: bool = True) -> Answer:
+def outcome(served: Served, address: str, *, in_time: bool = True) -> EvaluationResponse:
     """The result of a request that was judged, or why there is none.
 
     Not `in_time`: its caller's time was over, so that it is stopped or about to be.
@@ -68,18 +68,20 @@ def outcome(served: Served, address: str, *, in_time: bool = True) -> Answer:
     }
     if gpu is not None:
         body["gpu_type"] = gpu
-    return Answer(200, body, gpu)
+    return EvaluationResponse(200, body, gpu)
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ErrorDetail:
     """Why there is no result: in one word for programs, and in a sentence."""
 
     category: str
     error: str
 
 
-def failure(status: int, fault: Fault, address: str, served: Served | None = None) -> Answer:
+def failure(
+    status: int, fault: ErrorDetail, address: str, served: Served | None = None
+) -> EvaluationResponse:
     """No result, and why; with the job's number where one was taken in."""
     body: dict[str, Any] = {
         "kernel_exec_result": {},
@@ -93,7 +95,7 @@ def failure(status: int, fault: Fault, address: str, served: Served | None = Non
     }
     if served is not None:
         body["job_id"] = str(served.submission.id)
-    return Answer(status, body)
+    return EvaluationResponse(status, body)
 
 
 def job(served: Served, address: str) -> dict[str, Any]:
@@ -111,22 +113,26 @@ def job(served: Served, address: str) -> dict[str, Any]:
     return body
 
 
-def fault_of(served: Served) -> Fault | None:
+def fault_of(served: Served) -> ErrorDetail | None:
     """Why a job that has ended has no result; None where it has one, or may have one yet."""
     match served.job.state:
         case JobState.FAILED:
-            return Fault("our_fault", served.job.error or "Job failed")
+            return ErrorDetail("our_fault", served.job.error or "Job failed")
         case JobState.CANCELLED:
-            return _timed_out(served) if served.ran_out else Fault("cancelled", "Job was cancelled")
+            return (
+                _timed_out(served)
+                if served.ran_out
+                else ErrorDetail("cancelled", "Job was cancelled")
+            )
         case JobState.QUEUED | JobState.RUNNING | JobState.SUCCEEDED:
             return None
 
 
-def _timed_out(served: Served) -> Fault:
+def _timed_out(served: Served) -> ErrorDetail:
     words = f"Job timed out after {served.request.timeout} seconds"
     if served.job.error:
         words += f"; its last attempt failed: {served.job.error}"
-    return Fault("job_timed_out", words)
+    return ErrorDetail("job_timed_out", words)
 
 
 def _status(served: Served) -> str:
@@ -148,7 +154,7 @@ def _gpu_type(gpu: str) -> str | None:
 
 async def exchange(
     request: Request, viewer: Viewer, asked: requests.Request, begun: float
-) -> Answer:
+) -> EvaluationResponse:
     """The answer to what somebody asks, shortly before the caller hangs up at the latest.
 
     `begun` is the loop's time at which the caller began. A caller who goes away earlier changes
@@ -162,12 +168,12 @@ async def exchange(
     try:
         made = await _accepted(door, viewer, asked, until)
     except NoRunnerError as error:
-        return failure(500, Fault("no_runner", f"Job failed: {error}"), address)
+        return failure(500, ErrorDetail("no_runner", f"Job failed: {error}"), address)
     try:
         in_time = await wait(door.store, made.id, until, lambda: door.closing.begun)
     except ClosingError:
         words = f"this server stops; the job goes on, ask /job/{made.id} for its result"
-        stopped = Fault("server_stops", words)
+        stopped = ErrorDetail("server_stops", words)
         return failure(503, stopped, address, await served(door.store, viewer, made.id))
     found = await served(door.store, viewer, made.id)
     # A profiler's tables may take a while to read.
@@ -175,7 +181,7 @@ async def exchange(
 
 
 async def _accepted(
-    door: Door, viewer: Viewer, asked: requests.Request, until: float
+    door: WebContext, viewer: Viewer, asked: requests.Request, until: float
 ) -> Submission:
     if len(await door.store.jobs.unfinished_of(viewer.person)) >= MOST_WAITING:
         words = f"{MOST_WAITING} of your jobs have not ended; wait for some of them"

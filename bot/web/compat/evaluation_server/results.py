@@ -46,7 +46,7 @@ class RuntimeStats(TypedDict):
     percentile_99: float
 
 
-class Result(TypedDict, total=False):
+class KernelResultBody(TypedDict, total=False):
     """The judge's part of an answer; the reference's times are zeros where there are none."""
 
     kernel_exec_result: dict[str, Any]
@@ -58,10 +58,10 @@ NO_RUNTIME = RuntimeStats(
 )
 
 
-def result_of(request: Request, evaluation: Evaluation) -> Result:
+def result_of(request: Request, evaluation: Evaluation) -> KernelResultBody:
     """What an evaluation says about the judged kernel, and about its reference where it has one."""
     own, other = (_measured(evaluation, side) for side in (Side.CUSTOM, Side.REFERENCE))
-    result = Result(kernel_exec_result=_executed(request, evaluation, own, other))
+    result = KernelResultBody(kernel_exec_result=_executed(request, evaluation, own, other))
     if isinstance(request, CompareRequest):
         result["ref_runtime"] = NO_RUNTIME if other is None else stats_of(other)
     return result

@@ -16,7 +16,7 @@ from bot.domain.ids import SubmissionId
 from bot.web.compat.evaluation_server import http, metrics, responses
 from bot.web.compat.evaluation_server.http import answer, reader_of, submitter_of
 from bot.web.compat.evaluation_server.jobs import KEPT_LEAST, forget, served, upkeep
-from bot.web.compat.evaluation_server.responses import Answer
+from bot.web.compat.evaluation_server.responses import EvaluationResponse
 from bot.web.context import door_of
 
 __all__ = ["router", "upkeep"]
@@ -38,7 +38,7 @@ async def compare(request: Request) -> Response:
     return _drawn(await responses.exchange(request, viewer, asked, begun))
 
 
-def _drawn(found: Answer) -> Response:
+def _drawn(found: EvaluationResponse) -> Response:
     headers = {} if found.gpu_type is None else {"X-GPU-Type": found.gpu_type}
     return answer(found.status, found.body, headers)
 

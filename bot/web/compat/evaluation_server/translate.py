@@ -41,6 +41,7 @@ from runners.contract.io_contract import (
     PYTHON_KINDS,
     Argument,
     Contract,
+    ContractScalar,
     Extents,
     Fill,
     KernelCall,
@@ -48,7 +49,6 @@ from runners.contract.io_contract import (
     Literals,
     ReferenceKernel,
     Role,
-    ScalarArgument,
     Side,
     TensorArgument,
 )
@@ -78,7 +78,7 @@ _SPARE_S = 1
 """Left for what comes before and after the judge's own limits."""
 
 
-class Order(NamedTuple):
+class TranslatedRequest(NamedTuple):
     """What a runner is to be asked, save for names and places."""
 
     task: TaskDefinition
@@ -101,7 +101,7 @@ class Order(NamedTuple):
         )
 
 
-def order_of(request: Request, *, seconds: int | None = None) -> Order:
+def order_of(request: Request, *, seconds: int | None = None) -> TranslatedRequest:
     """The order for a request.
 
     `seconds` are those that the judge has, the request's own where nothing is said. What is wrong
@@ -109,7 +109,7 @@ def order_of(request: Request, *, seconds: int | None = None) -> Order:
     """
     task = task_of(request, seconds)
     source = kernels_of(request)[-1].source_code
-    return Order(task, source, rounds_of(request.num_trials))
+    return TranslatedRequest(task, source, rounds_of(request.num_trials))
 
 
 def task_of(request: Request, seconds: int | None = None) -> TaskDefinition:
@@ -240,7 +240,7 @@ def _argument(arg: ArgSpec) -> Argument:
     if arg.tensor_spec is not None and arg.type == "tensor":
         return _tensor(arg, arg.tensor_spec)
     value = float(arg.value or 0) if arg.type == "float" else arg.value
-    return ScalarArgument(name=arg.name, value=0 if value is None else value, meta=arg.is_meta)
+    return ContractScalar(name=arg.name, value=0 if value is None else value, meta=arg.is_meta)
 
 
 def _tensor(arg: ArgSpec, spec: TensorSpec) -> TensorArgument:

@@ -23,7 +23,7 @@ from bot.services.operations import GpuQueue, pools
 from bot.services.standings import standings
 from bot.web.compat.kernelbot.http import AnyReader, Json, Route, answered
 from bot.web.compat.kernelbot.translate import moment
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from runners.contract.gpus import gpu_type
 from runners.contract.task import GPU_NAME, TaskDefinition, Workload
 
@@ -181,7 +181,7 @@ async def count(
     return answered({"count": counted})
 
 
-async def _standings(door: Door, reader: Caller, board: str, gpu: str) -> BoardStandings:
+async def _standings(door: WebContext, reader: Caller, board: str, gpu: str) -> BoardStandings:
     (found,) = await standings(door.store, reader, board.lower(), gpu)
     return found
 

@@ -27,7 +27,7 @@ from bot.web.compat.kernelbot.http import Json
 from bot.web.compat.kernelbot.profiling import metadata_of
 from bot.web.compat.kernelbot.translate import (
     WORDS,
-    Phase,
+    KernelBotRun,
     check,
     compilation,
     diagnostics,
@@ -35,7 +35,7 @@ from bot.web.compat.kernelbot.translate import (
     phases,
 )
 from bot.web.compat.kernelbot.wording import markdown, progress_of, shortened, standing_of
-from bot.web.context import Door
+from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind, Environment, Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -51,7 +51,7 @@ _AWAY = "our fault, not yours: the service is away; submission {} goes on, ask f
 
 
 async def told(
-    door: Door, caller: Caller, submission: Submission, *, by_ncu: bool = False
+    door: WebContext, caller: Caller, submission: Submission, *, by_ncu: bool = False
 ) -> AsyncGenerator[bytes, None]:
     """The events up to the end; a submission whose watcher is gone before that is cancelled."""
     ended = False
@@ -66,7 +66,7 @@ async def told(
                 await _give_up(door, caller, submission)
 
 
-async def _give_up(door: Door, caller: Caller, submission: Submission) -> None:
+async def _give_up(door: WebContext, caller: Caller, submission: Submission) -> None:
     _log.info("who followed hung up", action="popcorn-hung-up", submission=submission.id)
     try:
         await cancel(door.store, caller, submission.id)
@@ -75,7 +75,7 @@ async def _give_up(door: Door, caller: Caller, submission: Submission) -> None:
 
 
 async def _events(
-    door: Door, submission: Submission, *, by_ncu: bool
+    door: WebContext, submission: Submission, *, by_ncu: bool
 ) -> AsyncGenerator[bytes, None]:
     clock = asyncio.get_running_loop().time
     begun, said, said_at = clock(), "", -BEAT_S
@@ -99,7 +99,9 @@ async def _events(
     yield _event("error", _away(submission))
 
 
-async def _readings(door: Door, submission: Submission) -> AsyncGenerator[SubmissionStatus, None]:
+async def _readings(
+    door: WebContext, submission: Submission
+) -> AsyncGenerator[SubmissionStatus, None]:
     """The newest reading about once a second, up to the final one or the door's closing."""
     watching = watch(door.store, submission.id)
     coming: asyncio.Future[SubmissionStatus | None] | None = None
@@ -237,14 +239,14 @@ def _profiles(told: _Told) -> Iterator[tuple[str, Json]]:
         result: Json = {"benchmark-count": 1, "benchmark.0.spec": case.spec}
         if number == 0:
             result["benchmark.0.report"] = _base64(text.encode())
-        phase = Phase(Mode.PROFILE, passed)
+        phase = KernelBotRun(Mode.PROFILE, passed)
         run = _run(evaluation, phase, {**result, "check": check(passed=passed)})
         found = [each for each in files if each.file.name.startswith(f"case-{number + 1}.")]
         if told.by_ncu and not any(map(_is_report, found)):
             run |= _without_report(run, text)
         yield f"profile.{first + number}", _eval(job, run, _profile(text, found))
     if not cases:
-        phase = Phase(Mode.PROFILE, passed)
+        phase = KernelBotRun(Mode.PROFILE, passed)
         run = _run(evaluation, phase, {"check": check(passed=passed)}, stdout=text)
         yield f"profile.{first}", _eval(job, run, _profile(text, ()))
 
@@ -280,7 +282,7 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     archive.writestr(zipfile.ZipInfo(name, _WHEN), data, zipfile.ZIP_DEFLATED)
 
 
-def _run(evaluation: Evaluation, phase: Phase, result: Json, *, stdout: str = "") -> Json:
+def _run(evaluation: Evaluation, phase: KernelBotRun, result: Json, *, stdout: str = "") -> Json:
     ended = diagnostics(evaluation, phase, stdout=stdout)
     return {**ended, "passed": phase.passed, "command": "", "result": result}
 

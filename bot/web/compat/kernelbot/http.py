@@ -146,7 +146,7 @@ _MOST_PARTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class UploadedFile:
     """A file with the name that its sender gave it."""
 
     file_name: str
@@ -155,7 +155,7 @@ class Upload:
     """Everything else of the form."""
 
 
-async def upload_of(request: Request) -> Upload:
+async def upload_of(request: Request) -> UploadedFile:
     """The form's file; UserError when it is too long, too slow, or no such form.
 
     Not FastAPI's own way, which reads files of any length.
@@ -180,7 +180,7 @@ async def _body(request: Request) -> bytes:
     return body
 
 
-def _parsed(body: bytes, boundary: bytes) -> Upload:
+def _parsed(body: bytes, boundary: bytes) -> UploadedFile:
     form = _Form()
     parser = FormParser(_FORM, form.take, form.take, boundary=boundary)
     try:
@@ -193,7 +193,7 @@ def _parsed(body: bytes, boundary: bytes) -> Upload:
         words = f"the form has no part {FIELD!r} with a file name, or several; send one file"
         raise UserError("bad-body", words)
     ((name, content),) = form.files
-    return Upload(name, content, form.fields)
+    return UploadedFile(name, content, form.fields)
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.records import InstallationStats, Usage
-from bot.services.moderation import Deed, disqualify, pause, resume
+from bot.services.moderation import Decision, disqualify, pause, resume
 from bot.services.operations import stats
 from bot.services.sources import read_submission
 from bot.web.auth import MayAdminister
@@ -94,7 +94,7 @@ _ELSEWHERE = {
 async def start(request: Request, admin: MayAdminister) -> Response:
     """Take submissions again."""
     try:
-        await resume(door_of(request).store, Deed(admin.person, _REASON))
+        await resume(door_of(request).store, Decision(admin.person, _REASON))
     except UserError as error:
         if error.code != "not-paused":  # twice is no fault
             raise
@@ -104,7 +104,7 @@ async def start(request: Request, admin: MayAdminister) -> Response:
 @administration.post("/stop")
 async def stop(request: Request, admin: MayAdminister) -> Response:
     """Take no more submissions; what is stored is judged on."""
-    await pause(door_of(request).store, Deed(admin.person, "paused by an admin"))
+    await pause(door_of(request).store, Decision(admin.person, "paused by an admin"))
     return answered({"status": "ok", "accepts_jobs": False})
 
 
@@ -136,7 +136,7 @@ async def one(request: Request, admin: MayAdminister, number: Number) -> Respons
 async def take_off(request: Request, admin: MayAdminister, number: Number) -> Response:
     """Take anybody's submission off its board; it is kept with its result."""
     store = door_of(request).store
-    await disqualify(store, Deed(admin.person, _REASON), SubmissionId(number))
+    await disqualify(store, Decision(admin.person, _REASON), SubmissionId(number))
     return answered({"status": "ok", "submission_id": number})
 
 

@@ -26,14 +26,14 @@ from bot.web.compat.kernelbot.http import (
     FromSubmitter,
     Json,
     Route,
-    Upload,
+    UploadedFile,
     answered,
     upload_of,
 )
 from bot.web.compat.kernelbot.profiling import options_of, require_ncu
 from bot.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds
 from bot.web.compat.kernelbot.wording import standing_of
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode
 
@@ -85,7 +85,7 @@ async def take_back(request: Request, person: FromSubmitter, number: Number) -> 
     return answered({"status": "ok", "submission_id": number})
 
 
-async def details(door: Door, caller: Caller, reading: SubmissionStatus) -> Json:
+async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -> Json:
     """A submission with its source, its runs and where it stands."""
     submission, board = reading.submission, reading.board
     word, error = standing_of(reading)
@@ -106,7 +106,7 @@ async def details(door: Door, caller: Caller, reading: SubmissionStatus) -> Json
     }
 
 
-async def _code(door: Door, caller: Caller, submission: SubmissionId) -> str:
+async def _code(door: WebContext, caller: Caller, submission: SubmissionId) -> str:
     """The source, empty where it is somebody else's and its board does not show it."""
     try:
         return (await source(door.store, door.clock, caller, submission)).text
@@ -199,7 +199,7 @@ async def _submitted(  # noqa: PLR0913 - what the path, the form and the token s
     *,
     gpu: str,
     mode: Mode,
-    upload: Upload,
+    upload: UploadedFile,
     profile: ProfileOptions | None = None,
 ) -> Submission:
     door = door_of(request)

@@ -97,7 +97,7 @@ _KINDS = {Mode.TEST: CaseKind.TEST, Mode.BENCHMARK: CaseKind.BENCHMARK}
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class KernelBotRun:
     """One phase of an evaluation; `result` is None where nothing may be told of its cases."""
 
     mode: Mode
@@ -106,21 +106,23 @@ class Phase:
     result: Mapping[str, str] | None = None
 
 
-def phases(evaluation: Evaluation) -> Iterator[Phase]:
+def phases(evaluation: Evaluation) -> Iterator[KernelBotRun]:
     """The phases that an evaluation came to, in order; hand in a disclosed one."""
     passed = evaluation.verdict is Verdict.PASSED
     mode = evaluation.mode
     if mode is not Mode.RANKED:
         kind = _KINDS.get(mode)
         result = None if kind is None else result_of(evaluation, kind, passed=passed)
-        yield Phase(mode, passed, result=result)
+        yield KernelBotRun(mode, passed, result=result)
         return
     timed = passed or evaluation.stage is Stage.TIMING
     if not timed or any(case.kind is CaseKind.TEST for case in evaluation.cases):
-        yield Phase(Mode.TEST, timed, result=result_of(evaluation, CaseKind.TEST, passed=timed))
+        yield KernelBotRun(
+            Mode.TEST, timed, result=result_of(evaluation, CaseKind.TEST, passed=timed)
+        )
     if timed:
-        yield Phase(mode, passed)
-        yield Phase(mode, passed, secret=True)
+        yield KernelBotRun(mode, passed)
+        yield KernelBotRun(mode, passed, secret=True)
 
 
 _EXITS = {Verdict.PASSED: 0, Verdict.WRONG_ANSWER: 112, Verdict.TIMED_OUT: 114}
@@ -129,7 +131,7 @@ _CRASH = 1
 _RAN = {_EXITS[Verdict.PASSED], _EXITS[Verdict.WRONG_ANSWER]}
 
 
-def diagnostics(evaluation: Evaluation, phase: Phase, *, stdout: str = "") -> Json:
+def diagnostics(evaluation: Evaluation, phase: KernelBotRun, *, stdout: str = "") -> Json:
     """How a phase ended."""
     verdict = Verdict.PASSED if phase.passed else evaluation.verdict
     exit_code = _EXITS.get(verdict, _CRASH)
@@ -176,11 +178,11 @@ def runs_of(job: JobStatus, score: ScoreValue | None) -> list[Json]:
     return found
 
 
-def _scores(phase: Phase) -> bool:
+def _scores(phase: KernelBotRun) -> bool:
     return phase.mode is Mode.RANKED and phase.passed and not phase.secret
 
 
-def _run(job: Job, phase: Phase, score: str | None) -> Json:
+def _run(job: Job, phase: KernelBotRun, score: str | None) -> Json:
     return {
         "start_time": moment(job.started_at),
         "end_time": moment(job.finished_at),
@@ -192,7 +194,7 @@ def _run(job: Job, phase: Phase, score: str | None) -> Json:
     }
 
 
-def _told(evaluation: Evaluation, phase: Phase, *, is_last: bool) -> Json:
+def _told(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json:
     """What a public test or benchmark says beyond its verdict; the log goes with the last phase."""
     log = shortened(evaluation.log) if is_last else ""
     found = diagnostics(evaluation, phase, stdout=log)

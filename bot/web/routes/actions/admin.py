@@ -16,7 +16,7 @@ from bot.reports.admin import house_rules_report, stats_report, workers_report
 from bot.services import moderation
 from bot.services.audit import audit_page
 from bot.services.lookup import find_board
-from bot.services.moderation import Deed, house_rules
+from bot.services.moderation import Decision, house_rules
 from bot.services.operations import stats
 from bot.services.rejudge import rejudge
 from bot.web.context import door_of
@@ -50,34 +50,34 @@ async def audit(
     return await show(request, browser, "acting/audit.html", values)
 
 
-async def _ban(store: Store, deed: Deed, fields: Fields) -> str:
+async def _ban(store: Store, deed: Decision, fields: Fields) -> str:
     _require_reason(deed)
     await moderation.ban(store, deed, fields.text("who"))
     return "banned"
 
 
-async def _unban(store: Store, deed: Deed, fields: Fields) -> str:
+async def _unban(store: Store, deed: Decision, fields: Fields) -> str:
     await moderation.unban(store, deed, fields.text("who"))
     return "unbanned"
 
 
-async def _disqualify(store: Store, deed: Deed, fields: Fields) -> str:
+async def _disqualify(store: Store, deed: Decision, fields: Fields) -> str:
     _require_reason(deed)
     await moderation.disqualify(store, deed, _submission(fields))
     return "disqualified"
 
 
-async def _requalify(store: Store, deed: Deed, fields: Fields) -> str:
+async def _requalify(store: Store, deed: Decision, fields: Fields) -> str:
     await moderation.requalify(store, deed, _submission(fields))
     return "requalified"
 
 
-async def _rejudge(store: Store, deed: Deed, fields: Fields) -> str:
+async def _rejudge(store: Store, deed: Decision, fields: Fields) -> str:
     await rejudge(store, deed, _submission(fields))
     return "rejudging"
 
 
-async def _limit(store: Store, deed: Deed, fields: Fields) -> str:
+async def _limit(store: Store, deed: Decision, fields: Fields) -> str:
     most = _number(fields, "most", _MOST)
     window = timedelta(minutes=_number(fields, "minutes", _MOST_MINUTES))
     board, mode = await _scope(store, fields)
@@ -85,12 +85,12 @@ async def _limit(store: Store, deed: Deed, fields: Fields) -> str:
     return "limited"
 
 
-async def _unlimit(store: Store, deed: Deed, fields: Fields) -> str:
+async def _unlimit(store: Store, deed: Decision, fields: Fields) -> str:
     await moderation.drop_limit(store, deed, *await _scope(store, fields))
     return "unlimited"
 
 
-async def _pause(store: Store, deed: Deed, fields: Fields) -> str:
+async def _pause(store: Store, deed: Decision, fields: Fields) -> str:
     _require_reason(deed)
     match fields.text("what"), fields.text("which"):
         case "gpu", gpu:
@@ -102,7 +102,7 @@ async def _pause(store: Store, deed: Deed, fields: Fields) -> str:
     return "paused"
 
 
-async def _resume(store: Store, deed: Deed, fields: Fields) -> str:
+async def _resume(store: Store, deed: Decision, fields: Fields) -> str:
     match fields.text("what"), fields.text("which"):
         case "gpu", gpu:
             await moderation.resume_gpu(store, deed, gpu)
@@ -113,7 +113,7 @@ async def _resume(store: Store, deed: Deed, fields: Fields) -> str:
     return "resumed"
 
 
-DEEDS: dict[str, Callable[[Store, Deed, Fields], Awaitable[str]]] = {
+DEEDS: dict[str, Callable[[Store, Decision, Fields], Awaitable[str]]] = {
     "ban": _ban,
     "unban": _unban,
     "disqualify": _disqualify,
@@ -135,7 +135,7 @@ async def act_as_admin(request: Request, act: Act, deed: str) -> Response:
     reason = act.fields.text("reason")[:_LONGEST_REASON]
     try:
         done = await DEEDS[deed](
-            door_of(request).store, Deed(act.caller.person, reason), act.fields
+            door_of(request).store, Decision(act.caller.person, reason), act.fields
         )
     except UserError as error:
         return await _page(request, act.browser, fault=error)
@@ -158,7 +158,7 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
     return await show(request, browser, "acting/admin.html", values, fault=fault)
 
 
-def _require_reason(deed: Deed) -> None:
+def _require_reason(deed: Decision) -> None:
     if not deed.reason:
         raise UserError("no-reason", "say why: whom it concerns reads the reason")
 

@@ -14,7 +14,7 @@ from bot.services.lookup import seen_board, visible_boards
 from bot.services.publishing.publish import validate_publish
 from bot.services.publishing.request import NO_BOARD, possible_gpus
 from bot.services.rejudge import best_of, rejudge_from
-from bot.web.context import DOOR, Door, door_of
+from bot.web.context import DOOR, WebContext, door_of
 from bot.web.forms import Act, Fields, Posted, posted
 from bot.web.publications import Check, hand_in, own_check
 from bot.web.rendering import draw
@@ -77,7 +77,7 @@ async def create(request: Request, act: _Upload) -> Response:
     return go(f"/create/checks/{number}")
 
 
-async def _upload(door: Door, act: Posted) -> ShownUpload:
+async def _upload(door: WebContext, act: Posted) -> ShownUpload:
     fields = act.fields
     name = fields.text("name")
     if await door.store.boards.find(name) is not None:
@@ -100,7 +100,7 @@ async def _upload(door: Door, act: Posted) -> ShownUpload:
     return upload
 
 
-async def _seen(door: Door, upload: ShownUpload, fields: Fields) -> dict[str, Any]:
+async def _seen(door: WebContext, upload: ShownUpload, fields: Fields) -> dict[str, Any]:
     gpus = await possible_gpus(door.store, door.runners, upload.task)
     wanted = set(gpus_of_form(fields) or gpu_types(upload.task.gpus))
     if len(gpus) == 1:
@@ -164,7 +164,7 @@ async def events(request: Request, browser: SignedIn, number: _Number) -> Respon
     return live(door, moving, lambda: still_signed_in(request, browser))
 
 
-async def _drawn(door: Door, browser: Browser, check: Check) -> str:
+async def _drawn(door: WebContext, browser: Browser, check: Check) -> str:
     outcome = check.outcome
     board: Board | None = None
     standing = 0

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from bot.domain.accounts import require_creator
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.services.boards import Deletion, Keepsake, delete_board, keepsake
+from bot.services.boards import BoardArchive, Deletion, delete_board, keepsake
 from bot.services.lookup import own_board
 from bot.web.context import door_of
 from bot.web.forms import Act, Fields
@@ -75,7 +75,7 @@ def _require_saved(fields: Fields) -> None:
         raise UserError("not-saved", "say that you have saved the sources, or need none")
 
 
-def _require_told(fields: Fields, kept: Keepsake) -> None:
+def _require_told(fields: Fields, kept: BoardArchive) -> None:
     if fields.text("told") != _state(kept.board, kept.submissions):
         words = "the board has moved on since this page was opened; download it once more"
         raise UserError("board-moved", words)

@@ -20,7 +20,7 @@ from bot.services.boards import Invitation, invite, uninvite
 from bot.services.lookup import own_board, task_of
 from bot.services.publishing.publish import publish, validate_publish
 from bot.services.publishing.request import named_gpus, possible_gpus
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from bot.web.forms import Act, Fields, Posted
 from bot.web.publications import hand_in
 from bot.web.routes.actions.create_board import creators
@@ -144,7 +144,7 @@ async def update(request: Request, act: _Upload, name: str) -> Response:
     return go(f"/create/checks/{number}")
 
 
-async def _upload(door: Door, act: Posted, board: Board) -> ShownUpload:
+async def _upload(door: WebContext, act: Posted, board: Board) -> ShownUpload:
     request = PublishRequest(
         act.caller.person,
         board.name,
@@ -156,7 +156,9 @@ async def _upload(door: Door, act: Posted, board: Board) -> ShownUpload:
     return upload
 
 
-async def _seen(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> dict[str, Any]:
+async def _seen(
+    door: WebContext, caller: Caller, board: Board, upload: ShownUpload
+) -> dict[str, Any]:
     change = await _change(door, caller, board, upload)
     same = _is_nothing(change)
     return {
@@ -168,7 +170,7 @@ async def _seen(door: Door, caller: Caller, board: Board, upload: ShownUpload) -
     }
 
 
-async def _change(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> Report:
+async def _change(door: WebContext, caller: Caller, board: Board, upload: ShownUpload) -> Report:
     _, before = await task_of(door.store, caller, board.name)
     gpus = named_gpus(upload.request, upload.task, board)
 
@@ -182,7 +184,9 @@ def _is_nothing(change: Report) -> bool:
     return len(change.blocks) == 1 and isinstance(change.blocks[0], Text)
 
 
-async def _require_change(door: Door, caller: Caller, board: Board, upload: ShownUpload) -> None:
+async def _require_change(
+    door: WebContext, caller: Caller, board: Board, upload: ShownUpload
+) -> None:
     if _is_nothing(await _change(door, caller, board, upload)):
         raise UserError("nothing", "the task of this zip is the one that the board has already")
 

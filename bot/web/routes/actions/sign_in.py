@@ -14,7 +14,7 @@ from bot.ports import Identities
 from bot.services.sessions import sign_in_as, sign_in_by_token, sign_out
 from bot.services.sign_in_links import sign_in_by_link
 from bot.services.tokens import NewToken
-from bot.web.context import Door, door_of, is_here
+from bot.web.context import WebContext, door_of, is_here
 from bot.web.forms import Act, read_form
 from bot.web.routes.actions.page import go, show
 from bot.web.sessions import (
@@ -182,7 +182,7 @@ def _under_way(request: Request) -> tuple[str, str]:
             return "", "/"
 
 
-def _discord(door: Door) -> tuple[Identities, str]:
+def _discord(door: WebContext) -> tuple[Identities, str]:
     if door.identities is None or door.public_url is None:
         raise UserError("unknown-page", "people do not sign in by Discord here; use a token")
     return door.identities, door.public_url + _BACK

@@ -23,7 +23,7 @@ from bot.services.moderation import withdraw
 from bot.services.standings import placements
 from bot.services.status import awaited, status
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from bot.web.forms import ROOM, Act, Fields, Posted, posted
 from bot.web.rendering import draw
 from bot.web.routes.actions.page import SignedIn, go, part, show
@@ -122,7 +122,7 @@ async def _draft(fields: Fields) -> _Draft:
     )
 
 
-async def _named(door: Door, viewer: Viewer, draft: _Draft) -> _Draft:
+async def _named(door: WebContext, viewer: Viewer, draft: _Draft) -> _Draft:
     """A pasted source has the name that its board's language asks for."""
     if draft.file_name or not draft.content.strip():
         return draft
@@ -132,7 +132,7 @@ async def _named(door: Door, viewer: Viewer, draft: _Draft) -> _Draft:
     return replace(draft, file_name=f"kernel{spec_of(task.lang).suffixes[0]}")
 
 
-async def _values(door: Door, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
+async def _values(door: WebContext, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
     """What the form shows: everything that was chosen, and what there is to choose."""
     heading, remark = _heading(draft)
     now = door.clock.now()
@@ -214,7 +214,7 @@ async def events(request: Request, browser: SignedIn, number: Number) -> Respons
     return live(door, part, lambda: still_signed_in(request, browser))
 
 
-async def _drawn(door: Door, browser: Browser, found: SubmissionStatus) -> str:
+async def _drawn(door: WebContext, browser: Browser, found: SubmissionStatus) -> str:
     number = found.submission.id
     places: tuple[Placement, ...] = ()
     if found.is_final and found.submission.mode is Mode.RANKED and found.exclusion is None:

@@ -11,7 +11,7 @@ from bot.domain.api.admin import (
     BanAnswer,
     DayAnswer,
     DecisionAnswer,
-    Deed,
+    DecisionBody,
     LimitAnswer,
     LimitKey,
     LimitOrder,
@@ -148,31 +148,35 @@ async def unban(request: Request, viewer: MayAdminister) -> None:
 
 
 @_moderation.post(
-    "/submissions/{number}/disqualify", status_code=_DONE, openapi_extra=takes(Deed, needed=False)
+    "/submissions/{number}/disqualify",
+    status_code=_DONE,
+    openapi_extra=takes(DecisionBody, needed=False),
 )
 async def disqualify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
     """Take anybody's submission off its board; its result stays."""
-    body = await read_optional(request, Deed, BODY_MAX)
+    body = await read_optional(request, DecisionBody, BODY_MAX)
     await moderation.disqualify(_store(request), _deed(viewer, body), number)
 
 
 @_moderation.post(
-    "/submissions/{number}/requalify", status_code=_DONE, openapi_extra=takes(Deed, needed=False)
+    "/submissions/{number}/requalify",
+    status_code=_DONE,
+    openapi_extra=takes(DecisionBody, needed=False),
 )
 async def requalify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
     """Rank a submission again that was taken off its board."""
-    body = await read_optional(request, Deed, BODY_MAX)
+    body = await read_optional(request, DecisionBody, BODY_MAX)
     await moderation.requalify(_store(request), _deed(viewer, body), number)
 
 
 @_moderation.post(
     "/submissions/{number}/rejudge",
     status_code=http.HTTP_201_CREATED,
-    openapi_extra=takes(Deed, needed=False),
+    openapi_extra=takes(DecisionBody, needed=False),
 )
 async def rejudge(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> Numbered:
     """Judge a submission once more by its board's present task; gives the new one."""
-    body = await read_optional(request, Deed, BODY_MAX)
+    body = await read_optional(request, DecisionBody, BODY_MAX)
     return Numbered(id=(await judge_again(_store(request), _deed(viewer, body), number)).id)
 
 
@@ -228,8 +232,8 @@ def _store(request: Request) -> Store:
     return door_of(request).store
 
 
-def _deed(viewer: Caller, body: Deed) -> moderation.Deed:
-    return moderation.Deed(viewer.person, body.reason)
+def _deed(viewer: Caller, body: DecisionBody) -> moderation.Decision:
+    return moderation.Decision(viewer.person, body.reason)
 
 
 async def _named(store: Store, viewer: Caller, body: PauseDeed) -> Board | str | None:

@@ -9,12 +9,12 @@ from bot.domain.api.boards import (
     BestTime,
     BoardAnswer,
     BoardLine,
-    Case,
-    Entry,
     LeaderboardsAnswer,
+    StandingBody,
     StandingsAnswer,
     TaskAnswer,
-    TaskFile,
+    TaskFileBody,
+    WorkloadBody,
 )
 from bot.domain.board import Board, TaskVersion
 from bot.domain.leaderboard import BoardOverview, BoardStandings
@@ -92,15 +92,15 @@ def task_answer(board: Board, version: TaskVersion) -> TaskAnswer:
         ranked_timeout_s=task.ranked_timeout,
         submission_file=task.submission_file,
         files=tuple(
-            TaskFile(name=name, size=len(text.encode(errors="surrogatepass")))
+            TaskFileBody(name=name, size=len(text.encode(errors="surrogatepass")))
             for name, text in shown_files(task, board.name).items()
         ),
         templates=tuple(task.templates),
     )
 
 
-def _cases(workloads: Sequence[Workload]) -> tuple[Case, ...]:
-    return tuple(Case(spec=each.spec, workload=each) for each in workloads)
+def _cases(workloads: Sequence[Workload]) -> tuple[WorkloadBody, ...]:
+    return tuple(WorkloadBody(spec=each.spec, workload=each) for each in workloads)
 
 
 async def leaderboards_answer(found: Sequence[BoardStandings], now: datetime) -> LeaderboardsAnswer:
@@ -129,9 +129,9 @@ async def _standings(leaderboard: BoardStandings) -> StandingsAnswer:
     )
 
 
-def _entry(entry: Standing, reference: ScoreValue | None) -> Entry:
+def _entry(entry: Standing, reference: ScoreValue | None) -> StandingBody:
     score = entry.score
-    return Entry(
+    return StandingBody(
         rank=entry.rank,
         person=score.person_name,
         person_id=score.person,

@@ -103,7 +103,7 @@ _SUBMISSION: Final[dict[str, Any]] = {
 }
 
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
-    "Problem": {
+    "ProblemDetails": {
         "title": "Not Found",
         "status": 404,
         "code": "unknown-board",
@@ -211,7 +211,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
             }
         ],
     },
-    "Deed": {"reason": "the driver was replaced"},
+    "DecisionBody": {"reason": "the driver was replaced"},
     "LimitKey": {"board": "softmax", "mode": "ranked"},
     "Stopped": {"stopped": 2},
     "AuditAnswer": {

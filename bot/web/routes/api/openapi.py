@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from bot.domain.api import accounts, admin, publishing, submissions
-from bot.domain.api.base import MOST_ON_A_PAGE, PATH, Asked, Problem
+from bot.domain.api.base import MOST_ON_A_PAGE, PATH, ProblemDetails, RequestBody
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import KEPT, KEY_PATTERN, LONGEST_KEY, key_of
@@ -28,7 +28,7 @@ Every error is a problem document (RFC 9457): `code` is for programs, `detail` s
 after how many seconds all are there again; `Retry-After` comes with every 429.
 """
 _BODIES: tuple[type[BaseModel], ...] = (
-    Problem,
+    ProblemDetails,
     submissions.SubmissionOrder,
     submissions.Again,
     submissions.Withdrawal,
@@ -36,7 +36,7 @@ _BODIES: tuple[type[BaseModel], ...] = (
     publishing.GuestsOrder,
     publishing.RejudgeOrder,
     accounts.TokenOrder,
-    admin.Deed,
+    admin.DecisionBody,
     admin.PersonDeed,
     admin.PauseDeed,
     admin.LimitKey,
@@ -97,7 +97,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _describe_refusals(operation: dict[str, Any]) -> None:
-    schema = {"$ref": _REF.format(model=Problem.__name__)}
+    schema = {"$ref": _REF.format(model=ProblemDetails.__name__)}
     for status, words in _REFUSALS.items():
         content = {"application/problem+json": {"schema": schema}}
         operation["responses"][status] = {"description": words, "content": content}
@@ -179,13 +179,13 @@ def number_of(cursor: str | None) -> int | None:
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-def takes(kind: type[Asked], *, needed: bool = True) -> dict[str, Any]:
+def takes(kind: type[RequestBody], *, needed: bool = True) -> dict[str, Any]:
     """For `openapi_extra` of a route that reads such a body as JSON."""
     content = {"application/json": {"schema": schema_of(kind)}}
     return {"requestBody": {"required": needed, "content": content}}
 
 
-def schema_of(kind: type[Asked]) -> dict[str, str]:
+def schema_of(kind: type[RequestBody]) -> dict[str, str]:
     """The place of a type among the components."""
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 

@@ -26,9 +26,9 @@ from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.services import boards as service
 from bot.services.boards import (
+    BoardArchive,
     Deletion,
     Invitation,
-    Keepsake,
     delete_board,
     invite,
     keepsake,
@@ -40,7 +40,7 @@ from bot.services.publishing.request import NO_BOARD
 from bot.services.rejudge import rejudge_from
 from bot.web.auth import FromPerson, MayCreate
 from bot.web.bodies import read
-from bot.web.context import DOOR, Door, door_of
+from bot.web.context import DOOR, WebContext, door_of
 from bot.web.publications import Check, own_check
 from bot.web.routes.api.board_bodies import board_answer
 from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, unkept
@@ -194,7 +194,7 @@ async def delete(
         words = "the board has moved on since that keepsake was made; fetch it once more"
         raise UserError("stale-match", words)
     deletion = Deletion(board.name, board.name, reason)
-    await delete_board(store, viewer, deletion, Keepsake(board, (), count))
+    await delete_board(store, viewer, deletion, BoardArchive(board, (), count))
 
 
 def _state(board: Board, submissions: int) -> str:
@@ -206,7 +206,9 @@ def _guests(board: Board) -> GuestsAnswer:
     return GuestsAnswer(guests=tuple(sorted(board.access.guests)))
 
 
-async def _taken(door: Door, viewer: Caller, number: ReleaseId, response: Response) -> CheckAnswer:
+async def _taken(
+    door: WebContext, viewer: Caller, number: ReleaseId, response: Response
+) -> CheckAnswer:
     response.headers["Location"] = f"{PATH}/checks/{number}"
     return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())
 

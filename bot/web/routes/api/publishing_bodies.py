@@ -29,7 +29,7 @@ from bot.services.publishing.publish import validate_publish
 from bot.services.publishing.request import read_upload, with_gpus
 from bot.services.publishing.state import PublicationOutcome
 from bot.web.bodies import form_of, parsed
-from bot.web.context import Door
+from bot.web.context import WebContext
 from bot.web.forms import ROOM
 from bot.web.publications import Check, hand_in
 from bot.web.routes.api.board_bodies import board_line
@@ -107,7 +107,7 @@ def access_of(fields: BoardWish, present: Access) -> Access:
     )
 
 
-async def prove(door: Door, found: TaskZip, request: PublishRequest) -> ReleaseId:
+async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> ReleaseId:
     """Have a task checked and published; UserError for what is known to be wrong by now."""
     request = replace(request, zip_name=found.name)
     _, parsed_task = await read_upload(found.data, request)

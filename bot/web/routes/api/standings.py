@@ -14,7 +14,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.reports.standings import standings_csv
 from bot.services.standings import standings as service
 from bot.web.auth import AnyViewer
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from bot.web.routes.api.board_bodies import leaderboards_answer
 from bot.web.routes.api.openapi import BoardName, GpuQuery, VersionQuery
 
@@ -76,7 +76,7 @@ class _Answer:
     """What has moved in what it tells."""
 
 
-async def _answer(door: Door, found: Sequence[BoardStandings], *, as_csv: bool) -> _Answer:
+async def _answer(door: WebContext, found: Sequence[BoardStandings], *, as_csv: bool) -> _Answer:
     """Written once for all who may see the same, until any of it moves."""
     board, now = found[0].board, door.clock.now()
 

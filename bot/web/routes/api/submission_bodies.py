@@ -15,10 +15,10 @@ from bot.domain.api.submissions import (
     ExclusionAnswer,
     HistoryAnswer,
     JobAnswer,
+    JobResultBody,
     OrderFields,
     PastSubmission,
-    Place,
-    Result,
+    QueuePositionBody,
     SubmissionAnswer,
     SubmissionOrder,
 )
@@ -93,10 +93,10 @@ def _job(status: JobStatus, prices: Prices) -> JobAnswer:
     )
 
 
-def _place(place: QueuePosition | None) -> Place | None:
+def _place(place: QueuePosition | None) -> QueuePositionBody | None:
     if place is None:
         return None
-    return Place(
+    return QueuePositionBody(
         position=place.position,
         estimate_s=place.estimate_s,
         paused=place.paused,
@@ -128,7 +128,7 @@ def history_answer(entries: Sequence[HistoryEntry], limit: int) -> HistoryAnswer
 def _past(entry: HistoryEntry) -> PastSubmission:
     submission = entry.submission
     results = (
-        Result(gpu=each.gpu, verdict=each.verdict, time=time_answer(each.score))
+        JobResultBody(gpu=each.gpu, verdict=each.verdict, time=time_answer(each.score))
         for each in entry.results
     )
     return PastSubmission(

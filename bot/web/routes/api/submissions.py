@@ -36,7 +36,7 @@ from bot.services.status import unserved
 from bot.services.submissions import submit
 from bot.web.auth import AnyViewer, FromPerson, MaySubmit, still_looks
 from bot.web.bodies import read_optional
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from bot.web.routes.api.openapi import (
     NO_STORE,
     BoardQuery,
@@ -179,13 +179,13 @@ async def withdraw(
 
 
 async def _made(
-    door: Door, viewer: Caller, number: SubmissionId, response: Response
+    door: WebContext, viewer: Caller, number: SubmissionId, response: Response
 ) -> SubmissionAnswer:
     response.headers["Location"] = f"{PATH}/submissions/{number}"
     return await _read(door, viewer, number)
 
 
-async def _read(door: Door, viewer: Caller, number: SubmissionId) -> SubmissionAnswer:
+async def _read(door: WebContext, viewer: Caller, number: SubmissionId) -> SubmissionAnswer:
     found = await read_submission(door.store, door.clock, viewer, number)
     person = await door.store.people.get(found.submission.person)
     version = await door.store.boards.version(found.submission.task_version)
@@ -243,7 +243,7 @@ async def events(
 
 
 async def _steps(
-    door: Door, submission: SubmissionId, after: EventId, still: Callable[[], Awaitable[bool]]
+    door: WebContext, submission: SubmissionId, after: EventId, still: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[ServerSentEvent]:
     yield ServerSentEvent(comment="watching", retry=_AGAIN_MS)
     async with door.store.events.subscribe(frozenset({Topic.PROGRESS})) as hints:
@@ -269,7 +269,7 @@ async def _steps(
                     break
 
 
-async def _has_ended(door: Door, submission: SubmissionId) -> bool:
+async def _has_ended(door: WebContext, submission: SubmissionId) -> bool:
     return all(job.state in FINAL_STATES for job in await door.store.jobs.of(submission))
 
 

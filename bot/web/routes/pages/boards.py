@@ -20,9 +20,9 @@ from bot.services.lookup import find_board
 from bot.services.standings import standings
 from bot.services.trends import season
 from bot.web.auth import AnyViewer
-from bot.web.context import Door, door_of, is_here
-from bot.web.figures import Span, as_data, spans
-from bot.web.rendering import Sheet, page, sent, sheet
+from bot.web.context import WebContext, door_of, is_here
+from bot.web.figures import IntervalMark, as_data, spans
+from bot.web.rendering import RenderedPage, page, sent, sheet
 
 _boards = APIRouter()
 
@@ -73,12 +73,12 @@ class Wanted(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StandingRow:
     """A standing with its cells and its place on the scale that all lines share."""
 
     standing: Standing
     cells: tuple[str, ...]
-    span: Span
+    span: IntervalMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ async def board(
     """The standings; the page is drawn once for all who look at one moment."""
     door = door_of(request)
 
-    async def make() -> Sheet:
+    async def make() -> RenderedPage:
         values = await _values(door, viewer, name, wanted)
         return await sheet(request, viewer, "board.html", values)
 
@@ -104,7 +104,7 @@ async def board(
     return sent(request, await door.kept.get(key, FRESH_S, make))
 
 
-async def _values(door: Door, viewer: Viewer, name: str, wanted: Wanted) -> dict[str, Any]:
+async def _values(door: WebContext, viewer: Viewer, name: str, wanted: Wanted) -> dict[str, Any]:
     found = await find_board(door.store, viewer, name)
     gpu = wanted.gpu or found.gpus[0]
     (leaderboard,) = await standings(door.store, viewer, name, gpu, version=wanted.version)
@@ -163,7 +163,7 @@ class _Plot:
     data: bytes
 
 
-async def _season(door: Door, viewer: Viewer, found: Board, gpu: str | None) -> _Plot:
+async def _season(door: WebContext, viewer: Viewer, found: Board, gpu: str | None) -> _Plot:
     """Read and written once for all who may see the board."""
 
     async def make() -> _Plot:
@@ -190,7 +190,7 @@ def _shown(leaderboard: BoardStandings, wanted: Wanted) -> dict[str, Any]:
     return {
         "notes": list(standings_notes(leaderboard)),
         "columns": table.columns,
-        "lines": list(map(Line, rows, table.rows, places)),
+        "lines": list(map(StandingRow, rows, table.rows, places)),
         "scale": scale,
         "found": len(named),
         "pages": pages,

@@ -18,7 +18,7 @@ from bot.reports.comparison import likeness, names, times
 from bot.reports.submission import VERDICT_WORDS
 from bot.services.comparison import compare
 from bot.web.auth import AnyViewer
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from bot.web.diff_view import Difference, difference
 from bot.web.rendering import draw, page
 from runners.contract.verdict import Verdict
@@ -70,7 +70,9 @@ async def comparison(
     return await page(request, viewer, "comparison.html", values)
 
 
-async def _alone(door: Door, viewer: Viewer, first: SubmissionId, second: SubmissionId) -> _Drawn:
+async def _alone(
+    door: WebContext, viewer: Viewer, first: SubmissionId, second: SubmissionId
+) -> _Drawn:
     """One comparison at a time: each may keep the interpreter busy for a good part of a second."""
     try:
         async with asyncio.timeout(WAIT_S):
@@ -100,7 +102,7 @@ def _titles(found: SubmissionComparison) -> list[str]:
     return [f"#{each.id} {each.file_name}" for each in sides]
 
 
-async def _shown(door: Door, side: ComparedSubmission) -> Shown:
+async def _shown(door: WebContext, side: ComparedSubmission) -> Shown:
     given = side.submission
     ended = [(gpu, *_words(verdict)) for gpu, verdict in sorted(side.verdicts.items())]
     if given.state is not SubmissionState.FINISHED:

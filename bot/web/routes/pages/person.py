@@ -13,11 +13,11 @@ from bot.reports.blocks import Chart
 from bot.reports.charts import in_words
 from bot.reports.history import history_table, trend
 from bot.reports.standings import ordinal
-from bot.services.history import Place, Portrait, portrait
+from bot.services.history import PersonProfile, PersonStanding, portrait
 from bot.web.auth import AnyViewer
 from bot.web.context import door_of
 from bot.web.figures import as_data
-from bot.web.rendering import Sheet, sent, sheet
+from bot.web.rendering import RenderedPage, sent, sheet
 
 router = APIRouter()
 FRESH_S = 5.0
@@ -31,14 +31,14 @@ async def person(
     """What the boards that the viewer sees tell of a person."""
     door = door_of(request)
 
-    async def make() -> Sheet:
+    async def make() -> RenderedPage:
         found = await portrait(door.store, viewer, PersonId(number))
         return await sheet(request, viewer, "person.html", _values(found))
 
     return sent(request, await door.kept.get(("person", viewer, number), FRESH_S, make))
 
 
-def _values(found: Portrait) -> dict[str, Any]:
+def _values(found: PersonProfile) -> dict[str, Any]:
     return {
         "title": found.person.name,
         "portrait": found,
@@ -48,7 +48,7 @@ def _values(found: Portrait) -> dict[str, Any]:
     }
 
 
-def _trends(found: Portrait) -> Iterator[Chart]:
+def _trends(found: PersonProfile) -> Iterator[Chart]:
     """The times of each board on which there is more than one."""
     for name, places in groupby(found.places, key=lambda each: each.board.name):
         standings = [each.own for each in places]
@@ -56,7 +56,7 @@ def _trends(found: Portrait) -> Iterator[Chart]:
             yield trend(f"{name}: ranked times", standings)
 
 
-def _cells(place: Place) -> tuple[str, str, str]:
+def _cells(place: PersonStanding) -> tuple[str, str, str]:
     """The rank among so many, the time, and what is gained on the reference where that is known."""
     own = place.own
     value = own.standing.score.value

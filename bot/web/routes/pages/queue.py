@@ -8,7 +8,7 @@ from bot.reports.blocks import Block, Table
 from bot.services.operations import pools
 from bot.services.workers import NAMELESS, numbered
 from bot.web.auth import AnyViewer
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from bot.web.rendering import draw, page
 from bot.web.sse import TICK_S, Part, live
 
@@ -39,7 +39,7 @@ def _steady(block: Block) -> Block:
     return Table(block.title, columns, rows)
 
 
-async def _part(door: Door) -> Part:
+async def _part(door: WebContext) -> Part:
     """One reading for everybody who watches."""
 
     async def make() -> Part:

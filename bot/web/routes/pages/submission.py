@@ -22,7 +22,7 @@ from bot.services.comparison import comparable
 from bot.services.sources import Source, read_files, read_submission, source
 from bot.services.standings import placements
 from bot.web.auth import AnyViewer, still_looks
-from bot.web.context import Door, door_of
+from bot.web.context import WebContext, door_of
 from bot.web.figures import Histogram, histogram
 from bot.web.rendering import draw, highlighted, page
 from bot.web.sessions import browser_of
@@ -113,7 +113,9 @@ async def submission(request: Request, number: Number, viewer: AnyViewer) -> Res
     return await page(request, viewer, "submission.html", values)
 
 
-async def _source(door: Door, viewer: Viewer, number: SubmissionId) -> tuple[Source | None, str]:
+async def _source(
+    door: WebContext, viewer: Viewer, number: SubmissionId
+) -> tuple[Source | None, str]:
     """The source, or why this viewer may not see it."""
     try:
         return await source(door.store, door.clock, viewer, number), ""
@@ -140,14 +142,14 @@ def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:
     )
 
 
-async def _places(door: Door, found: SubmissionStatus) -> list[str]:
+async def _places(door: WebContext, found: SubmissionStatus) -> list[str]:
     if not found.is_final:
         return []
     won = await placements(door.store, found.submission.id)
     return [placement_line(each).text for each in won]
 
 
-async def _choices(door: Door, viewer: Viewer, asked: SubmissionId) -> list[Choices]:
+async def _choices(door: WebContext, viewer: Viewer, asked: SubmissionId) -> list[Choices]:
     """What it can be compared with, in groups that have something in them."""
     found = await comparable(door.store, door.clock, viewer, asked)
     groups = {

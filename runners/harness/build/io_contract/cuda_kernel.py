@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from runners.contract.evaluation import Compiled
 from runners.contract.io_contract import Argument, KernelCall, TensorArgument
 from runners.contract.launch import LaunchNumbers
-from runners.contract.parameters import BufferArgument, ScalarArgument
+from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.contract.wire import Wire
 from runners.harness.build.io_contract.c_signature import (
     ArgumentError,
@@ -139,10 +139,10 @@ _NVCCS = (
 """Beginnings of options that NVRTC does not know: for `backend: nvcc`, whose sources come here."""
 _STANDARD = "--std=c++17"
 
-PackedArgument = BufferArgument | ScalarArgument
+PackedArgument = BufferArgument | LaunchScalar
 
 
-class Listing(Wire):
+class CachedContractKernel(Wire):
     """What is kept beside the machine code: the kernel's lowered name and its parameters' bytes."""
 
     entry: str
@@ -171,7 +171,7 @@ def build(folder: Path, file_name: str, call: KernelCall) -> Built:
     declared = chosen((folder / file_name).read_text(encoding="utf-8"), call)
     kept = folder / FOLDER
     try:
-        listing = Listing.model_validate_json((kept / _LISTING).read_bytes())
+        listing = CachedContractKernel.model_validate_json((kept / _LISTING).read_bytes())
         cubin = (kept / _CUBIN).read_bytes()
     except (OSError, ValidationError):
         target = nvrtc.architecture(torch.cuda.get_device_capability())
@@ -183,7 +183,9 @@ def build(folder: Path, file_name: str, call: KernelCall) -> Built:
     return Built(CudaKernel(DeviceCode(cubin, listing.entry), call, numbers), listing.compiled)
 
 
-def compiled(folder: Path, file_name: str, call: KernelCall, target: str) -> tuple[Listing, bytes]:
+def compiled(
+    folder: Path, file_name: str, call: KernelCall, target: str
+) -> tuple[CachedContractKernel, bytes]:
     """Compile for a GPU that NVRTC calls `target`; prints the compiler's warnings."""
     source = (folder / file_name).read_text(encoding="utf-8")
     found = nvrtc.find()
@@ -200,7 +202,7 @@ def compiled(folder: Path, file_name: str, call: KernelCall, target: str) -> tup
     if said := remarks(code.log):
         print(said)  # noqa: T201 - the log
     sizes = parameter_sizes(code.ptx, code.entry)
-    return Listing(
+    return CachedContractKernel(
         entry=code.entry, sizes=sizes, compiled=resources(code.log, code.entry)
     ), code.cubin
 
@@ -273,7 +275,7 @@ def launch_of(call: KernelCall, declared: Declared, sizes: Sequence[int]) -> Lau
             data = packed(parameter, size, argument.value)
         except ArgumentError as error:
             raise InvalidSubmissionError(f"argument `{argument.name}`: {error}") from error
-        arguments.append(ScalarArgument(data=data.hex()))
+        arguments.append(LaunchScalar(data=data.hex()))
     return LaunchNumbers(grid=call.grid, block=call.block, arguments=tuple(arguments))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from runners.contract.io_contract import Argument, Role, ScalarArgument, TensorArgument
+from runners.contract.io_contract import Argument, ContractScalar, Role, TensorArgument
 from runners.harness.protocol.values import leaves
 from runners.languages import InvalidSubmissionError
 
@@ -96,7 +96,7 @@ def _is_output(argument: Argument) -> bool:
 
 
 def _is_meta(argument: Argument) -> bool:
-    return isinstance(argument, ScalarArgument) and argument.meta
+    return isinstance(argument, ContractScalar) and argument.meta
 
 
 def _fits(signature: inspect.Signature, count: int) -> bool:

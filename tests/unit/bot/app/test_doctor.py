@@ -8,9 +8,9 @@ from pydantic import SecretStr
 
 from bot.app.context import Requirement
 from bot.app.doctor import away, examine, examine_discord, examine_server, examine_web, offered
-from bot.discord.context import DoorSettings
+from bot.discord.context import DiscordSettings
 from bot.discord.setup_check import wanted
-from bot.domain.api.workers import Greeting
+from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import UserError
 from bot.settings import Settings
 from runners.contract.evaluation import Isolation
@@ -43,8 +43,8 @@ async def discord_with(**guilds: int) -> TestServer:
     return server
 
 
-def door(server: TestServer, word: str = "right") -> DoorSettings:
-    return DoorSettings(word, str(server.make_url("/api/v10")))
+def door(server: TestServer, word: str = "right") -> DiscordSettings:
+    return DiscordSettings(word, str(server.make_url("/api/v10")))
 
 
 async def test_without_a_token_the_door_is_optional() -> None:
@@ -82,7 +82,7 @@ async def test_each_guild_is_told_what_the_bot_lacks_there() -> None:
 
 async def test_an_address_without_discord_is_no_reason_to_stop() -> None:
     server = await discord_with()
-    settings = DoorSettings("right", str(server.make_url("/elsewhere")))
+    settings = DiscordSettings("right", str(server.make_url("/elsewhere")))
     (wrong,) = await examine_discord(settings)
     await server.close()
     (away,) = await examine_discord(settings)
@@ -157,10 +157,10 @@ def test_the_http_door_is_optional_and_said_with_where_it_listens(tmp_path: Path
 
 
 async def test_the_server_of_a_worker_is_asked_where_one_is_named(tmp_path: Path) -> None:
-    async def greeted() -> Greeting:
-        return Greeting(worker="box:1", lease_s=30.0)
+    async def greeted() -> WorkerConfig:
+        return WorkerConfig(worker="box:1", lease_s=30.0)
 
-    async def refused() -> Greeting:
+    async def refused() -> WorkerConfig:
         raise UserError("bad-token", "it refuses the token; an admin makes one")
 
     assert await examine_server(Settings(data_dir=tmp_path), refused) == ()

@@ -14,7 +14,7 @@ from bot.app.context import OpenDoor, OpenPodium
 from bot.app.installation import Installation
 from bot.cli.errors import failure_of
 from bot.domain.errors import SetupError
-from bot.ports.outside import Line
+from bot.ports.outside import ServiceConnection
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from runners.backends import fake
@@ -100,7 +100,7 @@ async def _turns_out(data_dir: Path, *, ready: bool) -> None:
 async def test_it_is_ready_once_its_runners_have_answered_and_its_lines_stand(
     tmp_path: Path,
 ) -> None:
-    installation, runner, line = _installation(tmp_path), SlowRunner(), Line("discord")
+    installation, runner, line = _installation(tmp_path), SlowRunner(), ServiceConnection("discord")
     left = asyncio.Event()
 
     async def serve() -> None:

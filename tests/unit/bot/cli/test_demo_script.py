@@ -1,6 +1,6 @@
 """Tests of what the demo does and how it checks itself."""
 
-from bot.cli.demo_script import Entry, choose, misplaced, story
+from bot.cli.demo_script import DemoSubmission, choose, misplaced, story
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
@@ -50,10 +50,10 @@ def _leaderboard(ranked: tuple[str, ...], absent: tuple[str, ...]) -> BoardStand
     return BoardStandings(make_board(), 1, CPU, rank(scores), refused)
 
 
-def _entries() -> list[Entry]:
+def _entries() -> list[DemoSubmission]:
     return [
-        Entry("Ada", "vectoradd", _solution("right")),
-        Entry("Ken", "vectoradd", _solution("bad", Verdict.CRASHED)),
+        DemoSubmission("Ada", "vectoradd", _solution("right")),
+        DemoSubmission("Ken", "vectoradd", _solution("bad", Verdict.CRASHED)),
     ]
 
 
@@ -104,5 +104,5 @@ def test_right_kernels_alone_are_a_story_too() -> None:
 
 def test_a_kernel_s_heading_names_the_demo_s_board() -> None:
     source = "#!PODIUM leaderboard sort\n#!PODIUM needs cuda\nimport torch  # leaderboard sort\n"
-    entry = Entry("Ada", "demo-sort", Solution("x.py", source, Verdict.PASSED))
+    entry = DemoSubmission("Ada", "demo-sort", Solution("x.py", source, Verdict.PASSED))
     assert entry.source == source.replace("board sort\n#!", "board demo-sort\n#!")

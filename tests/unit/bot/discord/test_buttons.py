@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import discord
 import pytest
 
-from bot.discord.buttons import SubmissionButton, SubmissionDeed, buttons_of
+from bot.discord.buttons import SubmissionAction, SubmissionButton, buttons_of
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
 from bot.services.status import status
@@ -42,8 +42,8 @@ async def test_what_failed_or_is_ranked_cannot_be_ranked_from_there(place: Place
         assert await labels(place, each) == ["Run again", "Source"]
 
 
-@pytest.mark.parametrize("deed", list(SubmissionDeed))
-async def test_a_button_is_known_again_by_its_id(deed: SubmissionDeed) -> None:
+@pytest.mark.parametrize("deed", list(SubmissionAction))
+async def test_a_button_is_known_again_by_its_id(deed: SubmissionAction) -> None:
     button = SubmissionButton(deed, SubmissionId(10**17))
     written = button.item.custom_id
     assert written is not None

@@ -2,7 +2,7 @@ import discord
 import pytest
 
 from bot.discord import channels
-from bot.discord.channels import Place
+from bot.discord.channels import SubmissionDisplay
 from tests.doubles.discord.kinds import ChannelKind
 from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord_room import room as a_room
@@ -69,7 +69,7 @@ async def test_a_sleeping_thread_is_woken_unless_it_is_gone(*, gone: bool) -> No
         thread = here.server.world.channels[made.id]
         assert thread.state is not None
         thread.state.archived, thread.deleted = True, gone
-        place = Place(channel=channel.id, user=1, in_guild=True, thread=made.id)
+        place = SubmissionDisplay(channel=channel.id, user=1, in_guild=True, thread=made.id)
         assert await channels.woken(here.client, place) != gone
         assert thread.archived == gone
         assert not await channels.woken(here.client, place.model_copy(update={"thread": None}))

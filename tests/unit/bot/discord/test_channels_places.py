@@ -4,7 +4,7 @@ from unittest.mock import Mock
 import discord
 import pytest
 
-from bot.discord.channels import Place, display_here
+from bot.discord.channels import SubmissionDisplay, display_here
 
 
 def asked_in(channel: object, guild: int | None) -> discord.Interaction[Any]:
@@ -17,17 +17,19 @@ def asked_in(channel: object, guild: int | None) -> discord.Interaction[Any]:
 def test_a_submission_is_shown_where_it_came_from(guild: int | None) -> None:
     display = display_here(asked_in(None, guild))
     assert display.door == "discord"
-    place = Place.model_validate_json(display.place)
-    assert place == Place(channel=7, user=9, in_guild=guild is not None)
+    place = SubmissionDisplay.model_validate_json(display.place)
+    assert place == SubmissionDisplay(channel=7, user=9, in_guild=guild is not None)
 
 
 def test_from_a_thread_it_is_shown_in_the_thread_s_channel() -> None:
     thread = Mock(spec=discord.Thread, parent_id=3)
-    assert Place.model_validate_json(display_here(asked_in(thread, 5)).place).channel == 3
+    assert (
+        SubmissionDisplay.model_validate_json(display_here(asked_in(thread, 5)).place).channel == 3
+    )
 
 
 def test_direct_messages_come_before_a_thread_and_that_before_the_channel() -> None:
-    place = Place(channel=1, user=9, in_guild=True)
+    place = SubmissionDisplay(channel=1, user=9, in_guild=True)
     assert place.private == 1
     assert place.model_copy(update={"thread": 2}).private == 2
     assert place.model_copy(update={"thread": 2, "direct": 3}).private == 3
@@ -35,4 +37,4 @@ def test_direct_messages_come_before_a_thread_and_that_before_the_channel() -> N
 
 def test_what_an_older_or_newer_podium_wrote_is_read() -> None:
     written = '{"channel": 1, "user": 9, "in_guild": true, "what_comes_later": 5}'
-    assert Place.model_validate_json(written).direct is None
+    assert SubmissionDisplay.model_validate_json(written).direct is None

@@ -3,8 +3,8 @@ import logging
 import pytest
 
 from bot.discord.client import connected
-from bot.discord.context import Door, DoorSettings
-from bot.discord.errors import GaveWayError
+from bot.discord.context import DiscordContext, DiscordSettings
+from bot.discord.errors import SupersededError
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Rates
 from tests.doubles.discord.server import LocalDiscord
@@ -14,8 +14,8 @@ from tests.doubles.memory_store import MemoryStore
 async def start(server: LocalDiscord) -> None:
     """One start of the bot, up to where it would connect."""
     clock = ManualClock()
-    settings = DoorSettings(server.token, server.api_base, server.gateway_url)
-    async with connected(Door(MemoryStore(clock), clock), settings):
+    settings = DiscordSettings(server.token, server.api_base, server.gateway_url)
+    async with connected(DiscordContext(MemoryStore(clock), clock), settings):
         pass
 
 
@@ -40,7 +40,7 @@ async def test_every_command_and_option_is_described_for_those_who_type() -> Non
                 assert described(command)
 
 
-@pytest.mark.parametrize(("error", "lines"), [(GaveWayError(), 0), (ValueError(), 1)])
+@pytest.mark.parametrize(("error", "lines"), [(SupersededError(), 0), (ValueError(), 1)])
 def test_who_gives_way_to_another_copy_leaves_no_trace(
     error: Exception, lines: int, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from bot.discord import client
 from bot.discord.client import serve
-from bot.discord.context import Door, DoorSettings
+from bot.discord.context import DiscordContext, DiscordSettings
 from bot.domain.errors import SetupError
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Rates
@@ -14,13 +14,13 @@ from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.memory_store import MemoryStore
 
 
-def door() -> Door:
+def door() -> DiscordContext:
     clock = ManualClock()
-    return Door(MemoryStore(clock), clock)
+    return DiscordContext(MemoryStore(clock), clock)
 
 
-def settings(server: LocalDiscord, token: str | None = None) -> DoorSettings:
-    return DoorSettings(token or server.token, server.api_base, server.gateway_url)
+def settings(server: LocalDiscord, token: str | None = None) -> DiscordSettings:
+    return DiscordSettings(token or server.token, server.api_base, server.gateway_url)
 
 
 async def test_a_wrong_token_is_told_at_once() -> None:

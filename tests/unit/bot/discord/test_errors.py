@@ -5,7 +5,7 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord.errors import GaveWayError, gives_way, is_passing, words_for
+from bot.discord.errors import SupersededError, gives_way, is_passing, words_for
 from bot.domain.errors import StoreError, UserError
 from runners.contract.runner import RunnerError
 
@@ -35,7 +35,7 @@ def test_every_family_has_its_words(error: Exception, words: str) -> None:
 
 
 def test_who_gave_way_says_nothing() -> None:
-    assert words_for(GaveWayError()) is None
+    assert words_for(SupersededError()) is None
 
 
 def test_an_incident_has_an_id_and_no_detail() -> None:

@@ -10,11 +10,11 @@ import pytest
 import structlog
 
 from bot.discord import interaction_claims as module
-from bot.discord.context import Door
-from bot.discord.errors import ALREADY_ANSWERED, UNKNOWN_INTERACTION, GaveWayError
+from bot.discord.context import DiscordContext
+from bot.discord.errors import ALREADY_ANSWERED, UNKNOWN_INTERACTION, SupersededError
 from bot.discord.interaction_claims import AWAY, CLAIMED, keeping, name_of
 from bot.domain.errors import StoreError, UserError
-from bot.domain.interaction import Asked
+from bot.domain.interaction import InteractionRequest
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 
@@ -28,8 +28,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def door(clock: ManualClock) -> Door:
-    return Door(MemoryStore(clock), clock)
+def door(clock: ManualClock) -> DiscordContext:
+    return DiscordContext(MemoryStore(clock), clock)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def asked(door: Door, number: int = 1) -> Mock:
+def asked(door: DiscordContext, number: int = 1) -> Mock:
     """An interaction with what the bot sends for it."""
     found = Mock(spec=discord.Interaction, id=number, token=TOKEN, guild_id=5, channel_id=6)
     found.type = discord.InteractionType.application_command
@@ -84,18 +84,18 @@ async def carried_out(interaction: Mock, words: str = "done") -> bool:
         async with keeping(interaction) as answer:
             ran = True
             await answer.say(words)
-    except GaveWayError:
+    except SupersededError:
         return False
     return ran
 
 
-async def claimed(door: Door, interaction: Mock, owner: str = "another copy") -> None:
+async def claimed(door: DiscordContext, interaction: Mock, owner: str = "another copy") -> None:
     """Another copy has claimed it, and not acknowledged it yet."""
-    it = Asked(name_of(interaction), "discord", "{}", TOKEN, door.clock.now())
+    it = InteractionRequest(name_of(interaction), "discord", "{}", TOKEN, door.clock.now())
     assert await door.store.interactions.claim(it, owner, CLAIMED)
 
 
-async def is_done(door: Door, interaction: Mock) -> bool:
+async def is_done(door: DiscordContext, interaction: Mock) -> bool:
     """Whether nobody will do it again."""
     ages = timedelta(days=-9)
     return await door.store.interactions.unfinished("discord", "t", LEASE, ages) == ()
@@ -111,7 +111,7 @@ LOST = [
 
 @pytest.mark.parametrize("answer", LOST)
 async def test_who_holds_the_claim_goes_on_whatever_discord_says_of_the_acknowledgement(
-    door: Door, answer: Exception
+    door: DiscordContext, answer: Exception
 ) -> None:
     interaction = asked(door)
     interaction.response.defer.side_effect = answer
@@ -120,7 +120,7 @@ async def test_who_holds_the_claim_goes_on_whatever_discord_says_of_the_acknowle
     assert await is_done(door, interaction)
 
 
-async def test_a_connection_that_broke_is_tried_again(door: Door) -> None:
+async def test_a_connection_that_broke_is_tried_again(door: DiscordContext) -> None:
     interaction = asked(door)
     interaction.response.defer.side_effect = [
         aiohttp.ServerDisconnectedError(), refusal(ALREADY_ANSWERED)
@@ -129,7 +129,7 @@ async def test_a_connection_that_broke_is_tried_again(door: Door) -> None:
     assert interaction.response.defer.await_count == 2
 
 
-async def test_of_two_copies_one_does_it(door: Door) -> None:
+async def test_of_two_copies_one_does_it(door: DiscordContext) -> None:
     pair = asked(door), asked(door)
     ran = await asyncio.gather(*map(carried_out, pair))
     assert sorted(ran) == [False, True]
@@ -137,7 +137,7 @@ async def test_of_two_copies_one_does_it(door: Door) -> None:
     assert sorted(each.response.defer.await_count for each in pair) == [0, 1]
 
 
-async def test_it_is_not_done_again_when_it_is_told_again(door: Door) -> None:
+async def test_it_is_not_done_again_when_it_is_told_again(door: DiscordContext) -> None:
     assert await carried_out(asked(door))
     again = asked(door)
     assert not await carried_out(again)
@@ -146,7 +146,7 @@ async def test_it_is_not_done_again_when_it_is_told_again(door: Door) -> None:
 
 
 async def test_a_copy_that_lost_the_claim_looks_again_after_a_second(
-    door: Door, moved: list[float]
+    door: DiscordContext, moved: list[float]
 ) -> None:
     interaction = asked(door)
     await claimed(door, interaction)
@@ -156,7 +156,7 @@ async def test_a_copy_that_lost_the_claim_looks_again_after_a_second(
 
 
 async def test_it_gives_way_to_a_holder_that_has_acknowledged(
-    door: Door, moved: list[float]
+    door: DiscordContext, moved: list[float]
 ) -> None:
     interaction = asked(door)
     await claimed(door, interaction)
@@ -167,7 +167,7 @@ async def test_it_gives_way_to_a_holder_that_has_acknowledged(
 
 
 async def test_who_was_taken_over_while_it_acknowledged_does_nothing(
-    door: Door, clock: ManualClock
+    door: DiscordContext, clock: ManualClock
 ) -> None:
     interaction = asked(door)
 
@@ -180,7 +180,7 @@ async def test_who_was_taken_over_while_it_acknowledged_does_nothing(
     assert said(interaction) == []
 
 
-async def test_the_token_is_kept_until_it_is_done_and_in_no_log(door: Door) -> None:
+async def test_the_token_is_kept_until_it_is_done_and_in_no_log(door: DiscordContext) -> None:
     interaction = asked(door)
     with structlog.testing.capture_logs() as logs:
         async with keeping(interaction):
@@ -198,7 +198,7 @@ async def test_the_token_is_kept_until_it_is_done_and_in_no_log(door: Door) -> N
     assert TOKEN not in str(logs)
 
 
-async def test_what_is_wrong_is_told_and_that_is_the_end_of_it(door: Door) -> None:
+async def test_what_is_wrong_is_told_and_that_is_the_end_of_it(door: DiscordContext) -> None:
     interaction = asked(door)
     async with keeping(interaction):
         fail(UserError("closed", "the board is closed"))
@@ -207,7 +207,7 @@ async def test_what_is_wrong_is_told_and_that_is_the_end_of_it(door: Door) -> No
 
 
 async def test_what_fails_for_want_of_the_database_is_done_later_and_that_is_said(
-    door: Door,
+    door: DiscordContext,
 ) -> None:
     interaction = asked(door)
     async with keeping(interaction):
@@ -218,7 +218,7 @@ async def test_what_fails_for_want_of_the_database_is_done_later_and_that_is_sai
 
 
 async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
-    door: Door, clock: ManualClock
+    door: DiscordContext, clock: ManualClock
 ) -> None:
     interaction = asked(door)
     with structlog.testing.capture_logs() as logs:
@@ -232,9 +232,9 @@ async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
 
 
 async def test_what_takes_longer_than_the_lease_is_left_to_the_next(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    door: DiscordContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hasty = Door(door.store, door.clock, lease=timedelta(milliseconds=1))
+    hasty = DiscordContext(door.store, door.clock, lease=timedelta(milliseconds=1))
     interaction = asked(hasty)
     async with keeping(interaction) as answer:
         await asyncio.Event().wait()
@@ -243,7 +243,7 @@ async def test_what_takes_longer_than_the_lease_is_left_to_the_next(
     assert not await is_done(door, interaction)
 
 
-async def test_only_the_first_message_fills_the_answer(door: Door) -> None:
+async def test_only_the_first_message_fills_the_answer(door: DiscordContext) -> None:
     interaction = asked(door)
     async with keeping(interaction) as answer:
         await answer.say("one")
@@ -254,7 +254,7 @@ async def test_only_the_first_message_fills_the_answer(door: Door) -> None:
 
 @pytest.mark.parametrize("error", [refusal(50027, 401), refusal(10015, 404)])
 async def test_where_nobody_can_answer_the_person_is_written_to_directly(
-    door: Door, error: Exception
+    door: DiscordContext, error: Exception
 ) -> None:
     interaction = asked(door)
     interaction.edit_original_response.side_effect = error
@@ -264,7 +264,7 @@ async def test_where_nobody_can_answer_the_person_is_written_to_directly(
     assert await is_done(door, interaction)
 
 
-async def test_who_takes_no_direct_messages_ends_nothing(door: Door) -> None:
+async def test_who_takes_no_direct_messages_ends_nothing(door: DiscordContext) -> None:
     interaction = asked(door)
     interaction.edit_original_response.side_effect = refusal(10015, 404)
     closed = discord.Forbidden(Mock(status=403, reason=""), {"code": 50007, "message": "no"})
@@ -281,12 +281,12 @@ class TestTheDatabaseIsAway:
         monkeypatch.setattr(module, "DATABASE_S", 0.01)
 
     async def test_it_is_acknowledged_and_said_and_done_once_it_is_back(
-        self, door: Door, monkeypatch: pytest.MonkeyPatch
+        self, door: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         interaction, back = asked(door), asyncio.Event()
         claim = door.store.interactions.claim
 
-        async def slow(asked: Asked, owner: str, lease: timedelta) -> bool:
+        async def slow(asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
             await back.wait()
             return await claim(asked, owner, lease)
 
@@ -297,7 +297,7 @@ class TestTheDatabaseIsAway:
         interaction.response.defer.assert_awaited_once()
 
     async def test_when_it_stays_away_that_is_the_last_word(
-        self, door: Door, monkeypatch: pytest.MonkeyPatch
+        self, door: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         interaction = asked(door)
         gone = AsyncMock(side_effect=StoreError("gone"))
@@ -307,7 +307,7 @@ class TestTheDatabaseIsAway:
         assert said(interaction) == [AWAY]
 
     async def test_another_copy_that_has_acknowledged_is_not_talked_over(
-        self, door: Door, monkeypatch: pytest.MonkeyPatch
+        self, door: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         interaction, refused = asked(door), asyncio.Event()
 

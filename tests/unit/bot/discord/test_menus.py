@@ -6,11 +6,11 @@ import discord
 import pytest
 
 from bot.discord.menus import GpuMenus, Question
-from bot.discord.responses import Answer
+from bot.discord.responses import InteractionReply
 from bot.domain.errors import UserError
 
 
-async def nothing(answer: Answer, chosen: tuple[str, ...]) -> None:
+async def nothing(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
     raise AssertionError
 
 
@@ -45,7 +45,7 @@ async def test_nothing_chosen_is_refused() -> None:
 async def test_a_question_goes_on_once() -> None:
     asked: list[tuple[str, ...]] = []
 
-    async def note(answer: Answer, chosen: tuple[str, ...]) -> None:
+    async def note(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         asked.append(chosen)
 
     view = Question(note, "Yes")

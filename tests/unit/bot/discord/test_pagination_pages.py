@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import discord
 import pytest
 
-from bot.discord.pagination import GpuMenu, PageButton, Turn, beside, page_view
+from bot.discord.pagination import PageButton, PageDirection, StandingsGpuSelect, beside, page_view
 from bot.reports.blocks import Text
 from tests.doubles.place import Place
 
@@ -41,15 +41,17 @@ async def test_the_ends_lead_no_further(place: Place) -> None:
 
 
 async def test_a_button_and_a_menu_are_known_again_by_their_ids(place: Place) -> None:
-    button = PageButton(Turn.NEXT, place.board.id, "A100:8", 7)
+    button = PageButton(PageDirection.NEXT, place.board.id, "A100:8", 7)
     match = PageButton.__discord_ui_compiled_template__.fullmatch(button.custom_id)
     assert match is not None
     again = await PageButton.from_custom_id(Mock(spec=discord.Interaction), button.item, match)
     assert (again.custom_id, again.page, again.gpu) == (button.custom_id, 7, "A100:8")
-    menu = GpuMenu(place.board.id, 2, ["CPU", "H100"], ("H100",))
-    match = GpuMenu.__discord_ui_compiled_template__.fullmatch(menu.custom_id)
+    menu = StandingsGpuSelect(place.board.id, 2, ["CPU", "H100"], ("H100",))
+    match = StandingsGpuSelect.__discord_ui_compiled_template__.fullmatch(menu.custom_id)
     assert match is not None
-    known = await GpuMenu.from_custom_id(Mock(spec=discord.Interaction), menu.item, match)
+    known = await StandingsGpuSelect.from_custom_id(
+        Mock(spec=discord.Interaction), menu.item, match
+    )
     assert [option.value for option in known.item.options] == ["CPU", "H100"]
 
 

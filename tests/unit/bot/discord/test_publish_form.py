@@ -8,9 +8,9 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.publish_form import ZIP_BYTES, create, hand_in, update, upload_of
-from bot.discord.responses import Answer
+from bot.discord.responses import InteractionReply
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.publication import PublishRequest
@@ -23,18 +23,18 @@ from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 
 
-def answer(place: Place, *gpus: str) -> Answer:
+def answer(place: Place, *gpus: str) -> InteractionReply:
     interaction = Mock(spec=discord.Interaction, channel_id=5)
     interaction.channel = Mock(spec=discord.TextChannel)
     interaction.user.id = 9
     has = Capabilities(harness_version="1", gpus=dict.fromkeys(gpus, 1))
-    door = Door(place.store, place.clock, [fake_runner(capabilities=has)] if gpus else [])
+    door = DiscordContext(place.store, place.clock, [fake_runner(capabilities=has)] if gpus else [])
     interaction.client.door = door
     interaction.followup.send = AsyncMock()
-    return Answer(interaction)
+    return InteractionReply(interaction)
 
 
-def said(given: Answer) -> list[str]:
+def said(given: InteractionReply) -> list[str]:
     return [call.args[0] for call in given.interaction.followup.send.await_args_list]  # type: ignore[attr-defined]
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from bot.discord import rate_limit
 from bot.discord.errors import is_passing
-from bot.discord.rate_limit import PER_S, Spacing
+from bot.discord.rate_limit import PER_S, RequestSpacer
 from tests.doubles.discord.limits import CHANNEL
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord_room import room
 
 
 async def test_no_second_has_more_turns_than_allowed() -> None:
-    spacing, times = Spacing(most=5), []
+    spacing, times = RequestSpacer(most=5), []
     for _ in range(12):
         async with spacing.turn():
             times.append(time.monotonic())
@@ -22,7 +22,7 @@ async def test_no_second_has_more_turns_than_allowed() -> None:
 
 
 async def test_of_one_key_one_at_a_time_has_its_turn() -> None:
-    spacing, inside = Spacing(), []
+    spacing, inside = RequestSpacer(), []
 
     async def take(key: str) -> None:
         async with spacing.turn(key):

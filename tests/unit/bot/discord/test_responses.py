@@ -3,7 +3,7 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.errors import ALREADY_ANSWERED, GaveWayError
+from bot.discord.errors import ALREADY_ANSWERED, SupersededError
 from bot.discord.responses import answering, as_files, straight
 from bot.domain.errors import UserError
 from bot.reports.blocks import Attachment, Report, Text
@@ -50,7 +50,7 @@ async def test_when_another_copy_has_answered_nothing_is_done() -> None:
     interaction = clicked()
     interaction.response.defer.side_effect = refusal(ALREADY_ANSWERED)
     done = False
-    with pytest.raises(GaveWayError):
+    with pytest.raises(SupersededError):
         async with answering(interaction):
             done = True
     assert not done
@@ -76,7 +76,7 @@ async def test_a_person_who_cannot_be_told_ends_nothing() -> None:
 
 
 async def test_a_form_that_comes_too_late_gives_way() -> None:
-    with pytest.raises(GaveWayError):
+    with pytest.raises(SupersededError):
         async with straight(clicked()):
             raise refusal(ALREADY_ANSWERED)
 

@@ -4,7 +4,7 @@ from typing import cast
 import aiohttp
 import discord
 
-from bot.discord.context import Door
+from bot.discord.context import DiscordContext
 from bot.discord.rights_refresh import AGE, recheck
 from bot.discord.roles import member, role
 from bot.domain.accounts import Rights
@@ -51,7 +51,7 @@ async def met(place: Place, user: int, guild: int = GUILD) -> PersonId:
 
 async def test_a_lost_role_is_lost_and_a_new_one_counts(place: Place) -> None:
     lost, kept = await met(place, 5), await met(place, 6)
-    door = Door(place.store, place.clock)
+    door = DiscordContext(place.store, place.clock)
     found = client(one(5), one(6, "Leaderboard Creator"))
     assert await recheck(found, door) == 0
     place.clock.advance(AGE.total_seconds() + 1)
@@ -65,6 +65,6 @@ async def test_a_lost_role_is_lost_and_a_new_one_counts(place: Place) -> None:
 async def test_who_has_left_and_where_the_bot_has_left_vouches_for_nothing(place: Place) -> None:
     gone, elsewhere = await met(place, 5), await met(place, 6, guild=8)
     place.clock.advance(AGE.total_seconds() + 1)
-    assert await recheck(client(), Door(place.store, place.clock)) == 2
+    assert await recheck(client(), DiscordContext(place.store, place.clock)) == 2
     assert await place.store.rights.of(gone) == Rights()
     assert await place.store.rights.of(elsewhere) == Rights()

@@ -9,11 +9,11 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.channels import Place
+from bot.discord.channels import SubmissionDisplay
 from bot.discord.interaction_claims import CLAIMED
 from bot.discord.unfinished import MOST_TRIES, SILENT, take_up
 from bot.domain.errors import StoreError
-from bot.domain.interaction import Asked
+from bot.domain.interaction import InteractionRequest
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import Submission
 from bot.services.publishing.publish import publish
@@ -106,7 +106,7 @@ async def test_what_was_asked_in_direct_messages_is_done_as_well(room: Room) -> 
     (made,) = await stored(room)
     shown = await room.place.store.displays.find(made.id)
     assert shown is not None
-    assert Place.model_validate_json(shown.place).channel == room.alice.dm.id
+    assert SubmissionDisplay.model_validate_json(shown.place).channel == room.alice.dm.id
 
 
 async def test_a_file_that_is_gone_is_told(room: Room) -> None:
@@ -279,7 +279,7 @@ async def test_a_choice_of_gpu_types_is_given_again_with_its_command(room: Room)
 
 async def test_a_bug_with_one_does_not_hold_up_the_next(room: Room) -> None:
     moment: datetime = room.place.clock.now()
-    broken = Asked("discord:1", "discord", "no JSON", "", moment - timedelta(hours=1))
+    broken = InteractionRequest("discord:1", "discord", "no JSON", "", moment - timedelta(hours=1))
     assert await room.place.store.interactions.claim(broken, "x", CLAIMED)
     run = await killed(room)
     await taken_up(room)

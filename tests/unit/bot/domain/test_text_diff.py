@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.text_diff import BoundedMatcher, Steps, lines_of, side_by_side
+from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side
 
 LINES = st.lists(st.sampled_from("abcde"), max_size=30)
 
@@ -17,14 +17,14 @@ def test_what_is_called_the_same_is_the_same_however_few_the_steps(
     before: list[str], after: list[str], steps: int
 ) -> None:
     made: list[str] = []
-    for tag, i1, i2, j1, j2 in BoundedMatcher(before, after, Steps(steps)).get_opcodes():
+    for tag, i1, i2, j1, j2 in BoundedMatcher(before, after, StepBudget(steps)).get_opcodes():
         assert tag != "equal" or before[i1:i2] == after[j1:j2]
         made += before[i1:i2] if tag == "equal" else after[j1:j2]
     assert made == after
 
 
 def test_without_a_step_everything_differs() -> None:
-    assert BoundedMatcher("ab", "ab", Steps(0)).get_opcodes() == [("replace", 0, 2, 0, 2)]
+    assert BoundedMatcher("ab", "ab", StepBudget(0)).get_opcodes() == [("replace", 0, 2, 0, 2)]
 
 
 def _pairs(count: int) -> tuple[Sequence[str], Sequence[str]]:
@@ -46,7 +46,7 @@ def _turned(count: int) -> tuple[Sequence[str], Sequence[str]]:
 def test_no_pair_of_texts_takes_more_than_its_steps(make: object) -> None:
     assert callable(make)
     before, after = make(10_000)
-    steps = Steps(300_000)
+    steps = StepBudget(300_000)
     began = time.process_time()
     BoundedMatcher(before, after, steps).get_opcodes()
     assert steps.left >= 0
@@ -56,14 +56,14 @@ def test_no_pair_of_texts_takes_more_than_its_steps(make: object) -> None:
 def test_a_line_stands_beside_the_one_that_it_was_made_of() -> None:
     before = ["x = load(a, 16)", "y = load(b, 16)"]
     after = ["# blocks are wider now", "x = load(a, 32)", "", "y = load(b, 32)", "z = x + y"]
-    assert list(side_by_side(before, after, Steps(10_000))) == [
+    assert list(side_by_side(before, after, StepBudget(10_000))) == [
         (None, "# blocks are wider now"),
         (before[0], "x = load(a, 32)"),
         (None, ""),
         (before[1], "y = load(b, 32)"),
         (None, "z = x + y"),
     ]
-    assert next(iter(side_by_side(before, after, Steps(99)))) == (before[0], after[0])
+    assert next(iter(side_by_side(before, after, StepBudget(99)))) == (before[0], after[0])
 
 
 @settings(max_examples=50)
@@ -71,7 +71,7 @@ def test_a_line_stands_beside_the_one_that_it_was_made_of() -> None:
 def test_every_line_stands_on_its_side_once_and_in_order(
     before: list[str], after: list[str], steps: int
 ) -> None:
-    rows = list(side_by_side(before, after, Steps(steps)))
+    rows = list(side_by_side(before, after, StepBudget(steps)))
     assert [old for old, _ in rows if old is not None] == before
     assert [new for _, new in rows if new is not None] == after
     assert (None, None) not in rows

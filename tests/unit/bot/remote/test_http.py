@@ -5,13 +5,13 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from bot.domain.api.workers import Greeting
+from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import StoreError, UserError
 from bot.remote import http as module
 from bot.remote.http import LeaseGoneError, RefusedError, Server, connected
 
 SERVER = Server("https://podium.test", "secret-token")
-GREETING = Greeting(worker="box:1", lease_s=30.0)
+GREETING = WorkerConfig(worker="box:1", lease_s=30.0)
 
 Answer = Callable[[httpx.Request], httpx.Response]
 
@@ -20,9 +20,9 @@ def problem(status: int, code: str, detail: str = "words") -> httpx.Response:
     return httpx.Response(status, json={"code": code, "detail": detail})
 
 
-async def greeted(answer: Answer) -> Greeting:
+async def greeted(answer: Answer) -> WorkerConfig:
     async with connected(SERVER, "abc", "1.0", httpx.MockTransport(answer)) as connection:
-        return await connection.ask("hello", None, Greeting)
+        return await connection.ask("hello", None, WorkerConfig)
 
 
 async def test_every_request_has_the_token_and_the_harness() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.services.cache import Latest, always
+from bot.services.cache import SharedCache, always
 
 
 class Making:
@@ -14,7 +14,7 @@ class Making:
         self.made = 0
         self.let = asyncio.Event()
         self.let.set()
-        self.latest = Latest[tuple[int, str]](most=2)
+        self.latest = SharedCache[tuple[int, str]](most=2)
 
     async def get(self, key: str, version: int, lag_s: float = 60) -> str:
         async def make() -> tuple[int, str]:

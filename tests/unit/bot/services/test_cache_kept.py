@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from bot.services.cache import Kept
+from bot.services.cache import ResponseCache
 
 
 class Making:
@@ -20,18 +20,18 @@ class Making:
 
 
 async def test_many_at_once_have_one_value_made() -> None:
-    kept, making = Kept(), Making()
+    kept, making = ResponseCache(), Making()
     assert await asyncio.gather(*(kept.get("a", 60, making) for _ in range(50))) == [1] * 50
     assert await kept.get("b", 60, making) == 2
 
 
 async def test_an_old_value_is_made_anew() -> None:
-    kept, making = Kept(), Making()
+    kept, making = ResponseCache(), Making()
     assert [await kept.get("a", 0, making) for _ in range(3)] == [1, 2, 3]
 
 
 async def test_while_one_makes_it_anew_the_others_get_the_one_there_was() -> None:
-    kept, making = Kept(), Making()
+    kept, making = ResponseCache(), Making()
     await kept.get("a", 0.05, making)
     await asyncio.sleep(0.06)
     making.let.clear()
@@ -43,7 +43,7 @@ async def test_while_one_makes_it_anew_the_others_get_the_one_there_was() -> Non
 
 
 async def test_what_fails_is_not_kept_and_who_goes_away_leaves_it_to_the_next() -> None:
-    kept, making = Kept(), Making()
+    kept, making = ResponseCache(), Making()
 
     async def fails() -> int:
         raise LookupError
@@ -60,7 +60,7 @@ async def test_what_fails_is_not_kept_and_who_goes_away_leaves_it_to_the_next() 
 
 
 async def test_no_more_than_so_many_are_kept() -> None:
-    kept, making = Kept(most=2), Making()
+    kept, making = ResponseCache(most=2), Making()
     for key in "abc":
         await kept.get(key, 60, making)
     assert await kept.get("c", 60, making) == 3
@@ -68,7 +68,7 @@ async def test_no_more_than_so_many_are_kept() -> None:
 
 
 async def test_nobody_waits_longer_than_that_for_what_does_not_give_up_when_it_is_told_to() -> None:
-    kept, making = Kept(), Making()
+    kept, making = ResponseCache(), Making()
     given_up = asyncio.Event()
 
     async def stubborn() -> int:
@@ -94,4 +94,4 @@ async def test_what_fails_within_its_time_fails_as_it_does() -> None:
         raise KeyError("a")
 
     with pytest.raises(KeyError):
-        await Kept().get_within("a", 60, 5, failing)
+        await ResponseCache().get_within("a", 60, 5, failing)

@@ -8,7 +8,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.job import Claim, JobState
 from bot.domain.moderation import ExclusionKind, RateLimit
 from bot.services import moderation
-from bot.services.moderation import Deed
+from bot.services.moderation import Decision
 from tests.doubles.place import Place
 
 
@@ -18,16 +18,16 @@ async def audit(place: Place) -> list[tuple[str, str, str]]:
 
 async def test_a_ban_and_its_end_leave_audit_rows(place: Place) -> None:
     eve = await place.person("eve")
-    await moderation.ban(place.store, Deed(place.ada, "forged"), "local:eve")
+    await moderation.ban(place.store, Decision(place.ada, "forged"), "local:eve")
     assert await place.store.moderation.ban_of(eve) == "forged"
     assert await audit(place) == [("ban", "person local:eve", "forged")]
-    await moderation.unban(place.store, Deed(place.ada, "sorry"), "local:eve")
+    await moderation.unban(place.store, Decision(place.ada, "sorry"), "local:eve")
     assert await place.store.moderation.ban_of(eve) is None
     assert await audit(place) == [("unban", "person local:eve", "sorry")]
     with pytest.raises(UserError, match="not banned"):
-        await moderation.unban(place.store, Deed(place.ada, ""), "local:eve")
+        await moderation.unban(place.store, Decision(place.ada, ""), "local:eve")
     with pytest.raises(UserError, match="never used Podium"):
-        await moderation.ban(place.store, Deed(place.ada, ""), "local:nobody")
+        await moderation.ban(place.store, Decision(place.ada, ""), "local:nobody")
 
 
 async def test_a_person_withdraws_only_their_own_and_only_once(place: Place) -> None:
@@ -46,21 +46,21 @@ async def test_a_person_withdraws_only_their_own_and_only_once(place: Place) -> 
 
 async def test_a_disqualified_submission_can_be_ranked_again(place: Place) -> None:
     submission = await place.submit(await place.person("eve"))
-    await moderation.disqualify(place.store, Deed(place.ada, "reads the answer"), submission.id)
+    await moderation.disqualify(place.store, Decision(place.ada, "reads the answer"), submission.id)
     found = await place.store.moderation.exclusion_of(submission.id)
     assert found is not None
     assert found.kind is ExclusionKind.DISQUALIFIED
-    await moderation.requalify(place.store, Deed(place.ada, "it does not"), submission.id)
+    await moderation.requalify(place.store, Decision(place.ada, "it does not"), submission.id)
     assert await place.store.moderation.exclusion_of(submission.id) is None
     assert await audit(place) == [("requalify", f"submission {submission.id}", "it does not")]
     with pytest.raises(UserError, match="not off its board"):
-        await moderation.requalify(place.store, Deed(place.ada, ""), submission.id)
+        await moderation.requalify(place.store, Decision(place.ada, ""), submission.id)
     with pytest.raises(UserError, match="no submission 99"):
-        await moderation.disqualify(place.store, Deed(place.ada, ""), SubmissionId(99))
+        await moderation.disqualify(place.store, Decision(place.ada, ""), SubmissionId(99))
 
 
 async def test_a_pause_begins_and_ends_once(place: Place) -> None:
-    deed = Deed(place.ada, "a new driver")
+    deed = Decision(place.ada, "a new driver")
     await moderation.pause(place.store, deed)
     assert await place.store.moderation.pause_notice() == "a new driver"
     assert await audit(place) == [("pause", "submissions", "a new driver")]
@@ -75,7 +75,7 @@ async def test_a_ban_stops_what_is_unfinished_and_leaves_the_rest(place: Place) 
     done = await place.submit(eve)
     await place.judged(done)
     queued, others = await place.submit(eve), await place.submit()
-    assert await moderation.ban(place.store, Deed(place.ada, "floods"), "local:eve") == 1
+    assert await moderation.ban(place.store, Decision(place.ada, "floods"), "local:eve") == 1
     (job,) = await place.jobs(queued)
     assert job.state is JobState.CANCELLED
     (job,) = await place.jobs(others)
@@ -84,7 +84,7 @@ async def test_a_ban_stops_what_is_unfinished_and_leaves_the_rest(place: Place) 
 
 
 async def test_a_board_is_paused_and_resumed_by_itself(place: Place) -> None:
-    deed = Deed(place.ada, "a new task")
+    deed = Decision(place.ada, "a new task")
     await moderation.pause_board(place.store, deed, place.board)
     assert await audit(place) == [("pause", "board vectoradd", "a new task")]
     with pytest.raises(UserError, match="takes none at the moment: a new task") as refusal:
@@ -98,7 +98,7 @@ async def test_a_board_is_paused_and_resumed_by_itself(place: Place) -> None:
 
 
 async def test_the_jobs_of_a_paused_gpu_type_wait(place: Place) -> None:
-    deed = Deed(place.ada, "a new driver")
+    deed = Decision(place.ada, "a new driver")
     assert await moderation.pause_gpu(place.store, deed, "cpu") == "CPU"
     assert await audit(place) == [("pause", "gpu CPU", "a new driver")]
     submission = await place.submit()
@@ -113,14 +113,14 @@ async def test_the_jobs_of_a_paused_gpu_type_wait(place: Place) -> None:
 
 async def test_a_gpu_type_is_paused_by_each_of_its_names(place: Place) -> None:
     await place.store.boards.configure(place.board.id, ("CPU", "A100"), None)
-    deed = Deed(place.ada, "a new driver")
+    deed = Decision(place.ada, "a new driver")
     assert await moderation.pause_gpu(place.store, deed, "a100-40gb") == "A100"
     assert await moderation.resume_gpu(place.store, deed, "A100:8") == "A100"
 
 
 async def test_limits_are_set_and_dropped(place: Place) -> None:
     limit = RateLimit(3, timedelta(hours=1))
-    deed = Deed(place.ada, "crowded")
+    deed = Decision(place.ada, "crowded")
     await moderation.set_limit(place.store, deed, limit)
     assert await place.store.moderation.limits() == (limit,)
     assert await audit(place) == [("limit", "3 in 60 min, every board, every mode", "crowded")]

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.board import Access, Visibility
-from bot.domain.notifications import News, NewsKind, deadline_news
+from bot.domain.notifications import NewsKind, Notification, deadline_news
 from bot.domain.publication import PublishRequest
 from bot.services.notify import ask_for, notify, remind_of_deadlines, still_wanted, tell_of_scores
 from bot.services.publishing.publish import publish
@@ -129,8 +129,8 @@ async def test_wishes_change_what_they_name_and_nothing_else(place: Place) -> No
     assert await ask_for(place.store, ROOM, {}) == {NewsKind.DEADLINE}
 
 
-def news_to(place: Place, addressee: str, kind: NewsKind = NewsKind.RECORD) -> News:
-    return News("k", kind, addressee, place.board.id, "words")
+def news_to(place: Place, addressee: str, kind: NewsKind = NewsKind.RECORD) -> Notification:
+    return Notification("k", kind, addressee, place.board.id, "words")
 
 
 @pytest.mark.parametrize(

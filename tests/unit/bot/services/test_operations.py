@@ -6,8 +6,8 @@ import pytest
 
 from bot.domain.errors import StoreError
 from bot.domain.records import Schema
-from bot.ports.outside import Line
-from bot.services.operations import Part, State, readiness
+from bot.ports.outside import ServiceConnection
+from bot.services.operations import ComponentHealth, State, readiness
 from runners.contract.runner import OutOfService
 from tests.doubles.factories import make_capabilities
 from tests.doubles.memory_store import MemoryStore
@@ -15,13 +15,15 @@ from tests.doubles.memory_store import MemoryStore
 LEASE = timedelta(seconds=30)
 
 
-async def part(store: MemoryStore, name: str, *, judges: bool = True) -> Part:
+async def part(store: MemoryStore, name: str, *, judges: bool = True) -> ComponentHealth:
     return {each.name: each for each in await readiness(store, judges=judges)}[name]
 
 
 async def test_a_podium_whose_dispatcher_lives_is_ready(memory_store: MemoryStore) -> None:
     await memory_store.workers.announce("w", ["CPU"], LEASE)
-    found = await readiness(memory_store, judges=True, lines=[Line("discord", lambda: 0.1)])
+    found = await readiness(
+        memory_store, judges=True, lines=[ServiceConnection("discord", lambda: 0.1)]
+    )
     assert [(each.name, each.state) for each in found] == [
         ("database", State.READY), ("migrations", State.READY),
         ("judging", State.READY), ("discord", State.READY),
@@ -93,7 +95,9 @@ async def test_a_database_that_is_away_is_named_without_its_address(
         raise StoreError("no route to 10.0.0.5")
 
     monkeypatch.setattr(memory_store.operations, "schema", schema)
-    [database, discord] = await readiness(memory_store, judges=True, lines=[Line("discord")])
+    [database, discord] = await readiness(
+        memory_store, judges=True, lines=[ServiceConnection("discord")]
+    )
     assert (database.name, database.state) == ("database", State.FAILED)
     assert "10.0.0.5" not in database.detail
     assert discord.state is State.FAILED

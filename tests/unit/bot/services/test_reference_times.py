@@ -17,7 +17,7 @@ from bot.domain.reference_times import Reference
 from bot.services.apart import Apart
 from bot.services.history import history
 from bot.services.lookup import seen_submission
-from bot.services.moderation import Deed
+from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
 from bot.services.reference_times import AGAIN_AFTER, order_references, time_references
 from bot.services.rejudge import rejudge
@@ -217,7 +217,7 @@ async def test_its_report_is_for_the_creator_and_it_cannot_be_judged_again(place
     with pytest.raises(UserError, match="there is no submission"):
         await seen_submission(place.store, bob, found.submission)
     with pytest.raises(UserError, match="nobody is ranked by it"):
-        await rejudge(place.store, Deed(place.ada, "again"), found.submission)
+        await rejudge(place.store, Decision(place.ada, "again"), found.submission)
 
 
 async def test_the_loop_orders_notes_and_outlives_a_database_that_is_away(place: Place) -> None:

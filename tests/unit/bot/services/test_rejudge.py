@@ -3,7 +3,7 @@ import pytest
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.services.moderation import Deed
+from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
 from bot.services.rejudge import best_of, rejudge, rejudge_from, rejudge_standings
 from runners.contract.task import Mode
@@ -18,7 +18,7 @@ async def test_the_same_source_is_judged_by_the_present_task_for_the_same_person
     earlier = await place.submit(bob)
     changed = make_task(description="Another one.")
     published = await publish(place.store, place.clock, PublishRequest(place.ada), changed)
-    again = await rejudge(place.store, Deed(place.ada, "new task"), earlier.id)
+    again = await rejudge(place.store, Decision(place.ada, "new task"), earlier.id)
     assert (again.person, again.source_hash) == (bob, earlier.source_hash)
     assert again.task_version == published.board.task_version != earlier.task_version
     (row,) = await place.store.audit.rows(1)
@@ -29,7 +29,7 @@ async def test_a_gpu_type_that_the_board_has_dropped_is_refused(place: Place) ->
     earlier = await place.submit()
     await place.store.boards.configure(place.board.id, ("H100",), None)
     with pytest.raises(UserError, match="none of CPU any more"):
-        await rejudge(place.store, Deed(place.ada, ""), earlier.id)
+        await rejudge(place.store, Decision(place.ada, ""), earlier.id)
 
 
 async def test_everyones_best_is_judged_by_the_next_version_once(place: Place) -> None:
@@ -39,7 +39,7 @@ async def test_everyones_best_is_judged_by_the_next_version_once(place: Place) -
     before = place.board.task_version
     changed = make_task(description="Another one.")
     board = (await publish(place.store, place.clock, PublishRequest(place.ada), changed)).board
-    deed = Deed(place.ada, "task version 2")
+    deed = Decision(place.ada, "task version 2")
     assert len(await best_of(place.store, board, before)) == 2
     assert await rejudge_standings(place.store, deed, board, before) == 2
     assert await rejudge_standings(place.store, deed, board, before) == 0
@@ -57,7 +57,7 @@ async def test_only_what_is_judged_on_every_gpu_type_already_is_left_out(place: 
     board = (await publish(place.store, place.clock, PublishRequest(place.ada), changed)).board
     own = await place.submit(mode=Mode.RANKED, gpus=("H100",))
     assert own.source_hash == earlier.source_hash
-    deed = Deed(place.ada, "task version 2")
+    deed = Decision(place.ada, "task version 2")
     assert await rejudge_standings(place.store, deed, board, before) == 1
     assert await rejudge_standings(place.store, deed, board, before) == 0
 
@@ -67,7 +67,7 @@ async def test_what_was_given_up_or_cancelled_is_judged_all_the_same(place: Plac
     before = place.board.task_version
     changed = make_task(description="Another one.")
     board = (await publish(place.store, place.clock, PublishRequest(place.ada), changed)).board
-    deed = Deed(place.ada, "task version 2")
+    deed = Decision(place.ada, "task version 2")
     assert await rejudge_standings(place.store, deed, board, before) == 1
     job = await place.claim()
     await place.store.jobs.release(job.id, job.fence, "no runner", final=True)

@@ -5,9 +5,9 @@ from typing_extensions import override
 
 from bot.domain.errors import UserError
 from bot.domain.ids import JobId
-from bot.domain.job import Ending, Job, JobState, LeasedJob
+from bot.domain.job import GiveUpReason, Job, JobState, LeasedJob
 from bot.domain.submission import Submission
-from bot.services.remote_workers import Agent
+from bot.services.remote_workers import RemoteWorker
 from runners.contract.evaluation import CPU, EvaluationRequest, Progress
 from runners.contract.verdict import Stage
 from tests.doubles.agents import LEASE
@@ -15,8 +15,8 @@ from tests.doubles.factories import make_evaluation
 from tests.doubles.place import Place
 
 
-def agent(place: Place, name: str = "box:1") -> Agent:
-    return Agent(place.store, name, LEASE)
+def agent(place: Place, name: str = "box:1") -> RemoteWorker:
+    return RemoteWorker(place.store, name, LEASE)
 
 
 async def claimed(place: Place) -> tuple[Submission, Job]:
@@ -35,7 +35,7 @@ async def test_who_guesses_job_and_fence_of_another_worker_is_refused(place: Pla
         other.attach(job.id, job.fence, "call"),
         other.tell(job.id, job.fence, Progress(stage=Stage.TEST)),
         other.accept(job.id, job.fence, evaluation),
-        other.give_up(job.id, job.fence, Ending.HOPELESS, "mine"),
+        other.give_up(job.id, job.fence, GiveUpReason.HOPELESS, "mine"),
         agent(place).accept(job.id, job.fence + 1, evaluation),
         agent(place).accept(JobId(999), 1, evaluation),
     ]
@@ -55,7 +55,7 @@ async def test_an_evaluation_is_taken_once_and_its_repetition_is_no_fault(place:
     await agent(place).accept(job.id, job.fence, evaluation.model_copy(update={"log": "again"}))
     assert await place.store.results.evaluations(submission.id) == (first,)
     with pytest.raises(UserError, match="not this agent's"):
-        await agent(place).give_up(job.id, job.fence, Ending.FAILED, "late")
+        await agent(place).give_up(job.id, job.fence, GiveUpReason.FAILED, "late")
     assert (await place.jobs(submission))[0].state is JobState.SUCCEEDED
 
 
@@ -69,7 +69,7 @@ async def test_an_answer_to_another_order_is_refused_and_the_job_goes_on(place: 
 
 async def test_a_job_that_was_given_up_is_nobodys_to_answer(place: Place) -> None:
     _, job = await claimed(place)
-    await agent(place).give_up(job.id, job.fence, Ending.CANCELLED, "")
+    await agent(place).give_up(job.id, job.fence, GiveUpReason.CANCELLED, "")
     with pytest.raises(UserError) as refused:
         await agent(place).request(job.id, job.fence)
     assert refused.value.code == "lease-lost"
@@ -80,7 +80,7 @@ async def test_an_evaluation_that_is_sent_twice_at_once_is_stored_once(place: Pl
     evaluation = make_evaluation(mode=job.mode, request_id=f"job-{job.id}")
     read = asyncio.Barrier(2)
 
-    class Paced(Agent):
+    class Paced(RemoteWorker):
         @override
         async def _order(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
             order = await super()._order(job, leased)

@@ -10,7 +10,7 @@ from bot.domain.records import KnownPerson
 from bot.services.sessions import (
     LIFETIME,
     MOST_SESSIONS,
-    Session,
+    BrowserSession,
     session_of,
     sessions_of,
     sign_in_as,
@@ -22,7 +22,7 @@ from bot.services.tokens import grant, link, unlink, viewer_of_secret, withdraw_
 from tests.doubles.place import Place
 
 
-async def signed_in(place: Place, secret: str) -> Session:
+async def signed_in(place: Place, secret: str) -> BrowserSession:
     made = await sign_in_by_token(place.store, place.clock, secret, "Firefox")
     found = await session_of(place.store, place.clock, made.secret)
     assert found is not None

@@ -12,7 +12,7 @@ from bot.domain.errors import UserError
 from bot.domain.records import KnownPerson
 from bot.remote.discord_oauth import DiscordIdentities
 from bot.services.tokens import grant, unlink
-from bot.web.context import Door
+from bot.web.context import WebContext
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, signed_in
@@ -33,11 +33,11 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 
 
 @pytest.fixture
-def door(place: Place) -> Door:
+def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
 
 
-async def admin_of(door: Door, name: str = "ada") -> Browser:
+async def admin_of(door: WebContext, name: str = "ada") -> Browser:
     """The browser of an admin, in by a token for administering."""
     by = await door.store.people.ensure("local:root", "root")
     day = timedelta(days=1)
@@ -48,7 +48,7 @@ async def admin_of(door: Door, name: str = "ada") -> Browser:
 
 
 async def test_a_page_for_acting_asks_strangers_to_sign_in_and_leads_them_back(
-    door: Door,
+    door: WebContext,
 ) -> None:
     stranger = Browser(door)
     for path in ("/submit?leaderboard=vectoradd", "/me", "/create", "/admin", "/edit/vectoradd"):
@@ -64,7 +64,7 @@ async def test_a_page_for_acting_asks_strangers_to_sign_in_and_leads_them_back(
     assert (await stranger.sign_in(made.secret, "//evil.example")).headers["Location"] == "/"
 
 
-async def test_a_token_that_is_none_is_refused_in_the_form(door: Door) -> None:
+async def test_a_token_that_is_none_is_refused_in_the_form(door: WebContext) -> None:
     stranger = Browser(door)
     for secret in ("", "podium_nonsense", "x" * 5000):
         answer = await stranger.sign_in(secret)
@@ -78,7 +78,7 @@ async def test_a_token_that_is_none_is_refused_in_the_form(door: Door) -> None:
     assert foreign.status_code == 403
 
 
-async def test_a_sign_in_ends_the_session_before_it(door: Door) -> None:
+async def test_a_sign_in_ends_the_session_before_it(door: WebContext) -> None:
     browser, made = await signed_in(door)
     before = browser.client.cookies["podium"]
     await browser.sign_in(made.secret)
@@ -91,7 +91,7 @@ async def test_a_sign_in_ends_the_session_before_it(door: Door) -> None:
 
 
 @pytest.mark.parametrize("act", ["sign-out", "revoked token", "elsewhere"])
-async def test_a_session_that_has_ended_acts_no_more(door: Door, act: str) -> None:
+async def test_a_session_that_has_ended_acts_no_more(door: WebContext, act: str) -> None:
     browser, made = await signed_in(door)
     person = made.token.person
     stamp = await browser.stamp()
@@ -112,7 +112,9 @@ async def test_a_session_that_has_ended_acts_no_more(door: Door, act: str) -> No
     assert await door.store.submissions.history(person, None, None, 5) == ()
 
 
-async def test_who_acts_must_come_from_a_page_of_that_session(door: Door, place: Place) -> None:
+async def test_who_acts_must_come_from_a_page_of_that_session(
+    door: WebContext, place: Place
+) -> None:
     ada, _ = await signed_in(door)
     eve, _ = await signed_in(door, "eve")
     foreign: list[tuple[dict[str, str], dict[str, str]]] = [
@@ -133,7 +135,7 @@ async def test_who_acts_must_come_from_a_page_of_that_session(door: Door, place:
 
 
 async def test_a_cookie_alone_reads_and_does_not_act_through_the_api(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     ada, _ = await signed_in(door)
     mine = await place.submit(mode=Mode.TEST)
@@ -157,7 +159,7 @@ class Somewhere:
         return KnownPerson("discord:17", "Alice")
 
 
-async def test_discords_word_counts_only_for_the_browser_that_asked(door: Door) -> None:
+async def test_discords_word_counts_only_for_the_browser_that_asked(door: WebContext) -> None:
     door = replace(door, identities=Somewhere(), public_url=HOME)
     browser, other = Browser(door), Browser(door)
     asked = await browser.get("/sign-in/discord?next=/submit")
@@ -180,7 +182,7 @@ async def test_discords_word_counts_only_for_the_browser_that_asked(door: Door) 
     assert (await browser.get(f"{back}?state={state}&code=good")).status_code == 400
 
 
-async def test_a_sign_in_by_the_local_discord_goes_there_and_back(door: Door) -> None:
+async def test_a_sign_in_by_the_local_discord_goes_there_and_back(door: WebContext) -> None:
     back = f"{HOME}/sign-in/discord/back"
     async with LocalDiscord() as server:
         oauth = server.oauth
@@ -206,13 +208,13 @@ async def test_a_sign_in_by_the_local_discord_goes_there_and_back(door: Door) ->
         assert oauth.refusals == []
 
 
-async def test_without_an_application_of_discord_there_is_no_such_way_in(door: Door) -> None:
+async def test_without_an_application_of_discord_there_is_no_such_way_in(door: WebContext) -> None:
     stranger = Browser(door)
     assert "Discord</a>" not in await stranger.text("/sign-in")
     assert (await stranger.get("/sign-in/discord")).status_code == 404
 
 
-async def test_an_error_page_knows_who_is_signed_in(door: Door) -> None:
+async def test_an_error_page_knows_who_is_signed_in(door: WebContext) -> None:
     ada, _ = await signed_in(door)
     for path, words in (
         ("/nothing", "there is nothing at this address"),
@@ -231,7 +233,7 @@ async def test_an_error_page_knows_who_is_signed_in(door: Door) -> None:
 
 
 async def test_the_form_says_what_the_heading_chose_and_what_is_left(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     await place.store.boards.configure(place.board.id, ("CPU", "H100"), None)
     ada, _ = await signed_in(door)
@@ -274,7 +276,7 @@ async def test_the_form_says_what_the_heading_chose_and_what_is_left(
     ],
 )
 async def test_a_file_that_is_no_source_is_refused_with_what_to_do(
-    door: Door, file: tuple[str, str, bytes], words: str
+    door: WebContext, file: tuple[str, str, bytes], words: str
 ) -> None:
     ada, _ = await signed_in(door)
     answer = await ada.post("/submit", {"board": "vectoradd"}, file=file)
@@ -283,7 +285,7 @@ async def test_a_file_that_is_no_source_is_refused_with_what_to_do(
 
 
 async def test_a_submission_is_followed_to_the_place_it_won_and_can_be_taken_back(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     ada, _ = await signed_in(door)
     eve, _ = await signed_in(door, "eve")
@@ -307,7 +309,7 @@ async def test_a_submission_is_followed_to_the_place_it_won_and_can_be_taken_bac
 
 
 async def test_a_tokens_secret_is_shown_once_and_never_for_more_than_the_session(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     ada, _ = await signed_in(door)
     made = await ada.post("/me/tokens", {"label": "<laptop>", "scope": "submit", "days": "9"})
@@ -330,7 +332,7 @@ async def test_a_tokens_secret_is_shown_once_and_never_for_more_than_the_session
 
 
 async def test_the_zip_of_who_may_not_create_is_let_go_of_at_once(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    door: WebContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eve, _ = await signed_in(door, "eve")
     spooled = spooling(monkeypatch)
@@ -339,7 +341,7 @@ async def test_the_zip_of_who_may_not_create_is_let_go_of_at_once(
 
 
 async def test_who_has_no_right_to_it_neither_creates_nor_edits_nor_decides(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     eve, _ = await signed_in(door, "eve")
     for path in ("/create", "/admin", "/admin/audit", "/edit/vectoradd", "/edit/vectoradd/delete"):
@@ -357,7 +359,9 @@ async def test_who_has_no_right_to_it_neither_creates_nor_edits_nor_decides(
     assert await place.store.audit.rows(5) == await place.store.audit.rows(1)
 
 
-async def test_an_admin_decides_and_each_deed_is_in_the_record(door: Door, place: Place) -> None:
+async def test_an_admin_decides_and_each_deed_is_in_the_record(
+    door: WebContext, place: Place
+) -> None:
     root = await admin_of(door, "root")
     await place.person("eve")
     submission = await place.submit(await place.person("eve"))
@@ -398,7 +402,9 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(door: Door, place
         assert 'role="alert"' in refused.text
 
 
-async def test_no_link_signs_anybody_in_where_others_than_this_machine_come(door: Door) -> None:
+async def test_no_link_signs_anybody_in_where_others_than_this_machine_come(
+    door: WebContext,
+) -> None:
     key = door.links.key_for("ada", door.clock.now())
     stranger = Browser(door)
     looked = await stranger.get(f"/sign-in/link?key={key}")
@@ -407,7 +413,9 @@ async def test_no_link_signs_anybody_in_where_others_than_this_machine_come(door
     assert door.links.take(key, door.clock.now()) == "ada"
 
 
-async def test_a_home_without_boards_says_what_its_reader_can_do(door: Door, place: Place) -> None:
+async def test_a_home_without_boards_says_what_its_reader_can_do(
+    door: WebContext, place: Place
+) -> None:
     await place.store.boards.delete(place.board.id)
     for browser, words in ((Browser(door), "/sign-in"), (await admin_of(door), "/create")):
         home = await browser.text("/")
@@ -416,7 +424,9 @@ async def test_a_home_without_boards_says_what_its_reader_can_do(door: Door, pla
         assert "make demo" not in home
 
 
-async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(door: Door, place: Place) -> None:
+async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(
+    door: WebContext, place: Place
+) -> None:
     ada = await admin_of(door)
     fields = {"gpu": "CPU", "pools": "CPU=box"}
     assert (await ada.post("/edit/vectoradd/settings", fields)).status_code == 303

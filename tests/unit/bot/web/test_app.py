@@ -12,7 +12,7 @@ import structlog.testing
 
 from bot.domain.api.workers import BODY_MAX, HARNESS_HEADER, PATH
 from bot.domain.errors import StoreError
-from bot.ports.outside import Line
+from bot.ports.outside import ServiceConnection
 from bot.services.apart import Apart
 from bot.web.routes import system, workers
 from runners.contract.evaluation import CPU
@@ -199,7 +199,9 @@ async def test_who_waits_for_notices_waits_no_longer_than_asked(place: Place, to
 
 
 async def test_readiness_names_the_part_that_does_not_work(place: Place) -> None:
-    door = replace(make_door(place.store, place.clock), judges=True, lines=(Line("discord"),))
+    door = replace(
+        make_door(place.store, place.clock), judges=True, lines=(ServiceConnection("discord"),)
+    )
     async with httpx.AsyncClient(transport=way_to(door), base_url="http://podium.test") as client:
         answer = await client.get("/readyz")
         assert answer.status_code == 503

@@ -11,13 +11,13 @@ from bot.domain.api.workers import JobNotices
 from bot.domain.errors import SetupError, StoreError
 from bot.remote.http import Server, connected
 from bot.web.app import CLOSES_S, serving
-from bot.web.context import DoorSettings
+from bot.web.context import HttpSettings
 from tests.architecture.tree import ROOT
 from tests.doubles.agents import HARNESS, SESSION, make_door, make_token
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 
-HERE = DoorSettings("127.0.0.1", 0)
+HERE = HttpSettings("127.0.0.1", 0)
 
 
 async def test_the_door_answers_while_it_is_open_and_leaves_signals_alone(
@@ -40,7 +40,7 @@ async def test_the_door_answers_while_it_is_open_and_leaves_signals_alone(
 async def test_only_a_door_to_this_machine_hears_programs_without_a_token(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
-    everywhere = DoorSettings("0.0.0.0", 0)  # noqa: S104
+    everywhere = HttpSettings("0.0.0.0", 0)  # noqa: S104
     for settings, status in ((HERE, 200), (everywhere, 401)):
         async with serving(make_door(memory_store, clock), settings) as url:
             here = url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
@@ -68,7 +68,7 @@ async def test_a_port_in_use_is_said_with_what_to_change(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        settings = DoorSettings("127.0.0.1", taken.getsockname()[1])
+        settings = HttpSettings("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(SetupError, match="PODIUM_HTTP_PORT"):
             async with serving(make_door(memory_store, clock), settings):
                 pass
@@ -79,7 +79,7 @@ async def test_a_certificate_that_is_none_is_said(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("no certificate")
-    settings = DoorSettings("127.0.0.1", 0, file, file)
+    settings = HttpSettings("127.0.0.1", 0, file, file)
     with pytest.raises(SetupError, match="PODIUM_HTTP_CERTIFICATE"):
         async with serving(make_door(memory_store, clock), settings):
             pass
@@ -106,7 +106,7 @@ async def test_a_certificate_that_this_machine_does_not_trust_gets_no_token(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     tls = ROOT / "tests" / "doubles" / "tls"
-    settings = DoorSettings("127.0.0.1", 0, tls / "certificate.pem", tls / "key.pem")
+    settings = HttpSettings("127.0.0.1", 0, tls / "certificate.pem", tls / "key.pem")
     async with (
         serving(make_door(memory_store, clock), settings) as url,
         connected(Server(url, "secret"), SESSION, HARNESS) as connection,

@@ -11,19 +11,19 @@ from bot.domain.errors import UserError
 from bot.services.sessions import sign_in_by_token
 from bot.services.tokens import link, unlink
 from bot.web.auth import administrator, creator, person_of, submitter, viewer_of
-from bot.web.context import Door
+from bot.web.context import WebContext
 from tests.doubles.agents import make_door, make_token
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 
 
 class _Application:
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: WebContext) -> None:
         self.state = self
         self.door = door
 
 
-def request_with(door: Door, **headers: str) -> Request:
+def request_with(door: WebContext, **headers: str) -> Request:
     pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     return Request({"type": "http", "headers": pairs, "app": _Application(door)})
 

@@ -11,7 +11,7 @@ from bot.domain.accounts import TokenScope
 from bot.domain.board import Viewer, Visibility
 from bot.domain.tasks.scaffold import scaffold
 from bot.services.tokens import grant
-from bot.web.context import DOOR, Door
+from bot.web.context import DOOR, WebContext
 from bot.web.publications import MOST_OPEN, checking
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
@@ -29,11 +29,11 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 
 
 @pytest.fixture
-async def door(place: Place) -> Door:
+async def door(place: Place) -> WebContext:
     return replace(make_door(place.store, place.clock), runners=(make_judge(),))
 
 
-async def creator(door: Door, name: str = "carol") -> Browser:
+async def creator(door: WebContext, name: str = "carol") -> Browser:
     day = timedelta(days=1)
     by = await door.store.people.ensure("local:root", "root")
     made = await grant(door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day)
@@ -42,7 +42,7 @@ async def creator(door: Door, name: str = "carol") -> Browser:
     return browser
 
 
-async def checked(door: Door, browser: Browser, page: str) -> str:
+async def checked(door: WebContext, browser: Browser, page: str) -> str:
     """The last words of a check, once it has ended."""
     async with checking(door):
         events = await browser.text(f"{page}/events")
@@ -50,7 +50,7 @@ async def checked(door: Door, browser: Browser, page: str) -> str:
     return await browser.text(page)
 
 
-async def test_a_board_is_made_of_a_zip_whose_solutions_end_as_they_must(door: Door) -> None:
+async def test_a_board_is_made_of_a_zip_whose_solutions_end_as_they_must(door: WebContext) -> None:
     carol = await creator(door)
     looked = await carol.post("/create/look", file=packed())
     assert "1 right and 1 wrong solution" in looked.text
@@ -81,7 +81,7 @@ async def test_a_board_is_made_of_a_zip_whose_solutions_end_as_they_must(door: D
     assert "doubling" not in await eve.text("/")
 
 
-async def test_an_unsound_task_is_told_whole_and_nothing_is_published(door: Door) -> None:
+async def test_an_unsound_task_is_told_whole_and_nothing_is_published(door: WebContext) -> None:
     carol = await creator(door)
     wrong = {name: RIGHT for name in scaffold("double") if "wrong" in name}
     asked = await carol.post(
@@ -110,7 +110,7 @@ async def test_an_unsound_task_is_told_whole_and_nothing_is_published(door: Door
     ],
 )
 async def test_a_bad_zip_is_refused_with_file_and_line_and_leaves_nothing(
-    door: Door, file: tuple[str, str, bytes], words: str
+    door: WebContext, file: tuple[str, str, bytes], words: str
 ) -> None:
     carol = await creator(door)
     fields = {"name": "<b>bad</b>", "deadline": "2099-01-01"}
@@ -123,7 +123,7 @@ async def test_a_bad_zip_is_refused_with_file_and_line_and_leaves_nothing(
     assert await door.store.releases.told_to(DOOR, person.id) == ()
 
 
-async def test_a_name_that_is_taken_and_too_many_checks_are_refused(door: Door) -> None:
+async def test_a_name_that_is_taken_and_too_many_checks_are_refused(door: WebContext) -> None:
     carol = await creator(door)
     for fields, words in (
         ({"name": "vectoradd", "gpu": "CPU"}, "there is a board"),
@@ -144,7 +144,7 @@ async def test_a_name_that_is_taken_and_too_many_checks_are_refused(door: Door) 
 
 
 async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudged(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     carol = await creator(door)
     await checked(
@@ -182,7 +182,7 @@ async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudg
     assert "Choose the same zip again" in late.text
 
 
-async def test_settings_and_guests_change_alone(door: Door, place: Place) -> None:
+async def test_settings_and_guests_change_alone(door: WebContext, place: Place) -> None:
     carol = await creator(door)
     form: dict[str, str | list[str]] = {
         "gpu": ["CPU", "H100"],
@@ -211,7 +211,7 @@ async def test_settings_and_guests_change_alone(door: Door, place: Place) -> Non
 
 
 async def test_a_board_is_deleted_by_its_exact_name_once_its_sources_were_handed_out(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     carol = await creator(door)
     await place.submit()

@@ -13,7 +13,7 @@ import pytest
 
 from bot.web import app, connections
 from bot.web.connections import HEAD_S, IDLE_S, PER_ADDRESS, TAKEN_S
-from bot.web.context import DoorSettings
+from bot.web.context import HttpSettings
 from bot.web.rendering import asset_url
 from tests.architecture.tree import ROOT
 from tests.doubles.agents import make_door
@@ -23,7 +23,7 @@ from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.popcorn_cli import PopcornCli, form, uploading
 
-HERE = DoorSettings("127.0.0.1", 0)
+HERE = HttpSettings("127.0.0.1", 0)
 TLS = ROOT / "tests" / "doubles" / "tls"
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: podium.test\r\n\r\n"
 SOON_S = 10.0
@@ -100,7 +100,7 @@ async def loop_clock() -> AsyncIterator[LoopClock]:
 
 
 @asynccontextmanager
-async def opened(place: Place, settings: DoorSettings = HERE) -> AsyncIterator[str]:
+async def opened(place: Place, settings: HttpSettings = HERE) -> AsyncIterator[str]:
     async with app.serving(make_door(place.store, place.clock), settings) as url:
         yield url
 
@@ -199,13 +199,13 @@ async def test_who_takes_nothing_of_an_answer_is_hung_up_on_after_75_s(
     connect: Connect, door: str, loop_clock: LoopClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck = asyncio.Event()
-    usual = connections.Connection.pause_writing
+    usual = connections.ClientConnection.pause_writing
 
-    def pause_writing(held: connections.Connection) -> None:
+    def pause_writing(held: connections.ClientConnection) -> None:
         usual(held)
         stuck.set()
 
-    monkeypatch.setattr(connections.Connection, "pause_writing", pause_writing)
+    monkeypatch.setattr(connections.ClientConnection, "pause_writing", pause_writing)
     line = await connect(door)
     line.writer.transport.pause_reading()  # type: ignore[attr-defined]
     asked = 400
@@ -263,7 +263,7 @@ async def test_a_trusted_proxy_has_as_many_as_it_wants(
 ) -> None:
     del loop_clock
     monkeypatch.setattr(connections, "PER_ADDRESS", 2)
-    async with opened(place, DoorSettings("127.0.0.1", 0, proxies=("127.0.0.0/30",))) as url:
+    async with opened(place, HttpSettings("127.0.0.1", 0, proxies=("127.0.0.0/30",))) as url:
         proxy = [await connect(url) for _ in range(5)]
         stranger = [await connect(url, "127.0.0.9") for _ in range(3)]
         for line in proxy:
@@ -295,7 +295,7 @@ async def test_who_begins_no_handshake_is_counted_and_hung_up_on(
     monkeypatch.setattr(app, "_room", lambda: 4)
     monkeypatch.setattr(app, "SPARE", 2)
     trust = ssl.create_default_context(cafile=str(TLS / "certificate.pem"))
-    settings = DoorSettings("127.0.0.1", 0, TLS / "certificate.pem", TLS / "key.pem")
+    settings = HttpSettings("127.0.0.1", 0, TLS / "certificate.pem", TLS / "key.pem")
     async with opened(place, settings) as url:
         silent = [await connect(url) for _ in range(3)]
         assert await silent[0].rest() == b""

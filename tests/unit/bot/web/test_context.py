@@ -4,18 +4,18 @@ import pytest
 from fastapi import FastAPI
 from starlette.requests import Request
 
-from bot.web.context import DoorSettings, door_of
+from bot.web.context import HttpSettings, door_of
 
 
 @pytest.mark.parametrize(
     ("settings", "url"),
     [
-        (DoorSettings("127.0.0.1", 80), "http://127.0.0.1:80"),
-        (DoorSettings("::1", 80), "http://[::1]:80"),
-        (DoorSettings("0.0.0.0", 443, Path("c"), Path("k")), "https://0.0.0.0:443"),  # noqa: S104
+        (HttpSettings("127.0.0.1", 80), "http://127.0.0.1:80"),
+        (HttpSettings("::1", 80), "http://[::1]:80"),
+        (HttpSettings("0.0.0.0", 443, Path("c"), Path("k")), "https://0.0.0.0:443"),  # noqa: S104
     ],
 )
-def test_an_address_is_written_as_somebody_types_it(settings: DoorSettings, url: str) -> None:
+def test_an_address_is_written_as_somebody_types_it(settings: HttpSettings, url: str) -> None:
     assert settings.url == url
 
 
@@ -34,4 +34,4 @@ def test_an_application_without_its_door_is_a_bug() -> None:
     ],
 )  # fmt: skip
 def test_a_loopback_address_is_heard_by_this_machine_alone(host: str, alone: bool) -> None:  # noqa: FBT001
-    assert DoorSettings(host, 80).is_loopback is alone
+    assert HttpSettings(host, 80).is_loopback is alone

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.accounts import MACHINE, Rights
 from bot.web.compat.evaluation_server.jobs import houses_board
-from bot.web.context import Door
+from bot.web.context import WebContext
 from bot.web.forms import number_in
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import signed_in
@@ -22,7 +22,7 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 
 
 @pytest.fixture
-def door(place: Place) -> Door:
+def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
 
 
@@ -38,7 +38,7 @@ def test_a_number_is_read_within_its_bounds(text: str, number: int | None) -> No
 
 
 async def test_a_number_of_any_length_is_refused_where_a_person_writes_one(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     submission = await place.submit()
     browser, _ = await signed_in(door)
@@ -50,7 +50,7 @@ async def test_a_number_of_any_length_is_refused_where_a_person_writes_one(
             assert (compared.status_code, "no submission 9" in compared.text) == (404, True)
 
 
-async def test_a_guest_with_control_characters_is_nobody(door: Door, place: Place) -> None:
+async def test_a_guest_with_control_characters_is_nobody(door: WebContext, place: Place) -> None:
     await place.store.rights.note(place.ada, MACHINE, Rights(is_creator=True))
     browser, _ = await signed_in(door)
     for guest in ("local:a\0b", "local:a\x1b[31mb", "local:a\x85b"):
@@ -62,7 +62,7 @@ async def test_a_guest_with_control_characters_is_nobody(door: Door, place: Plac
 
 
 async def test_a_request_to_the_evaluation_server_leads_to_no_board(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     number = (await place.asked()).id
     name = (await houses_board(place.store)).name

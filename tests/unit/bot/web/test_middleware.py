@@ -3,7 +3,7 @@ import pytest
 from starlette.responses import RedirectResponse
 from starlette.types import Receive, Scope, Send
 
-from bot.web.middleware import OwnPlaces
+from bot.web.middleware import RelativeRedirects
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,6 @@ async def test_only_our_own_address_is_left_out(there: str, led: str) -> None:
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await RedirectResponse(there)(scope, receive, send)
 
-    way = httpx.ASGITransport(OwnPlaces(application))
+    way = httpx.ASGITransport(RelativeRedirects(application))
     async with httpx.AsyncClient(transport=way, base_url="http://podium.test") as client:
         assert (await client.get("/")).headers["Location"] == led

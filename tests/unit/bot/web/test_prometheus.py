@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.domain.tally import Tally
-from bot.ports.outside import Line
+from bot.ports.outside import ServiceConnection
 from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
 from bot.web.prometheus import exposition
 from tests.doubles.memory_store.statistics import counted
@@ -20,7 +20,7 @@ def tally(gpu: str, seconds: Sequence[float], mode: str = "ranked") -> Tally:
     return Tally(gpu, mode, "passed", len(seconds), sum(seconds), 2.0, counts, counts)
 
 
-def read(measures: Measures | None, lines: Sequence[Line] = ()) -> Samples:
+def read(measures: Measures | None, lines: Sequence[ServiceConnection] = ()) -> Samples:
     """Every sample by its name and its labels' values."""
     text = exposition(measures, lines).decode()
     return {
@@ -55,7 +55,7 @@ def test_pools_evaluations_and_leases_are_told() -> None:
 
 
 def test_while_the_database_is_away_the_rest_is_told() -> None:
-    found = read(None, [Line("discord", lambda: 0.08)])
+    found = read(None, [ServiceConnection("discord", lambda: 0.08)])
     assert found["podium_database_up",] == 0
     assert found["podium_discord_connected",] == 1
     assert found["podium_discord_latency_seconds",] == 0.08
@@ -67,7 +67,7 @@ def test_while_the_database_is_away_the_rest_is_told() -> None:
 def test_a_latency_that_nobody_measured_is_not_told(
     latency_s: float | None, connected: int
 ) -> None:
-    found = read(None, [Line("discord", lambda: latency_s)])
+    found = read(None, [ServiceConnection("discord", lambda: latency_s)])
     assert found["podium_discord_connected",] == connected
     assert ("podium_discord_latency_seconds",) not in found
 

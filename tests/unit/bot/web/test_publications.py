@@ -11,7 +11,7 @@ from bot.domain.publication import NewRelease, PublishRequest
 from bot.services.publishing.publish import publish
 from bot.services.publishing.request import NO_BOARD, REQUEST, read_upload
 from bot.services.publishing.state import PublicationState
-from bot.web.context import DOOR, Door
+from bot.web.context import DOOR, WebContext
 from bot.web.publications import KEEP, checking, own_check
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -28,7 +28,7 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 
 
 @pytest.fixture
-def door(place: Place) -> Door:
+def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
 
 
@@ -44,7 +44,7 @@ async def waiting(place: Place, state: PublicationState | None = None) -> Releas
     return number
 
 
-async def ended(door: Door, number: ReleaseId) -> str:
+async def ended(door: WebContext, number: ReleaseId) -> str:
     """What is told once it has ended."""
     async with checking(door):
         for _ in range(500):
@@ -64,7 +64,7 @@ async def _moment() -> None:
 
 
 async def test_what_was_published_before_a_kill_is_told_as_published(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     number = await waiting(place, PublicationState(publishing=True))
     request = PublishRequest(place.ada, "double", ("CPU",))
@@ -77,7 +77,7 @@ async def test_what_was_published_before_a_kill_is_told_as_published(
 
 
 async def test_without_a_runner_nothing_is_published_and_that_is_said(
-    door: Door, place: Place
+    door: WebContext, place: Place
 ) -> None:
     number = await waiting(place)
     assert "no runner is here" in await ended(door, number)
@@ -91,7 +91,7 @@ async def test_without_a_runner_nothing_is_published_and_that_is_said(
 
 
 async def test_a_bug_ends_the_check_with_an_incident(
-    door: Door, place: Place, monkeypatch: pytest.MonkeyPatch
+    door: WebContext, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> object:
         raise RuntimeError("a defect")

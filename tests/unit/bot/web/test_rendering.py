@@ -7,7 +7,7 @@ from jinja2 import UndefinedError
 from starlette.requests import Request
 
 from bot.web.errors import problem
-from bot.web.rendering import SECURITY, Sheet, draw, environment, for_people, sent
+from bot.web.rendering import SECURITY, RenderedPage, draw, environment, for_people, sent
 
 
 def request(path: str = "/", **headers: str) -> Request:
@@ -43,7 +43,7 @@ def test_nothing_inline_is_allowed_and_no_template_has_any() -> None:
 
 
 def test_a_page_is_compressed_and_not_sent_twice() -> None:
-    sheet = Sheet.of("x" * 2_000)
+    sheet = RenderedPage.of("x" * 2_000)
     first = sent(request(accept_encoding="gzip, br"), sheet)
     assert gzip.decompress(bytes(first.body)) == sheet.body
     assert sent(request(), sheet).body == sheet.body
@@ -58,7 +58,7 @@ def test_a_page_is_compressed_and_not_sent_twice() -> None:
      ("", False), ("identity", False), ("x-gzipped", False)],
 )  # fmt: skip
 def test_gzip_is_sent_to_those_alone_who_want_it(accepted: str, zipped: bool) -> None:  # noqa: FBT001
-    answer = sent(request(accept_encoding=accepted), Sheet.of("x" * 2_000))
+    answer = sent(request(accept_encoding=accepted), RenderedPage.of("x" * 2_000))
     assert ("content-encoding" in answer.headers) == zipped
 
 

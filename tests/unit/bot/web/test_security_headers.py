@@ -3,7 +3,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from bot.web.context import Door
+from bot.web.context import WebContext
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -14,12 +14,12 @@ PATHS = ["/", "/none", "/healthz", "/readyz", "/metrics", "/queue/", "/api/v1/me
 
 
 @pytest.fixture
-def door(memory_store: MemoryStore, clock: ManualClock) -> Door:
+def door(memory_store: MemoryStore, clock: ManualClock) -> WebContext:
     return make_door(memory_store, clock)
 
 
 @pytest.mark.parametrize("public", [None, "http://podium.test", "https://podium.example.org"])
-async def test_every_answer_has_them(door: Door, public: str | None) -> None:
+async def test_every_answer_has_them(door: WebContext, public: str | None) -> None:
     way = way_to(replace(door, public_url=public))
     https = (public or "").startswith("https")
     async with httpx.AsyncClient(transport=way, base_url="http://podium.test") as client:
@@ -29,7 +29,7 @@ async def test_every_answer_has_them(door: Door, public: str | None) -> None:
             assert ("strict-transport-security" in answer.headers) == https, path
 
 
-async def test_the_host_of_a_stranger_is_told_to_nobody(door: Door) -> None:
+async def test_the_host_of_a_stranger_is_told_to_nobody(door: WebContext) -> None:
     hosts = ("evil.test", "evil.test/", "a@evil.test", "EVIL.test:80", "evil.test?", "evil.test\\")
     for public in (None, "https://podium.example.org"):
         way = way_to(replace(door, public_url=public))

@@ -6,7 +6,7 @@ from fastapi import Request, Response
 from bot.domain.errors import UserError
 from bot.services.sessions import sign_in_by_token
 from bot.services.tokens import link
-from bot.web.context import Door
+from bot.web.context import WebContext
 from bot.web.sessions import (
     browser_of,
     cookie_name,
@@ -21,19 +21,19 @@ from tests.doubles.memory_store import MemoryStore
 
 
 class _Application:
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: WebContext) -> None:
         self.state = self
         self.door = door
 
 
-def asked(door: Door, scheme: str = "http", **headers: str) -> Request:
+def asked(door: WebContext, scheme: str = "http", **headers: str) -> Request:
     pairs = [(n.lower().replace("_", "-").encode(), v.encode()) for n, v in headers.items()]
     scope = {"type": "http", "headers": pairs, "app": _Application(door), "scheme": scheme}
     return Request({**scope, "path": "/", "query_string": b"", "server": ("podium.test", 80)})
 
 
 @pytest.fixture
-def door(memory_store: MemoryStore, clock: ManualClock) -> Door:
+def door(memory_store: MemoryStore, clock: ManualClock) -> WebContext:
     return make_door(memory_store, clock)
 
 
@@ -65,7 +65,7 @@ def test_after_a_sign_in_nobody_is_led_elsewhere(wanted: str | None, there: str)
 @pytest.mark.parametrize(
     "headers", [{"Sec_Fetch_Site": "same-origin"}, {"Origin": "http://podium.test"}]
 )
-def test_a_page_of_ours_may_act(door: Door, headers: dict[str, str]) -> None:
+def test_a_page_of_ours_may_act(door: WebContext, headers: dict[str, str]) -> None:
     ours = asked(door, Host="podium.test", **headers)
     require_same_origin(ours)
     assert ours.headers["host"] == "podium.test"
@@ -82,13 +82,13 @@ def test_a_page_of_ours_may_act(door: Door, headers: dict[str, str]) -> None:
         {},
     ],
 )
-def test_no_other_page_may(door: Door, headers: dict[str, str]) -> None:
+def test_no_other_page_may(door: WebContext, headers: dict[str, str]) -> None:
     with pytest.raises(UserError, match="did not come from a page here"):
         require_same_origin(asked(door, Host="podium.test", **headers))
 
 
 async def test_a_cookie_is_out_of_reach_of_scripts_and_of_plain_http(
-    door: Door, memory_store: MemoryStore, clock: ManualClock
+    door: WebContext, memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     ada = await memory_store.people.ensure("local:ada", "Ada")
     token = await link(memory_store, ada.id, "x")

@@ -12,7 +12,7 @@ from bot.domain.submission import Submission
 from bot.services.sessions import sessions_of, sign_out
 from bot.services.tokens import link, unlink
 from bot.web import sse
-from bot.web.context import Door
+from bot.web.context import WebContext
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.browsers import signed_in
 from tests.doubles.clock import ManualClock
@@ -29,7 +29,7 @@ async def place(
 
 
 @pytest.fixture
-def door(place: Place) -> Door:
+def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
 
 
@@ -49,7 +49,7 @@ async def told(
     return answer.text
 
 
-async def test_a_token_that_is_revoked_is_told_nothing_more(place: Place, door: Door) -> None:
+async def test_a_token_that_is_revoked_is_told_nothing_more(place: Place, door: WebContext) -> None:
     submission = await place.submit()
     made = await link(place.store, place.ada, "laptop")
     headers = {"Authorization": f"Bearer {made.secret}"}
@@ -65,7 +65,7 @@ async def test_a_token_that_is_revoked_is_told_nothing_more(place: Place, door: 
 
 @pytest.mark.parametrize("path", [f"{PATH}/submissions", "/submissions"])
 async def test_a_guest_who_may_not_see_the_board_any_more_is_told_nothing_more(
-    place: Place, door: Door, path: str
+    place: Place, door: WebContext, path: str
 ) -> None:
     submission = await place.submit()
     board = await place.store.boards.find("vectoradd")
@@ -87,7 +87,7 @@ async def test_a_guest_who_may_not_see_the_board_any_more_is_told_nothing_more(
 
 @pytest.mark.parametrize("path", ["/submissions", "/submit"])
 async def test_a_browser_that_is_signed_out_is_told_nothing_more(
-    place: Place, door: Door, path: str
+    place: Place, door: WebContext, path: str
 ) -> None:
     submission = await place.submit()
     browser, made = await signed_in(door)

@@ -9,7 +9,7 @@ from bot.services.status import status
 from bot.services.tokens import link
 from bot.web.compat.evaluation_server.jobs import houses_board
 from bot.web.sessions import Browser
-from bot.web.submission_buttons import Deeds, deeds_of
+from bot.web.submission_buttons import SubmissionButtons, deeds_of
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -52,9 +52,11 @@ async def test_the_buttons_are_those_that_make_sense_for_its_owner(place: Place)
 async def test_a_request_to_the_evaluation_server_can_be_stopped_and_no_more(place: Place) -> None:
     ada, board = await browser(place, "ada"), await houses_board(place.store)
     waiting = await status(place.store, (await place.submit(mode=Mode.TEST)).id)
-    assert deeds_of(ada, replace(waiting, board=board)) == Deeds(
+    assert deeds_of(ada, replace(waiting, board=board)) == SubmissionButtons(
         waiting.submission.id, ada.stamp, cancel=True
     )
     await place.judged(waiting.submission)
     ended = await status(place.store, waiting.submission.id)
-    assert deeds_of(ada, replace(ended, board=board)) == Deeds(waiting.submission.id, ada.stamp)
+    assert deeds_of(ada, replace(ended, board=board)) == SubmissionButtons(
+        waiting.submission.id, ada.stamp
+    )

@@ -3,12 +3,12 @@ from pydantic import ValidationError
 
 from runners.contract.io_contract import (
     Contract,
+    ContractScalar,
     Fill,
     KernelCall,
     KernelKind,
     Literals,
     ReferenceKernel,
-    ScalarArgument,
     Side,
     TensorArgument,
 )
@@ -17,7 +17,7 @@ DRAWN = TensorArgument(name="x", dtype="float32", shape=(2,), fill=Fill(seed=3, 
 LITERAL = TensorArgument(name="y", dtype="bool", shape=(1,), literals=Literals(data="AQ=="))
 CALL = KernelCall(
     kind=KernelKind.TRITON,
-    args=(DRAWN, ScalarArgument(name="n", value=2), LITERAL),
+    args=(DRAWN, ContractScalar(name="n", value=2), LITERAL),
     num_warps=8,
 )
 OTHER = KernelCall(kind=KernelKind.TORCH, function_name="f")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.contract.launch import LaunchError, LaunchPlan, names_of, parse_sizes
-from runners.contract.parameters import BufferArgument, ScalarArgument
+from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.contract.task import Launch, Workload
 
 CASE = Workload(args={"size": 1000, "rows": 3, "seed": 99})
@@ -37,7 +37,7 @@ def test_a_case_gives_the_numbers_of_its_launch() -> None:
         BufferArgument(kind="in", index=0),
         BufferArgument(kind="in", index=1),
         BufferArgument(kind="out", index=0),
-        ScalarArgument(data="e8030000"),
+        LaunchScalar(data="e8030000"),
     )
 
 

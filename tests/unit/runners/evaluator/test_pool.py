@@ -5,12 +5,12 @@ import pytest
 from runners.backends import fake
 from runners.contract.runner import Capabilities
 from runners.evaluator import EvaluatorConfig, InfrastructureError
-from runners.evaluator.pool import Place
+from runners.evaluator.pool import EvaluatorPool
 
 
 async def test_it_opens_the_plugin_that_is_named_and_closes_it() -> None:
     config = EvaluatorConfig(backend="fake", slots={"H100": 2, "L4": 1})
-    place = Place(None)
+    place = EvaluatorPool(None)
     assert await place.offer(config) == ("H100", "fake-1")
     async with place.slot(config) as runner:
         assert runner.name == "fake"
@@ -21,7 +21,7 @@ async def test_it_opens_the_plugin_that_is_named_and_closes_it() -> None:
 
 async def test_a_runner_that_was_given_is_left_open() -> None:
     runner = fake.create()
-    place = Place(runner)
+    place = EvaluatorPool(runner)
     await place.aclose()
     assert (await runner.capabilities()).gpus
 
@@ -37,18 +37,18 @@ async def test_a_place_that_is_not_there_is_our_failure(
     config: EvaluatorConfig, words: str
 ) -> None:
     with pytest.raises(InfrastructureError, match=words):
-        await Place(None).offer(config)
+        await EvaluatorPool(None).offer(config)
 
 
 async def test_a_runner_that_knows_no_such_tasks_is_refused() -> None:
     offered = Capabilities(harness_version="1", gpus={"CPU": 1})
     with pytest.raises(InfrastructureError, match="kernelbench"):
-        await Place(fake.create(capabilities=offered)).offer(EvaluatorConfig())
+        await EvaluatorPool(fake.create(capabilities=offered)).offer(EvaluatorConfig())
 
 
 @pytest.mark.parametrize(("slots", "most", "at_once"), [(3, None, 3), (3, 2, 2), (1, 9, 1)])
 async def test_as_many_have_a_slot_as_there_are(slots: int, most: int | None, at_once: int) -> None:
-    place = Place(fake.create(slots={"CPU": slots}))
+    place = EvaluatorPool(fake.create(slots={"CPU": slots}))
     config = EvaluatorConfig(max_concurrency=most, queue_timeout_s=30)
     inside, seen = 0, 0
 
@@ -65,7 +65,7 @@ async def test_as_many_have_a_slot_as_there_are(slots: int, most: int | None, at
 
 
 async def test_nobody_waits_for_a_slot_for_ever() -> None:
-    place = Place(fake.create())
+    place = EvaluatorPool(fake.create())
     config = EvaluatorConfig(queue_timeout_s=1)
     async with place.slot(config):
         with pytest.raises(InfrastructureError, match="no slot of CPU was free for 1 s"):
@@ -76,7 +76,7 @@ async def test_nobody_waits_for_a_slot_for_ever() -> None:
 @pytest.mark.parametrize("name", ["A100", "A100-40GB"])
 async def test_a_card_is_found_by_each_of_its_names(name: str) -> None:
     config = EvaluatorConfig(backend="fake", slots={"A100-40GB": 1}, gpu_type=name)
-    place = Place(None)
+    place = EvaluatorPool(None)
     gpu, _ = await place.offer(config)
     await place.aclose()
     assert gpu == "A100"

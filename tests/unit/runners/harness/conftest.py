@@ -14,12 +14,12 @@ import torch
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
 from runners.harness import evaluate as evaluating
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.judge.task_code import PUBLIC_NONCE, KernelTask
 from runners.harness.judge.workspace import candidate_files, workspace
 from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.process import adopt_orphans
-from runners.harness.supervision.template import Template, fork_template, pack_files
+from runners.harness.supervision.template import TemplateProcess, fork_template, pack_files
 from runners.harness.toolchains import ncu
 from tests.doubles.ncu import installed
 
@@ -28,7 +28,7 @@ SUBREAPER = 36
 OPEN = Isolation(outer="none")
 
 Judge = Callable[[EvaluationRequest], Evaluation]
-Sit = Callable[[EvaluationRequest], Session]
+Sit = Callable[[EvaluationRequest], EvaluationSession]
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def _candidate_is_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def template() -> Iterator[Template]:
+def template() -> Iterator[TemplateProcess]:
     """A template of this process, which adopts the candidates' orphans meanwhile."""
     alarm = signal.getsignal(signal.SIGALRM)
     gc.collect()
@@ -70,25 +70,25 @@ def progress() -> list[Progress]:
 
 
 @pytest.fixture
-def judge(template: Template, progress: list[Progress]) -> Judge:
+def judge(template: TemplateProcess, progress: list[Progress]) -> Judge:
     """Judges requests in this process, with real candidates."""
     return lambda request: evaluating.evaluate(request, template, OPEN, progress.append)
 
 
 @pytest.fixture
-def sit(template: Template, progress: list[Progress]) -> Iterator[Sit]:
+def sit(template: TemplateProcess, progress: list[Progress]) -> Iterator[Sit]:
     """Makes sessions, as an evaluation does before it grades."""
     opened: list[int] = []
     kept: list[Builds] = []
     folders = []
 
-    def make(request: EvaluationRequest) -> Session:
+    def make(request: EvaluationRequest) -> EvaluationSession:
         folder = workspace(request.task)
         folders.append(folder)
         files = pack_files(candidate_files(request.task, request.source))
         opened.append(files)
         kept.append(Builds(request.limits.disk))
-        return Session(
+        return EvaluationSession(
             request=request,
             task_code=KernelTask(Path(folder.__enter__())),
             template=template,

@@ -17,7 +17,7 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.evaluate import choose_device, nonce_of
 from runners.harness.judge.task_code import PUBLIC_NONCE
 from runners.harness.supervision import handle
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
 from tests.unit.runners.harness.judged import ACCEPTED, REFUSED
@@ -237,7 +237,7 @@ def test_the_isolation_names_what_the_candidate_is_confined_by(judge: Judge) -> 
 
 
 def test_a_task_for_cuda_is_refused_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Ruling, match="needs a GPU"):
+    with pytest.raises(VerdictError, match="needs a GPU"):
         choose_device(make_judging(task=make_sort_task(device=Device.CUDA)))
 
 

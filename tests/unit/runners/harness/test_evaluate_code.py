@@ -12,7 +12,7 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Launch, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.build import kit
-from runners.harness.judge.host_candidate import Seat
+from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol.channel import Exchange, Operation
 from tests.doubles.judging import make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
@@ -54,10 +54,10 @@ def test_every_call_has_the_launch_of_its_case_and_calibrations_have_none(
 ) -> None:
     monkeypatch.setattr(kit, "DeviceCode", lambda *_: lambda data: torch.sort(data[0]).values)
     grids: dict[Operation, list[int]] = {operation: [] for operation in Operation}
-    plain = Seat.call
+    plain = HostCandidate.call
 
     def call(
-        seat: Seat,
+        seat: HostCandidate,
         operation: Operation,
         *args: Any,  # noqa: ANN401 - handed on
         launch: LaunchNumbers | None = None,
@@ -65,7 +65,7 @@ def test_every_call_has_the_launch_of_its_case_and_calibrations_have_none(
         grids[operation].append(launch.grid[0] if launch else 0)
         return plain(seat, operation, *args, launch=launch)
 
-    monkeypatch.setattr(Seat, "call", call)
+    monkeypatch.setattr(HostCandidate, "call", call)
     judge: Judge = request.getfixturevalue("judge")  # its template is forked by now as it is here
 
     ranked = judge(make_judging(RIGHT, Mode.RANKED, task=code_task()))

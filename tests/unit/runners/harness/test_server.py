@@ -19,9 +19,9 @@ from runners.contract.verdict import Verdict
 from runners.harness import server
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import adopt_orphans
-from runners.harness.supervision.template import Template, fork_template
+from runners.harness.supervision.template import TemplateProcess, fork_template
 from runners.harness.toolchains import nvcc
-from runners.harness.verdicts import MachineError, Ruling
+from runners.harness.verdicts import MachineError, VerdictError
 from runners.languages import cuda, python
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN
@@ -138,7 +138,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many bytes of standard input were still unread whenever a template was forked."""
     counts: list[int] = []
 
-    def forking() -> Template:
+    def forking() -> TemplateProcess:
         count = array.array("i", [0])
         fcntl.ioctl(0, termios.FIONREAD, count)
         counts.append(count[0])
@@ -243,7 +243,7 @@ def test_the_alarm_is_off_after_an_evaluation(ask: Ask) -> None:
     ask(make_judging().model_dump_json().encode() + b"\n")
 
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    with pytest.raises(Ruling):
+    with pytest.raises(VerdictError):
         server._out_of_time(0, None)
 
 

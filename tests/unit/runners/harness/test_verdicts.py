@@ -3,11 +3,11 @@ import signal
 import pytest
 
 from runners.contract.verdict import Verdict
-from runners.harness.verdicts import Ruling, ruling_of_end
+from runners.harness.verdicts import VerdictError, ruling_of_end
 
 
 def test_a_ruling_carries_its_verdict_and_its_words() -> None:
-    ruling = Ruling(Verdict.CRASHED, "it fell")
+    ruling = VerdictError(Verdict.CRASHED, "it fell")
 
     assert (ruling.verdict, ruling.message, str(ruling)) == (Verdict.CRASHED, "it fell", "it fell")
 

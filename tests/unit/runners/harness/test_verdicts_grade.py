@@ -1,14 +1,14 @@
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.task import Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.verdicts import Grade, Ruling, skipped
+from runners.harness.verdicts import GradingResult, VerdictError, skipped
 
 
 def test_a_fresh_grade_has_passed_and_a_failed_one_says_where() -> None:
-    result = Grade()
+    result = GradingResult()
     assert result.passed
 
-    result.fail(Stage.TEST, Ruling(Verdict.CRASHED, "it fell"))
+    result.fail(Stage.TEST, VerdictError(Verdict.CRASHED, "it fell"))
 
     assert (result.passed, result.verdict, result.stage) == (False, Verdict.CRASHED, Stage.TEST)
 

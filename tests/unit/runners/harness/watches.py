@@ -10,13 +10,13 @@ import pytest
 
 from runners.contract.evaluation import Measurement
 from runners.contract.task import Mode
-from runners.harness.deadline import Allowance, Deadline
+from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.judge import pool
-from runners.harness.judge.host_candidate import Seat, host_start
-from runners.harness.judge.pool import Lineup
+from runners.harness.judge.host_candidate import HostCandidate, host_start
+from runners.harness.judge.pool import CandidatePool
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.rounds import Round
-from runners.harness.timing.stopwatch import Stopwatch
+from runners.harness.timing.stopwatch import WorkloadTimer
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -33,25 +33,25 @@ def watch(
     *,
     on_gpu: bool = False,
     **changes: object,
-) -> Stopwatch:
+) -> WorkloadTimer:
     session = sit(make_judging(source, mode, **changes))
     session.on_gpu = on_gpu
     (workload,) = session.request.task.benchmarks
-    stopwatch = Stopwatch(session, workload)
+    stopwatch = WorkloadTimer(session, workload)
     stopwatch.deadline = stopwatch.share = Deadline.after(seconds)
     return stopwatch
 
 
-def measured(stopwatch: Stopwatch) -> Measurement:
+def measured(stopwatch: WorkloadTimer) -> Measurement:
     """What it measures within its time; tells `ROUNDS_TOLD` of every round."""
-    return stopwatch.measure(Allowance(stopwatch.deadline, stopwatch.share), ROUNDS_TOLD.append)
+    return stopwatch.measure(TimeBudget(stopwatch.deadline, stopwatch.share), ROUNDS_TOLD.append)
 
 
 @contextmanager
-def two_seats(stopwatch: Stopwatch) -> Iterator[tuple[Seat, Seat]]:
+def two_seats(stopwatch: WorkloadTimer) -> Iterator[tuple[HostCandidate, HostCandidate]]:
     """The seat of a round, and the trusted one beside it."""
     session, room = stopwatch.session, stopwatch.room
-    with Lineup(session, room, None) as lineup:
+    with CandidatePool(session, room, None) as lineup:
         lineup.prepare(2)
         with lineup.seat() as anchor, lineup.seat() as seat:
             yield seat, anchor
@@ -66,8 +66,8 @@ def idle_seat() -> Any:  # noqa: ANN401 - no seat, but a round that is told asks
 def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: ANN401 - a double
     """Have every round come out as this one, with no process behind it; gives the lineup."""
     lineup = MagicMock(waiting=[1], seat=lambda: nullcontext(idle_seat()))
-    monkeypatch.setattr(timing, "Lineup", lambda *_: lineup)
-    monkeypatch.setattr(Stopwatch, "_round", lambda *_: timed)
+    monkeypatch.setattr(timing, "CandidatePool", lambda *_: lineup)
+    monkeypatch.setattr(WorkloadTimer, "_round", lambda *_: timed)
     return lineup
 
 
@@ -79,4 +79,4 @@ def seat_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def speak_as_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the calibration on the CPU cost what it does on a quiet GPU."""
-    monkeypatch.setattr(Seat, "overhead", lambda *_: CALM_NS)
+    monkeypatch.setattr(HostCandidate, "overhead", lambda *_: CALM_NS)

@@ -33,12 +33,14 @@ def recipe(wanted: Signature | None = None, **config: object) -> Recipe:
     )
 
 
-def compiled(folder: Path, source: str, how: Recipe | None = None) -> tuple[cuda.Listing, bytes]:
+def compiled(
+    folder: Path, source: str, how: Recipe | None = None
+) -> tuple[cuda.CachedKernel, bytes]:
     (folder / "submission.cu").write_text(source)
     return cuda.compiled(folder, how or recipe(), KIT, TARGET)
 
 
-def resources(listing: cuda.Listing) -> Compiled:
+def resources(listing: cuda.CachedKernel) -> Compiled:
     assert listing.compiled is not None
     return listing.compiled
 

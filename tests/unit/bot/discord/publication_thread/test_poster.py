@@ -8,7 +8,7 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.context import DOOR, Door
+from bot.discord.context import DOOR, DiscordContext
 from bot.discord.publication_thread.poster import PublicationPoster, publishing
 from bot.discord.publication_thread.state import PublicationThread
 from bot.domain.ids import ReleaseId, TaskVersionId
@@ -96,7 +96,7 @@ async def run(place: Place, room: Room, number: ReleaseId) -> None:
     async def over() -> bool:
         return await place.store.releases.told(DOOR, number) is None
 
-    async with publishing(room.client, Door(place.store, place.clock)):
+    async with publishing(room.client, DiscordContext(place.store, place.clock)):
         await until(over)
 
 
@@ -151,7 +151,7 @@ async def test_who_has_lost_the_publication_posts_nothing_more(place: Place) -> 
     (release,) = await releases.claim(DOOR, "one", LEASE)
     room = Room()
     held = HeldPublication(place.store, "late", release, PublishRequest(place.ada, "double"))
-    poster = PublicationPoster.of(room.client, Door(place.store, place.clock), held)
+    poster = PublicationPoster.of(room.client, DiscordContext(place.store, place.clock), held)
     outcome = PublicationOutcome(title="t", message="no")
     with pytest.raises(TakenOverError):
         await poster.finished(PublicationState(outcome=outcome))
@@ -165,7 +165,7 @@ async def test_the_live_message_has_the_steps_of_the_state(place: Place) -> None
     (release,) = await place.store.releases.claim(DOOR, "one", LEASE)
     room = Room()
     held = HeldPublication(place.store, "one", release, PublishRequest(place.ada, "double"))
-    poster = PublicationPoster.of(room.client, Door(place.store, place.clock), held)
+    poster = PublicationPoster.of(room.client, DiscordContext(place.store, place.clock), held)
     steps = (CheckStep("CPU", "a.py", "test", 1, 2),)
     outcome = PublicationOutcome(title="t", message="no")
     await poster.finished(PublicationState(steps=steps, outcome=outcome))

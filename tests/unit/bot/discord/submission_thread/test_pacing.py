@@ -1,7 +1,7 @@
 import pytest
 
 from bot.discord.submission_thread import pacing
-from bot.discord.submission_thread.pacing import LONGEST_S, OUT_AFTER, Patience, pause_s
+from bot.discord.submission_thread.pacing import LONGEST_S, OUT_AFTER, OutageBackoff, pause_s
 
 
 class Time:
@@ -21,8 +21,8 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return found
 
 
-def away(count: int = OUT_AFTER) -> Patience:
-    found = Patience()
+def away(count: int = OUT_AFTER) -> OutageBackoff:
+    found = OutageBackoff()
     for _ in range(count):
         found.failed()
     return found

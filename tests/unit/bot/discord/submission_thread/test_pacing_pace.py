@@ -1,10 +1,10 @@
 import time
 
-from bot.discord.submission_thread.pacing import EVERY_S, Pace
+from bot.discord.submission_thread.pacing import EVERY_S, EditRateLimiter
 
 
 async def test_edits_of_all_messages_are_spaced() -> None:
-    pace = Pace()
+    pace = EditRateLimiter()
     begin = time.monotonic()
     for message in range(4):
         await pace.turn(message)
@@ -12,7 +12,7 @@ async def test_edits_of_all_messages_are_spaced() -> None:
 
 
 async def test_one_message_waits_for_its_own_turn() -> None:
-    pace = Pace()
+    pace = EditRateLimiter()
     assert pace.wait_for(1) == 0
     await pace.turn(1)
     assert EVERY_S - 0.2 < pace.wait_for(1) <= EVERY_S

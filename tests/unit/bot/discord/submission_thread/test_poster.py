@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord.channels import Place
+from bot.discord.channels import SubmissionDisplay
 from bot.discord.context import DOOR
 from bot.discord.submission_thread import pacing
 from bot.discord.submission_thread.poster import Showing, showing
@@ -216,7 +216,7 @@ async def test_who_stops_before_it_is_written_down_leaves_nothing_to_be_shown_tw
     note = displays.note
 
     async def stop(number: SubmissionId, owner: str, place: str) -> bool:
-        if Place.model_validate_json(place).model_dump()[noted]:
+        if SubmissionDisplay.model_validate_json(place).model_dump()[noted]:
             stuck.set()
             await asyncio.Event().wait()
         return await note(number, owner, place)

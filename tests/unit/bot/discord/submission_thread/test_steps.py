@@ -5,7 +5,11 @@ import pytest
 from typing_extensions import override
 
 from bot.discord.context import DOOR
-from bot.discord.submission_thread.steps import OthersError, Reached, Show
+from bot.discord.submission_thread.steps import (
+    DisplayedSubmission,
+    DisplayProgress,
+    DisplayTakenOverError,
+)
 from bot.domain.submission import Submission
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
@@ -23,7 +27,7 @@ CLOSED, ARCHIVED, TOO_MANY_THREADS = 50007, 50083, 160006
 ENOUGH = EVERYONE | Permission.MANAGE_THREADS | Permission.MANAGE_ROLES | Permission.MANAGE_CHANNELS
 
 
-async def to_the_end(room: Room, show: Show) -> int:
+async def to_the_end(room: Room, show: DisplayedSubmission) -> int:
     """Forward until all is shown; gives how often it took."""
     for count in range(1, 20):
         reached = await room.steps.forward(show, OWNER)
@@ -35,7 +39,7 @@ async def to_the_end(room: Room, show: Show) -> int:
 
 async def judged(
     room: Room, *, in_guild: bool = True, mode: Mode = Mode.RANKED
-) -> tuple[Submission, Show]:
+) -> tuple[Submission, DisplayedSubmission]:
     submission = await room.submit(in_guild=in_guild, mode=mode)
     await room.place.judged(submission)
     return submission, await room.take(submission)
@@ -56,7 +60,7 @@ async def finished(room: Room, submission: Submission) -> bool:
 async def test_a_submission_moves_in_its_thread_and_ends_with_report_and_line(room: Room) -> None:
     submission = await room.submit()
     show = await room.take(submission)
-    assert await room.steps.forward(show, OWNER) == Reached()
+    assert await room.steps.forward(show, OWNER) == DisplayProgress()
     (live,) = room.thread(submission).messages
     assert live.content.endswith("> CPU: queued, place 1")
     assert room.alice.can_see(room.thread(submission))
@@ -78,7 +82,7 @@ async def test_what_has_not_moved_costs_no_request(room: Room) -> None:
     show = await room.take(await room.submit())
     await room.steps.forward(show, OWNER)
     room.server.forget()
-    assert await room.steps.forward(show, OWNER) == Reached()
+    assert await room.steps.forward(show, OWNER) == DisplayProgress()
     assert room.server.requests == []
 
 
@@ -161,7 +165,7 @@ async def test_who_has_lost_the_display_stops(room: Room) -> None:
     show = await room.take(await room.submit())
     room.place.clock.advance(3600)
     await room.place.store.displays.claim(DOOR, "somebody", LEASE)
-    with pytest.raises(OthersError):
+    with pytest.raises(DisplayTakenOverError):
         await room.steps.forward(show, OWNER)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.tasks.yaml_document import read_document
 from bot.domain.errors import UserError
-from bot.domain.tasks.schema import MAX_CASES, TaskFile, read_schema
+from bot.domain.tasks.schema import MAX_CASES, TaskYaml, read_schema
 
 BASE = """\
 files: [{name: kernel.cu, source: "@SUBMISSION@"}, {name: main.cu, source: main.cu}]
@@ -18,7 +18,7 @@ CODE = BASE.replace("config: {sources: [main.cu, kernel.cu]}\n", "")
 LAUNCH = "launch: {kernel: k, params: [in0, out0, size], grid: [size], block: [64]}\n"
 
 
-def read(text: str, *, strict: bool = True) -> tuple[TaskFile, tuple[str, ...]]:
+def read(text: str, *, strict: bool = True) -> tuple[TaskYaml, tuple[str, ...]]:
     return read_schema(read_document(text.encode(), "task.yml"), strict=strict)
 
 

@@ -9,7 +9,7 @@ import pytest
 from bot.domain.api.accounts import Me
 from bot.domain.errors import SetupError, UserError
 from bot.remote import http
-from bot.remote.client.requests import UnsureError, asking
+from bot.remote.client.requests import OutcomeUnknownError, asking
 from bot.remote.http import Server
 
 ADA = {
@@ -99,12 +99,12 @@ async def test_a_deed_whose_answer_is_lost_may_have_been_done() -> None:
     def unreached(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
-    with pytest.raises(UnsureError, match="reset; check the address") as unsure:
+    with pytest.raises(OutcomeUnknownError, match="reset; check the address") as unsure:
         await asked(lost, deed="submissions")
     assert unsure.value.lost == "no answer from https://podium.test: reset"
     with pytest.raises(SetupError, match="refused; check the address") as certain:
         await asked(unreached, deed="submissions")
-    assert not isinstance(certain.value, UnsureError)
+    assert not isinstance(certain.value, OutcomeUnknownError)
 
 
 async def test_a_certificate_that_is_not_trusted_is_said_with_the_way_out() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import ReleaseId
-from bot.domain.publication import NewRelease, PublishRequest, Release, ReleaseNote
+from bot.domain.publication import NewRelease, Publication, PublicationSummary, PublishRequest
 from bot.services.publishing import engine as module
 from bot.services.publishing.engine import MOST_TRIES, Observe, PublicationEngine
 from bot.services.publishing.request import NO_BOARD, REQUEST
@@ -78,7 +78,7 @@ async def waiting(place: Place, name: str = "double", wish: str = "") -> Release
     return await place.store.releases.add(NewRelease(DOOR, place.ada, packed()[2], stored))
 
 
-async def note_of(place: Place, number: ReleaseId) -> ReleaseNote | None:
+async def note_of(place: Place, number: ReleaseId) -> PublicationSummary | None:
     return await place.store.releases.told(DOOR, number)
 
 
@@ -265,7 +265,7 @@ async def test_what_is_claimed_while_leases_are_renewed_is_not_stopped(
     claim: Callable[..., object] = releases.claim
     keep = releases.keep
 
-    async def claim_afterwards(*given: object) -> tuple[Release, ...]:
+    async def claim_afterwards(*given: object) -> tuple[Publication, ...]:
         await asked.wait()
         return await claim(*given)  # type: ignore[misc, no-any-return]
 

@@ -38,7 +38,7 @@ async def test_the_list_has_participants_and_the_best_time_of_each_gpu(api: Api)
         {"gpu": "CPU", "person": "eve", "submission": best, "time_ns": 500.0, "half_width_ns": 1.0}
     ]
     assert one == board
-    deed = moderation.Deed(api.place.ada, "")
+    deed = moderation.Decision(api.place.ada, "")
     await moderation.disqualify(api.place.store, deed, best)
     async with api.asking() as anybody:
         (after,) = (await anybody.get("/leaderboards")).json()["boards"]

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from bot.web.app import serving
-from bot.web.context import DoorSettings
+from bot.web.context import HttpSettings
 from tests.doubles.api import Api, make_api
 
 
@@ -23,7 +23,7 @@ async def test_a_server_that_closes_ends_its_streams_at_once_and_cleanly(api: Ap
                 if line.startswith("id:"):
                     begun.set()
 
-    async with serving(api.door, DoorSettings("127.0.0.1", 0)) as url:
+    async with serving(api.door, HttpSettings("127.0.0.1", 0)) as url:
         watching = asyncio.create_task(watch(url))
         await asyncio.wait_for(begun.wait(), 10)
         left_at = loop.time()
@@ -37,7 +37,7 @@ async def test_who_asks_is_whom_a_known_proxy_names(
     proxies: tuple[str, ...], found: list[int]
 ) -> None:
     api = await make_api(requests_per_minute=1)
-    settings = DoorSettings("127.0.0.1", 0, proxies=proxies)
+    settings = HttpSettings("127.0.0.1", 0, proxies=proxies)
     async with (
         serving(api.door, settings) as url,
         httpx.AsyncClient(base_url=url) as client,

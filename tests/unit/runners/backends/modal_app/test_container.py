@@ -7,19 +7,19 @@ import psutil
 import pytest
 
 from runners.backends.modal_app import container
-from runners.backends.modal_app.protocol import Answer, Order
+from runners.backends.modal_app.protocol import ContainerRequest, ContainerResponse
 from runners.contract.verdict import Verdict
 from tests.doubles.evaluating import ENDLESS, RIGHT, make_request
 
 pytestmark = pytest.mark.slow
 
 
-def answer(order: Order) -> Answer:
-    return Answer.model_validate_json(container.evaluate(order.model_dump_json()))
+def answer(order: ContainerRequest) -> ContainerResponse:
+    return ContainerResponse.model_validate_json(container.evaluate(order.model_dump_json()))
 
 
-def ordered(source: str, limit_s: float = 60.0) -> Order:
-    return Order(request=make_request(source), limit_s=limit_s, asked_at=time.time())
+def ordered(source: str, limit_s: float = 60.0) -> ContainerRequest:
+    return ContainerRequest(request=make_request(source), limit_s=limit_s, asked_at=time.time())
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def harnesses() -> set[psutil.Process]:
 
 
 def test_an_order_without_a_request_asks_what_there_is() -> None:
-    said = answer(Order(asked_at=time.time()))
+    said = answer(ContainerRequest(asked_at=time.time()))
     assert said.ready is not None
     assert said.ready.harness_version
     assert said.evaluation is None
@@ -51,7 +51,7 @@ def test_a_request_is_evaluated_once_and_what_it_took_is_told() -> None:
 
 
 def test_an_order_from_before_the_container_was_there_had_a_cold_start() -> None:
-    said = answer(Order(asked_at=time.time() - 3600))
+    said = answer(ContainerRequest(asked_at=time.time() - 3600))
     assert said.cold
     assert said.waited_s >= 3600
 

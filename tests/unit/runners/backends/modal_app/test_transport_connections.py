@@ -8,20 +8,20 @@ import pytest
 
 from runners.backends.modal_app import transport
 from runners.backends.modal_app.app import APP, FUNCTION
-from runners.backends.modal_app.transport import Connections
+from runners.backends.modal_app.transport import ModalConnections
 from tests.doubles.modal.visible import local_modal
 
 
 @pytest.fixture
-async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Connections]:
+async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ModalConnections]:
     monkeypatch.setattr(transport, "QUESTIONS_MOST", 2)
     async with local_modal():
-        opened = Connections()
+        opened = ModalConnections()
         yield opened
         await opened.aclose()
 
 
-async def asking(opened: Connections, stack: AsyncExitStack, count: int) -> list[modal.Client]:
+async def asking(opened: ModalConnections, stack: AsyncExitStack, count: int) -> list[modal.Client]:
     return [await stack.enter_async_context(opened.for_a_question()) for _ in range(count)]
 
 
@@ -33,7 +33,7 @@ async def reached(client: modal.Client) -> None:
 
 
 async def test_more_questions_than_a_connection_has_streams_for_wait_at_others(
-    opened: Connections,
+    opened: ModalConnections,
 ) -> None:
     async with AsyncExitStack() as stack:
         at = await asking(opened, stack, 5)
@@ -43,14 +43,14 @@ async def test_more_questions_than_a_connection_has_streams_for_wait_at_others(
     assert len({first, other, third}) == 3
 
 
-async def test_a_stream_is_free_again_after_its_question(opened: Connections) -> None:
+async def test_a_stream_is_free_again_after_its_question(opened: ModalConnections) -> None:
     async with AsyncExitStack() as stack:
         before = await asking(opened, stack, 4)
     async with AsyncExitStack() as stack:
         assert await asking(opened, stack, 4) == before
 
 
-async def test_all_of_them_are_closed_and_open_again(opened: Connections) -> None:
+async def test_all_of_them_are_closed_and_open_again(opened: ModalConnections) -> None:
     async with AsyncExitStack() as stack:
         before = await asking(opened, stack, 3)
     await opened.aclose()
@@ -61,7 +61,7 @@ async def test_all_of_them_are_closed_and_open_again(opened: Connections) -> Non
 
 
 async def test_without_a_token_there_is_one_connection(
-    opened: Connections, monkeypatch: pytest.MonkeyPatch
+    opened: ModalConnections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with AsyncExitStack() as stack:
         (first, *_) = await asking(opened, stack, 1)
@@ -74,5 +74,5 @@ async def test_closing_what_was_never_used_needs_no_modal(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(modal.Client.from_env, "aio", lambda: asked.append("Modal"), raising=False)
-    await Connections().aclose()
+    await ModalConnections().aclose()
     assert asked == []

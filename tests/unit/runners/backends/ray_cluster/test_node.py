@@ -10,10 +10,10 @@ import pytest
 
 from runners.backends.ray_cluster import node
 from runners.backends.ray_cluster.node import NodeHarness
-from runners.backends.ray_cluster.protocol import Assignment, Fault, News
+from runners.backends.ray_cluster.protocol import Assignment, CallUpdate, DriverFault
 from runners.contract.runner import RunnerError
 from runners.slots import harness
-from runners.slots.harness import Walls
+from runners.slots.harness import SandboxOptions
 from tests.doubles.evaluating import make_request
 
 IMITATION = Path(__file__).parents[2] / "slots" / "imitation.py"
@@ -22,7 +22,7 @@ IMITATION = Path(__file__).parents[2] / "slots" / "imitation.py"
 @pytest.fixture
 async def slot(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[NodeHarness]:
     monkeypatch.setattr(harness, "command", lambda *_: [sys.executable, str(IMITATION)])
-    made = NodeHarness((), Walls())
+    made = NodeHarness((), SandboxOptions())
     yield made
     await made.stop()
 
@@ -32,8 +32,8 @@ def assignment(source: str = "", call: str = "a-1", limit_s: float = 30.0) -> As
     return Assignment(call=call, request=request, limit_s=limit_s)
 
 
-async def ended(slot: NodeHarness, call: str = "a-1") -> News:
-    news = News()
+async def ended(slot: NodeHarness, call: str = "a-1") -> CallUpdate:
+    news = CallUpdate()
     while not news.ended:
         news = await slot.news(call, news.number)
     return news
@@ -69,13 +69,13 @@ async def test_progress_comes_before_the_answer(slot: NodeHarness) -> None:
 @pytest.mark.parametrize(
     ("source", "fault", "words"),
     [
-        ("die", Fault.LOST, "status 9: I fell"),
-        ("apologise", Fault.ERROR, "the disk is full"),
-        ("babble", Fault.ERROR, "broke the contract"),
+        ("die", DriverFault.LOST, "status 9: I fell"),
+        ("apologise", DriverFault.ERROR, "the disk is full"),
+        ("babble", DriverFault.ERROR, "broke the contract"),
     ],
 )
 async def test_what_fails_is_told_and_not_raised(
-    slot: NodeHarness, source: str, fault: Fault, words: str
+    slot: NodeHarness, source: str, fault: DriverFault, words: str
 ) -> None:
     await slot.begin(assignment(source))
     news = await ended(slot)
@@ -89,7 +89,7 @@ async def test_a_harness_over_its_limit_is_killed_on_the_node(slot: NodeHarness)
     assert first.evaluation is not None
     await slot.begin(assignment("hang", limit_s=0.2))
     news = await ended(slot)
-    assert news.fault is Fault.ERROR
+    assert news.fault is DriverFault.ERROR
     assert "within 0 s" in news.words
     assert not psutil.pid_exists(int(first.evaluation.message))
 
@@ -102,7 +102,7 @@ async def test_a_harness_that_died_while_idle_was_not_reached(slot: NodeHarness)
         while psutil.pid_exists(int(left.evaluation.message)):  # noqa: ASYNC110 - asyncio collects it
             await asyncio.sleep(0.01)
     await slot.begin(assignment())
-    assert (await ended(slot)).fault is Fault.UNREACHED
+    assert (await ended(slot)).fault is DriverFault.UNREACHED
 
 
 async def test_a_busy_slot_takes_nothing_and_another_call_is_unknown(slot: NodeHarness) -> None:

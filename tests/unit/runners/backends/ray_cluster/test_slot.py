@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from typing_extensions import override
 
-from runners.backends.ray_cluster.bridge import AwayError, Bridge
+from runners.backends.ray_cluster.bridge import Bridge, ClusterUnavailableError
 from runners.backends.ray_cluster.protocol import Command
 from runners.backends.ray_cluster.slot import RemoteHarness
 from runners.contract.runner import RunnerError, RunnerLostError
@@ -21,7 +21,7 @@ class Away(Bridge):
     @override
     async def ask(self, command: Command) -> str:
         await asyncio.sleep(self.after_s)
-        raise AwayError("Ray: the actor is unavailable")
+        raise ClusterUnavailableError("Ray: the actor is unavailable")
 
 
 async def test_a_node_that_is_lost_before_its_slot_was_ready_costs_no_try() -> None:

@@ -8,7 +8,7 @@ from runners.contract.task import Launch, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.build.launches import launching_of, refuse_unfit
 from runners.harness.protocol.values import DictNode, Node, ScalarNode, SequenceNode, TensorNode
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import make_sort_task
 
 LAUNCH = Launch(
@@ -21,8 +21,8 @@ def code_task(**changes: object) -> TaskDefinition:
     return make_sort_task(lang="cu", launch=LAUNCH.model_copy(update=changes))
 
 
-def ruling_of(task: TaskDefinition, source: str = "") -> Ruling:
-    with pytest.raises(Ruling) as caught:
+def ruling_of(task: TaskDefinition, source: str = "") -> VerdictError:
+    with pytest.raises(VerdictError) as caught:
         launching_of(task, source)
     return caught.value
 
@@ -101,6 +101,6 @@ def test_a_launch_that_does_not_fit_blames_the_task(
     launch: LaunchNumbers, expected: Node | None, words: str
 ) -> None:
     inputs = [TENSOR, TENSOR.model_copy(update={"device": "cpu"})]
-    with pytest.raises(Ruling, match=words) as ruling:
+    with pytest.raises(VerdictError, match=words) as ruling:
         refuse_unfit(launch, inputs, expected)
     assert ruling.value.verdict is Verdict.TASK_ERROR

@@ -10,13 +10,19 @@ import pytest
 import torch
 
 from runners.contract.launch import LaunchNumbers
-from runners.contract.parameters import BufferArgument, ScalarArgument
+from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.harness.candidate import gpu_endpoint
-from runners.harness.candidate.gpu_endpoint import Guest, KernelError
+from runners.harness.candidate.gpu_endpoint import GpuEndpoint, KernelError
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.gpu.handover import DONE, RELEASED
 from runners.harness.gpu.memory import DriverError
-from runners.harness.protocol.channel import DeviceFds, Operation, Order, Reply, Status
+from runners.harness.protocol.channel import (
+    CandidateReply,
+    CandidateRequest,
+    DeviceFds,
+    Operation,
+    Status,
+)
 from runners.harness.protocol.values import ScalarNode, TensorNode
 
 WORDS = 1 << 40
@@ -50,7 +56,7 @@ def steps() -> list[object]:
 
 
 @pytest.fixture
-def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> Guest:
+def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> GpuEndpoint:
     """A guest on a GPU that is not there."""
 
     def stream(_: object) -> AbstractContextManager[None]:
@@ -64,7 +70,7 @@ def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> Guest:
     monkeypatch.setattr(gpu_endpoint, "await_word", lambda *args: steps.append(("await", *args)))
     monkeypatch.setattr(gpu_endpoint, "write_word", lambda *args: steps.append(("write", *args)))
     raw = torch.zeros(SIZE, dtype=torch.uint8)
-    made: Guest = object.__new__(Guest)
+    made: GpuEndpoint = object.__new__(GpuEndpoint)
     for name, value in {
         "host": mmap.mmap(-1, 4096),
         "memory": SimpleNamespace(address=raw.data_ptr(), bytes=raw),
@@ -85,39 +91,44 @@ def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> Guest:
     return made
 
 
-def lying(guest: Guest, offset: int, shape: tuple[int, ...] = (2, 3)) -> torch.Tensor:
+def lying(guest: GpuEndpoint, offset: int, shape: tuple[int, ...] = (2, 3)) -> torch.Tensor:
     """A tensor so far into the shared memory."""
     count = torch.Size(shape).numel()
     raw = guest.memory.bytes[offset : offset + 4 * count]
     return on_gpu(raw.view(torch.float32).view(shape))
 
 
-def delivered(guest: Guest, tensor: torch.Tensor, place: TensorNode | None) -> torch.Tensor:
+def delivered(guest: GpuEndpoint, tensor: torch.Tensor, place: TensorNode | None) -> torch.Tensor:
     return guest._captured_there(tensor, place)
 
 
 def called(
-    guest: Guest, steps: list[object], output: object, *, ahead: bool, rooms: tuple[TensorNode, ...]
+    guest: GpuEndpoint,
+    steps: list[object],
+    output: object,
+    *,
+    ahead: bool,
+    rooms: tuple[TensorNode, ...],
 ) -> tuple[object, tuple[float, float]]:
     def kernel(data: object) -> object:
         steps.append(("kernel", data))
         return output
 
-    def described(output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> Reply:
+    def described(output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> CandidateReply:
         found = [placed(each).data_ptr() for each in output]  # type: ignore[attr-defined]
         steps.append("described")
-        return Reply(status=Status.DONE, output=ScalarNode(value=str(found)))
+        return CandidateReply(status=Status.DONE, output=ScalarNode(value=str(found)))
 
-    def tell(reply: Reply) -> None:
+    def tell(reply: CandidateReply) -> None:
         steps.append(("told", reply.output))
 
     value = ScalarNode(value=5)
-    order = Order(operation=Operation.RUN, value=value, rooms=rooms, ahead=ahead)
+    order = CandidateRequest(operation=Operation.RUN, value=value, rooms=rooms, ahead=ahead)
     return guest.call(kernel, order, described, tell)
 
 
 def test_a_call_ahead_tells_where_its_output_will_lie_once_all_of_it_is_queued(
-    guest: Guest, steps: list[object]
+    guest: GpuEndpoint, steps: list[object]
 ) -> None:
     output = [lying(guest, POOL_AT), on_gpu(VALUES.clone())]
     rooms = (ROOM, room(OUTPUT_AT + 64))
@@ -133,7 +144,7 @@ def test_a_call_ahead_tells_where_its_output_will_lie_once_all_of_it_is_queued(
 
 
 def test_another_call_says_that_it_waits_and_has_all_of_its_output_copied(
-    guest: Guest, steps: list[object]
+    guest: GpuEndpoint, steps: list[object]
 ) -> None:
     kept = lying(guest, POOL_AT)
     kept.copy_(VALUES)
@@ -149,7 +160,7 @@ def test_another_call_says_that_it_waits_and_has_all_of_its_output_copied(
 
 
 def test_a_single_tensor_of_another_call_is_copied_before_anything_is_described(
-    guest: Guest, steps: list[object]
+    guest: GpuEndpoint, steps: list[object]
 ) -> None:
     kept = lying(guest, POOL_AT)
     kept.copy_(VALUES)
@@ -162,7 +173,7 @@ def test_a_single_tensor_of_another_call_is_copied_before_anything_is_described(
 
 @pytest.mark.parametrize("ahead", [True, False])
 def test_through_host_memory_the_input_is_fetched_before_the_events_and_the_copies_come_after(
-    *, guest: Guest, steps: list[object], ahead: bool
+    *, guest: GpuEndpoint, steps: list[object], ahead: bool
 ) -> None:
     guest.remote = True
     guest.local = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
@@ -175,7 +186,7 @@ def test_through_host_memory_the_input_is_fetched_before_the_events_and_the_copi
     assert guest.local.eq(9).all()
 
 
-def test_every_call_is_a_turn_of_its_own(guest: Guest, steps: list[object]) -> None:
+def test_every_call_is_a_turn_of_its_own(guest: GpuEndpoint, steps: list[object]) -> None:
     for turn in (1, 2):
         steps.clear()
         called(guest, steps, [], ahead=True, rooms=())
@@ -184,12 +195,12 @@ def test_every_call_is_a_turn_of_its_own(guest: Guest, steps: list[object]) -> N
         )  # fmt: skip
 
 
-def test_an_order_without_an_input_is_none(guest: Guest) -> None:
+def test_an_order_without_an_input_is_none(guest: GpuEndpoint) -> None:
     with pytest.raises(ValueError, match="without an input"):
-        guest.call(lambda _: None, Order(operation=Operation.RUN), None, None)  # type: ignore[arg-type]
+        guest.call(lambda _: None, CandidateRequest(operation=Operation.RUN), None, None)  # type: ignore[arg-type]
 
 
-def test_there_may_be_more_tensors_than_rooms(guest: Guest, steps: list[object]) -> None:
+def test_there_may_be_more_tensors_than_rooms(guest: GpuEndpoint, steps: list[object]) -> None:
     given = [on_gpu(VALUES.clone()) for _ in range(2)]
 
     called(guest, steps, given, ahead=True, rooms=(ROOM,))
@@ -199,45 +210,45 @@ def test_there_may_be_more_tensors_than_rooms(guest: Guest, steps: list[object])
 
 
 @pytest.mark.parametrize("offset", [0, OUTPUT_AT, POOL_AT, SIZE - 24])
-def test_what_lies_in_the_shared_memory_is_captured_there(guest: Guest, offset: int) -> None:
+def test_what_lies_in_the_shared_memory_is_captured_there(guest: GpuEndpoint, offset: int) -> None:
     tensor = lying(guest, offset)
 
     assert delivered(guest, tensor, ROOM) is tensor
 
 
-def strided(guest: Guest) -> torch.Tensor:
+def strided(guest: GpuEndpoint) -> torch.Tensor:
     """In the shared memory, but with gaps: wider than its room."""
     return on_gpu(lying(guest, POOL_AT, (2, 6))[:, ::2])
 
 
-def askew(guest: Guest) -> torch.Tensor:
+def askew(guest: GpuEndpoint) -> torch.Tensor:
     guest.memory.address -= 2
     return lying(guest, POOL_AT)
 
 
-def beyond(guest: Guest) -> torch.Tensor:
+def beyond(guest: GpuEndpoint) -> torch.Tensor:
     guest.shared = guest.shared.model_copy(update={"size": POOL_AT + 20})
     return lying(guest, POOL_AT)
 
 
-def before(guest: Guest) -> torch.Tensor:
+def before(guest: GpuEndpoint) -> torch.Tensor:
     guest.memory.address += POOL_AT + 4
     return lying(guest, POOL_AT)
 
 
-def remote(guest: Guest) -> torch.Tensor:
+def remote(guest: GpuEndpoint) -> torch.Tensor:
     guest.remote = True
     return lying(guest, POOL_AT)
 
 
-def negated(guest: Guest) -> torch.Tensor:
+def negated(guest: GpuEndpoint) -> torch.Tensor:
     tensor = lying(guest, POOL_AT)
     return on_gpu(torch._neg_view(tensor))
 
 
 @pytest.mark.parametrize("make", [strided, askew, beyond, before, remote, negated])
 def test_what_the_judge_cannot_capture_where_it_lies_is_copied_into_its_room(
-    guest: Guest, make: Callable[[Guest], torch.Tensor]
+    guest: GpuEndpoint, make: Callable[[GpuEndpoint], torch.Tensor]
 ) -> None:
     tensor = make(guest)
     tensor.copy_(VALUES)
@@ -262,14 +273,14 @@ def test_what_the_judge_cannot_capture_where_it_lies_is_copied_into_its_room(
     ids=["shape", "dtype", "host", "room on the host", "no room"],
 )
 def test_what_has_no_room_is_told_as_it_is_for_the_judge_to_refuse(
-    guest: Guest, tensor: torch.Tensor, place: TensorNode | None
+    guest: GpuEndpoint, tensor: torch.Tensor, place: TensorNode | None
 ) -> None:
     assert delivered(guest, tensor, place) is tensor
     assert guest._copied(tensor, place) is tensor
     assert guest.memory.bytes.count_nonzero() == 0
 
 
-def test_a_sparse_tensor_is_not_copied_but_told_for_what_it_is(guest: Guest) -> None:
+def test_a_sparse_tensor_is_not_copied_but_told_for_what_it_is(guest: GpuEndpoint) -> None:
     sparse: torch.Tensor = SimpleNamespace(  # type: ignore[assignment]
         shape=(2, 3), dtype=torch.float32, layout=torch.sparse_coo, device=OnGpu.device
     )
@@ -278,10 +289,10 @@ def test_a_sparse_tensor_is_not_copied_but_told_for_what_it_is(guest: Guest) -> 
 
 
 def test_the_stand_in_fills_as_many_bytes_as_the_output_and_gives_tensors_like_it(
-    guest: Guest,
+    guest: GpuEndpoint,
 ) -> None:
     rooms = (ROOM, room(OUTPUT_AT + 64, stride=(6, 2)), room(0, device="cpu"))
-    order = Order(operation=Operation.TOUCH, value=room(0), rooms=rooms)
+    order = CandidateRequest(operation=Operation.TOUCH, value=room(0), rooms=rooms)
 
     fill = guest.stand_in(order)
     guest.memory.bytes.zero_()
@@ -297,9 +308,9 @@ def test_the_stand_in_fills_as_many_bytes_as_the_output_and_gives_tensors_like_i
     assert [each.stride() for each in given[:2]] == [(3, 1), (6, 2)]
 
 
-def test_the_stand_in_is_made_once_for_each_output(guest: Guest) -> None:
-    def order(offset: int) -> Order:
-        return Order(operation=Operation.TOUCH, value=room(0), rooms=(room(offset),))
+def test_the_stand_in_is_made_once_for_each_output(guest: GpuEndpoint) -> None:
+    def order(offset: int) -> CandidateRequest:
+        return CandidateRequest(operation=Operation.TOUCH, value=room(0), rooms=(room(offset),))
 
     first = guest.stand_in(order(OUTPUT_AT))
 
@@ -314,14 +325,14 @@ LAUNCH = LaunchNumbers.model_validate(
         "arguments": (
             BufferArgument(kind="in", index=0),
             BufferArgument(kind="out", index=0),
-            ScalarArgument(data="07000000"),
+            LaunchScalar(data="07000000"),
         )
     }
 )
 
 
 def launched(
-    guest: Guest, steps: list[object], kernel: Callable[[ReadyLaunch], object]
+    guest: GpuEndpoint, steps: list[object], kernel: Callable[[ReadyLaunch], object]
 ) -> list[ReadyLaunch]:
     given: list[ReadyLaunch] = []
 
@@ -329,11 +340,13 @@ def launched(
         given.append(launch)
         return kernel(launch)
 
-    def described(output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> Reply:
+    def described(output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> CandidateReply:
         steps.append([placed(each).data_ptr() for each in output])  # type: ignore[attr-defined]
-        return Reply(status=Status.DONE)
+        return CandidateReply(status=Status.DONE)
 
-    order = Order(operation=Operation.RUN, value=room(64), rooms=(ROOM,), ahead=True, launch=LAUNCH)
+    order = CandidateRequest(
+        operation=Operation.RUN, value=room(64), rooms=(ROOM,), ahead=True, launch=LAUNCH
+    )
     guest.call(called, order, described, lambda _: None)
     return given
 
@@ -354,7 +367,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_device_code_is_called_with_its_launch_on_the_input_and_into_the_rooms(
-    guest: Guest, steps: list[object]
+    guest: GpuEndpoint, steps: list[object]
 ) -> None:
     (launch,) = launched(guest, steps, lambda _: ())
 
@@ -368,7 +381,7 @@ def test_device_code_is_called_with_its_launch_on_the_input_and_into_the_rooms(
 
 @pytest.mark.usefixtures("no_gpu")
 def test_through_host_memory_device_code_writes_beside_the_rooms_and_is_copied(
-    guest: Guest, steps: list[object]
+    guest: GpuEndpoint, steps: list[object]
 ) -> None:
     guest.remote = True
     guest.local = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
@@ -394,7 +407,7 @@ def test_through_host_memory_device_code_writes_beside_the_rooms_and_is_copied(
     ],
 )
 def test_what_breaks_device_code_is_told_by_cudas_own_name(
-    guest: Guest,
+    guest: GpuEndpoint,
     steps: list[object],
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
@@ -410,10 +423,10 @@ def test_what_breaks_device_code_is_told_by_cudas_own_name(
         launched(guest, steps, fail)
 
 
-def test_what_another_kernel_raises_is_its_own(guest: Guest, steps: list[object]) -> None:
+def test_what_another_kernel_raises_is_its_own(guest: GpuEndpoint, steps: list[object]) -> None:
     def fail(_: object) -> None:
         raise RuntimeError("mine")
 
-    order = Order(operation=Operation.RUN, value=ScalarNode(value=5), ahead=True)
+    order = CandidateRequest(operation=Operation.RUN, value=ScalarNode(value=5), ahead=True)
     with pytest.raises(RuntimeError, match="mine"):
         guest.call(fail, order, None, None)  # type: ignore[arg-type]

@@ -20,10 +20,10 @@ from runners.harness.protocol.channel import (
     FRAME_MAX,
     GO_FRAME,
     READY_FRAME,
-    Enlistment,
+    CandidateReply,
+    CandidateRequest,
+    CandidateSpec,
     Operation,
-    Order,
-    Reply,
     Status,
     encode,
     pair,
@@ -32,7 +32,7 @@ from runners.harness.protocol.values import ScalarNode, TensorNode, tensors
 from runners.harness.supervision.template import pack_files
 from runners.languages import Recipe
 
-ENLISTMENT = Enlistment(
+ENLISTMENT = CandidateSpec(
     limits=Limits(),
     threads=1,
     recipe=Recipe(language="py", submission_file="kernel.py"),
@@ -50,14 +50,14 @@ class Judge:
         self.line = line
         self.candidate = made
 
-    def ask(self, operation: Operation, value: object = INPUT) -> Reply:
+    def ask(self, operation: Operation, value: object = INPUT) -> CandidateReply:
         """Give one order as the judge does: order, READY, input, GO, reply."""
         node = lay_out(value).node
         if operation is Operation.BUILD:
-            return self.candidate.answer(Order(operation=operation))
+            return self.candidate.answer(CandidateRequest(operation=operation))
         self.line.sendall(GO_FRAME)
         self.arena.write(node, value)
-        reply = self.candidate.answer(Order(operation=operation, value=node))
+        reply = self.candidate.answer(CandidateRequest(operation=operation, value=node))
         assert self.line.recv(FRAME_MAX) == READY_FRAME
         return reply
 
@@ -74,7 +74,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Judge]:
     builds.close()
 
 
-def kernel(judge: Judge, body: Callable[[object], object]) -> Reply:
+def kernel(judge: Judge, body: Callable[[object], object]) -> CandidateReply:
     judge.candidate.kernel = body
     return judge.ask(Operation.RUN)
 
@@ -209,7 +209,7 @@ def test_an_output_that_is_no_structure_is_invalid(
 
 
 def test_an_order_without_an_input_is_refused(judge: Judge) -> None:
-    reply = judge.candidate.answer(Order(operation=Operation.RUN))
+    reply = judge.candidate.answer(CandidateRequest(operation=Operation.RUN))
 
     assert (reply.status, "without an input" in reply.message) == (Status.RAISED, True)
 
@@ -228,8 +228,8 @@ def test_orders_are_served_until_the_judge_hangs_up(judge: Judge, tmp_path: Path
     served.start()
 
     for _ in range(2):  # the second time the order is known already
-        judge.line.sendall(encode(Order(operation=Operation.BUILD)))
-        assert Reply.model_validate_json(judge.line.recv(FRAME_MAX)).status is Status.DONE
+        judge.line.sendall(encode(CandidateRequest(operation=Operation.BUILD)))
+        assert CandidateReply.model_validate_json(judge.line.recv(FRAME_MAX)).status is Status.DONE
     judge.line.shutdown(socket.SHUT_RDWR)
 
     served.join(10)
@@ -237,16 +237,18 @@ def test_orders_are_served_until_the_judge_hangs_up(judge: Judge, tmp_path: Path
 
 
 def test_on_a_gpu_the_guest_calls_and_calibrates(judge: Judge) -> None:
-    asked: list[Order] = []
+    asked: list[CandidateRequest] = []
 
-    def stand_in(order: Order) -> Callable[[object], object]:
+    def stand_in(order: CandidateRequest) -> Callable[[object], object]:
         asked.append(order)
         return program.nothing
 
     guest = SimpleNamespace(call=lambda kernel, *_: (kernel(5), (7.0, 3.0)), stand_in=stand_in)
     judge.candidate.guest = guest  # type: ignore[assignment]
     judge.candidate.kernel = lambda data: data + 1
-    orders = [Order(operation=operation) for operation in (Operation.TOUCH, Operation.RUN)]
+    orders = [
+        CandidateRequest(operation=operation) for operation in (Operation.TOUCH, Operation.RUN)
+    ]
 
     replies = [judge.candidate.answer(order) for order in orders]
 
@@ -265,9 +267,9 @@ def test_a_guest_may_tell_where_an_output_will_lie_before_its_call_is_done(judge
         def call(
             self,
             kernel: Callable[[object], object],
-            order: Order,
-            described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], Reply],
-            tell: Callable[[Reply], None],
+            order: CandidateRequest,
+            described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
+            tell: Callable[[CandidateReply], None],
         ) -> tuple[object, tuple[float, float]]:
             output = kernel(order)
             tell(described(output, lambda tensor: elsewhere if tensor is given else tensor))
@@ -276,8 +278,8 @@ def test_a_guest_may_tell_where_an_output_will_lie_before_its_call_is_done(judge
     judge.candidate.guest = Guest()  # type: ignore[assignment]
     judge.candidate.kernel = lambda _: {"sum": given, "n": 2}
 
-    last = judge.candidate.answer(Order(operation=Operation.RUN))
-    first = Reply.model_validate_json(judge.line.recv(FRAME_MAX))
+    last = judge.candidate.answer(CandidateRequest(operation=Operation.RUN))
+    first = CandidateReply.model_validate_json(judge.line.recv(FRAME_MAX))
 
     places = [tensors(reply.output)[0].address for reply in (first, last) if reply.output]
     assert places == [elsewhere.data_ptr(), given.data_ptr()]
@@ -301,7 +303,7 @@ def test_what_is_no_output_is_told_as_a_failure_in_the_first_frame_already(
 def test_a_frame_that_is_too_long_is_told_as_a_failure(judge: Judge) -> None:
     judge.candidate.tell(judge.candidate.described([torch.ones(1)] * 3000, lambda each: each))
 
-    told = Reply.model_validate_json(judge.line.recv(FRAME_MAX))
+    told = CandidateReply.model_validate_json(judge.line.recv(FRAME_MAX))
     assert (told.status, "too many parts" in told.message) == (Status.INVALID, True)
 
 
@@ -316,7 +318,7 @@ def laid_out(home: Path, judge: Judge, content: bytes) -> Path:
     path = home / FOLDER / "extensions" / "made.so"
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    assert judge.candidate.answer(Order(operation=Operation.PACK)).status is Status.DONE
+    assert judge.candidate.answer(CandidateRequest(operation=Operation.PACK)).status is Status.DONE
     path.unlink()
     return path
 
@@ -331,7 +333,7 @@ def test_what_was_packed_is_unpacked_before_the_import_and_only_where_there_was_
         "def custom_kernel(data): return FOUND\n"
     )
 
-    order = Order(operation=Operation.BUILD, built=built)
+    order = CandidateRequest(operation=Operation.BUILD, built=built)
     assert judge.candidate.answer(order).status is Status.DONE
     assert judge.candidate.kernel(INPUT) is built
 
@@ -348,7 +350,7 @@ def test_who_left_no_archive_compiles_for_itself(judge: Judge, tmp_path: Path, l
     os.pwrite(judge.builds.fd, left, 0)
     (tmp_path / "kernel.py").write_text("def custom_kernel(data): return data\n")
 
-    order = Order(operation=Operation.BUILD, built=True)
+    order = CandidateRequest(operation=Operation.BUILD, built=True)
     assert judge.candidate.answer(order).status is Status.DONE
 
 
@@ -359,7 +361,7 @@ def test_what_cannot_be_packed_is_a_failure_of_that_order_alone(
     path.parent.mkdir()
     path.write_bytes(bytes(2 << 20))
 
-    assert judge.candidate.answer(Order(operation=Operation.PACK)).status is Status.DISK
+    assert judge.candidate.answer(CandidateRequest(operation=Operation.PACK)).status is Status.DISK
     assert capfd.readouterr() == ("", "")
     assert kernel(judge, lambda data: 1).status is Status.DONE
 

@@ -20,7 +20,7 @@ from runners.harness.gpu.memory import DriverError
 from runners.harness.gpu.output_pool import GRAIN
 from runners.harness.protocol.arena import Layout, Plan
 from runners.harness.protocol.values import Node, ScalarNode, describe
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 MIB = 1 << 20
 
@@ -138,7 +138,7 @@ def test_who_leaves_less_memory_than_the_judge_needs_is_refused(
     free(monkeypatch, least)
     made.refuse_hoard()
     free(monkeypatch, least - 1)
-    with pytest.raises(Ruling, match=f"only {(least - 1) // MIB} MiB") as ruling:
+    with pytest.raises(VerdictError, match=f"only {(least - 1) // MIB} MiB") as ruling:
         made.refuse_hoard()
 
     assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from runners.contract.launch import LaunchNumbers
-from runners.contract.parameters import BufferArgument, ScalarArgument
+from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.harness.gpu import device_code, memory
 from runners.harness.gpu.device_code import DeviceCode, ReadyLaunch
 from runners.harness.gpu.memory import DriverError
@@ -19,9 +19,9 @@ NUMBERS = LaunchNumbers(
     shared=1 << 16,
     arguments=(
         BufferArgument(kind="in", index=1),
-        ScalarArgument(data="0000803f"),
+        LaunchScalar(data="0000803f"),
         BufferArgument(kind="out", index=0),
-        ScalarArgument(data="01"),
+        LaunchScalar(data="01"),
     ),
 )
 

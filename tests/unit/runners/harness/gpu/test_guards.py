@@ -5,11 +5,11 @@ import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.gpu import guards
-from runners.harness.gpu.guards import GUARD, Band, Guards, Span, bands, spans
+from runners.harness.gpu.guards import GUARD, Band, GuardedRange, Guards, bands, spans
 from runners.harness.protocol.values import TensorNode
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
-IN, OUT = Span("in0", 0, 100), Span("out0", 4096, 4196)
+IN, OUT = GuardedRange("in0", 0, 100), GuardedRange("out0", 4096, 4196)
 SIZE, OUTPUT_AT = 8192, 4096
 
 
@@ -37,7 +37,7 @@ def node(offset: int, size: int, **changes: object) -> TensorNode:
 
 def test_tensors_on_the_device_are_called_as_a_launch_calls_them() -> None:
     nodes = [node(0, 5), node(4096, 0), node(0, 7, device="cpu"), node(8192, 9)]
-    assert list(spans("in", nodes)) == [Span("in0", 0, 5), Span("in3", 8192, 8201)]
+    assert list(spans("in", nodes)) == [GuardedRange("in0", 0, 5), GuardedRange("in3", 8192, 8201)]
 
 
 def test_all_bytes_between_near_tensors_are_watched() -> None:
@@ -48,16 +48,16 @@ def test_all_bytes_between_near_tensors_are_watched() -> None:
 
 def test_far_from_every_tensor_nothing_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guards, "BAND", 10)
-    assert bands((Span("in0", 500, 600), OUT), SIZE) == (
-        Band(490, 500, None, Span("in0", 500, 600)),
-        Band(600, 610, Span("in0", 500, 600), None),
+    assert bands((GuardedRange("in0", 500, 600), OUT), SIZE) == (
+        Band(490, 500, None, GuardedRange("in0", 500, 600)),
+        Band(600, 610, GuardedRange("in0", 500, 600), None),
         Band(4086, 4096, None, OUT),
         Band(4196, 4206, OUT, None),
     )
 
 
 def test_tensors_side_by_side_have_no_band_between_them() -> None:
-    assert bands((Span("in0", 0, 10), Span("in1", 10, 20)), 20) == ()
+    assert bands((GuardedRange("in0", 0, 10), GuardedRange("in1", 10, 20)), 20) == ()
 
 
 def test_only_the_bands_are_filled(laid: tuple[Guards, torch.Tensor]) -> None:
@@ -103,7 +103,7 @@ def test_a_changed_byte_is_told_from_the_nearer_tensor(
 ) -> None:
     made, memory = laid
     memory[begin:end] = 0
-    with pytest.raises(Ruling) as ruling:
+    with pytest.raises(VerdictError) as ruling:
         made.refuse_changed(memory)
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
     assert words in ruling.value.message
@@ -112,5 +112,7 @@ def test_a_changed_byte_is_told_from_the_nearer_tensor(
 def test_changes_in_several_bands_are_counted_together(laid: tuple[Guards, torch.Tensor]) -> None:
     made, memory = laid
     memory[4090:4200] = 0
-    with pytest.raises(Ruling, match="10 bytes near them changed, the first 6 bytes before out0"):
+    with pytest.raises(
+        VerdictError, match="10 bytes near them changed, the first 6 bytes before out0"
+    ):
         made.refuse_changed(memory)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from runners.harness.gpu import handover
-from runners.harness.gpu.handover import DONE, RELEASED, Crossing, Gate, Steps
-from runners.harness.protocol.channel import Reply, Status
+from runners.harness.gpu.handover import DONE, RELEASED, Handover, HandoverCall, WindowActions
+from runners.harness.protocol.channel import CandidateReply, Status
 
 SHARED = 1 << 40
 BESIDE = 77
@@ -51,25 +51,25 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.fixture
-def gate(queue: list[object]) -> Gate:
+def gate(queue: list[object]) -> Handover:
     memory = torch.ones(4096, dtype=torch.uint8)
     shared = SimpleNamespace(address=SHARED, bytes=memory)
-    made = Gate(shared)  # type: ignore[arg-type]
+    made = Handover(shared)  # type: ignore[arg-type]
     assert memory[: DONE + 4].count_nonzero() == 0  # what was there before tells nothing
     return made
 
 
-def crossing(gate: Gate, queue: list[object], *, told: bool = False) -> Crossing:
+def crossing(gate: Handover, queue: list[object], *, told: bool = False) -> HandoverCall:
     def noting(what: str) -> Callable[[], None]:
         return lambda: queue.append(what)
 
-    def queued(first: Reply | None) -> None:
+    def queued(first: CandidateReply | None) -> None:
         queue.append(("queued", first))
 
-    def take(last: Reply) -> None:
+    def take(last: CandidateReply) -> None:
         queue.append(("taken", last))
 
-    steps = Steps(
+    steps = WindowActions(
         queued=queued,
         sweep=noting("sweep"),
         reveal=noting("reveal"),
@@ -77,10 +77,12 @@ def crossing(gate: Gate, queue: list[object], *, told: bool = False) -> Crossing
         capture=noting("capture"),
         take=take if told else None,
     )
-    return Crossing(gate, 0.1, steps)
+    return HandoverCall(gate, 0.1, steps)
 
 
-def test_nothing_begins_before_all_of_the_window_is_queued(gate: Gate, queue: list[object]) -> None:
+def test_nothing_begins_before_all_of_the_window_is_queued(
+    gate: Handover, queue: list[object]
+) -> None:
     turn = crossing(gate, queue)
     assert queue == []
 
@@ -95,7 +97,7 @@ def test_nothing_begins_before_all_of_the_window_is_queued(gate: Gate, queue: li
 
 
 def test_a_window_closes_only_when_what_is_told_of_the_answer_was_taken(
-    gate: Gate, queue: list[object]
+    gate: Handover, queue: list[object]
 ) -> None:
     turn = crossing(gate, queue, told=True)
     turn.release()
@@ -106,7 +108,7 @@ def test_a_window_closes_only_when_what_is_told_of_the_answer_was_taken(
         ("write", gate.start, 1, BESIDE),
     ]  # fmt: skip
     queue.clear()
-    last = Reply(status=Status.DONE)
+    last = CandidateReply(status=Status.DONE)
 
     turn.take(last)
 
@@ -115,7 +117,7 @@ def test_a_window_closes_only_when_what_is_told_of_the_answer_was_taken(
 
 
 def test_where_nothing_is_told_of_the_answer_a_window_waits_for_the_gpu_alone(
-    gate: Gate, queue: list[object]
+    gate: Handover, queue: list[object]
 ) -> None:
     turn = crossing(gate, queue)
 
@@ -123,7 +125,7 @@ def test_where_nothing_is_told_of_the_answer_a_window_waits_for_the_gpu_alone(
 
 
 def test_no_word_of_the_judges_own_lies_with_another_or_where_a_candidate_can_write(
-    gate: Gate,
+    gate: Handover,
 ) -> None:
     own = range(gate.own.data_ptr(), gate.own.data_ptr() + gate.own.numel() - 3)
 
@@ -133,16 +135,16 @@ def test_no_word_of_the_judges_own_lies_with_another_or_where_a_candidate_can_wr
     assert gate.own.count_nonzero() == 0
 
 
-@pytest.mark.parametrize("first", [Reply(status=Status.DONE), None])
+@pytest.mark.parametrize("first", [CandidateReply(status=Status.DONE), None])
 def test_where_the_output_will_lie_is_noted_without_a_window_being_opened(
-    gate: Gate, queue: list[object], first: Reply | None
+    gate: Handover, queue: list[object], first: CandidateReply | None
 ) -> None:
     crossing(gate, queue).queued(first)
 
     assert queue == [("queued", first)]
 
 
-def test_a_turn_is_over_once_its_window_has_closed(gate: Gate, queue: list[object]) -> None:
+def test_a_turn_is_over_once_its_window_has_closed(gate: Handover, queue: list[object]) -> None:
     turn = crossing(gate, queue)
     assert not turn.over()
 
@@ -152,7 +154,7 @@ def test_a_turn_is_over_once_its_window_has_closed(gate: Gate, queue: list[objec
     assert turn.window_ns() == 250_000.0
 
 
-def test_every_turn_has_a_number_of_its_own(gate: Gate, queue: list[object]) -> None:
+def test_every_turn_has_a_number_of_its_own(gate: Handover, queue: list[object]) -> None:
     for number in (1, 2):
         queue.clear()
         crossing(gate, queue).release()
@@ -161,7 +163,7 @@ def test_every_turn_has_a_number_of_its_own(gate: Gate, queue: list[object]) -> 
 
 @pytest.mark.parametrize("released", [True, False])
 def test_an_aborted_turn_waits_for_nobody_any_more(
-    *, gate: Gate, queue: list[object], released: bool
+    *, gate: Handover, queue: list[object], released: bool
 ) -> None:
     turn = crossing(gate, queue, told=True)
     if released:

@@ -12,7 +12,7 @@ import pytest
 
 from runners.harness import server
 from runners.harness.gpu import keeper
-from runners.harness.gpu.keeper import Keeper
+from runners.harness.gpu.keeper import DriverKeepAlive
 
 WITHIN_S = 10.0
 
@@ -36,7 +36,7 @@ def ended(pidfd: int) -> bool:
 
 @pytest.mark.usefixtures("init")
 def test_it_lives_until_it_is_closed() -> None:
-    kept = Keeper()
+    kept = DriverKeepAlive()
     pidfd = os.pidfd_open(kept.pid)
     assert kept.living == (kept.pid,)
     kept.close()
@@ -54,7 +54,7 @@ def test_it_begins_to_use_the_driver_and_has_no_stream_of_its_parents(
         return 0
 
     init(told)
-    with closing(Keeper()):
+    with closing(DriverKeepAlive()):
         assert os.read(reader, 100) == b"/dev/null /dev/null"
     os.close(reader)
     os.close(writer)
@@ -70,18 +70,18 @@ def test_without_a_driver_there_is_none(
         return failure
 
     init(fails)
-    with closing(Keeper()) as made:
+    with closing(DriverKeepAlive()) as made:
         assert ended(made.pidfd)
         assert made.living == ()
 
 
-def in_a_server(body: Callable[[Keeper], bool]) -> bool:
+def in_a_server(body: Callable[[DriverKeepAlive], bool]) -> bool:
     """Whether it is so in a process of its own, for a sweep ends all that a process has begun."""
     pid = os.fork()
     if pid == 0:
         so = False
         try:
-            so = body(Keeper())
+            so = body(DriverKeepAlive())
         finally:
             os._exit(0 if so else 1)
     return os.waitpid(pid, 0)[1] == 0
@@ -89,7 +89,7 @@ def in_a_server(body: Callable[[Keeper], bool]) -> bool:
 
 @pytest.mark.usefixtures("init")
 def test_what_a_judge_left_is_ended_and_it_is_spared() -> None:
-    def body(kept: Keeper) -> bool:
+    def body(kept: DriverKeepAlive) -> bool:
         left = os.fork()
         if left == 0:
             signal.pause()
@@ -102,7 +102,7 @@ def test_what_a_judge_left_is_ended_and_it_is_spared() -> None:
 
 @pytest.mark.usefixtures("init")
 def test_once_it_has_ended_it_is_collected_and_its_process_id_not_spared() -> None:
-    def body(kept: Keeper) -> bool:
+    def body(kept: DriverKeepAlive) -> bool:
         os.kill(kept.pid, signal.SIGKILL)
         if not ended(kept.pidfd):
             return False
@@ -119,7 +119,7 @@ def test_it_ends_with_who_serves() -> None:
     reader, writer = os.pipe()
     parent = os.fork()
     if parent == 0:
-        Keeper()
+        DriverKeepAlive()
         os._exit(0)
     os.waitpid(parent, 0)
     os.close(writer)

@@ -7,17 +7,17 @@ from bot.domain.disclosure import disclosed
 from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.deadline import Allowance
+from runners.harness.deadline import TimeBudget
 from runners.harness.graders import native
 from runners.harness.graders.native import grade
 from runners.harness.judge import session as sessions
-from runners.harness.judge.pool import Lineup
-from runners.harness.judge.session import Session
+from runners.harness.judge.pool import CandidatePool
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.values import ScalarNode
-from runners.harness.timing.stopwatch import Stopwatch
-from runners.harness.verdicts import Grade
+from runners.harness.timing.stopwatch import WorkloadTimer
+from runners.harness.verdicts import GradingResult
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge, Sit, judge, progress, sit, template
 
@@ -78,11 +78,11 @@ def test_each_benchmark_has_its_share_of_the_time_that_is_left(
 ) -> None:
     given: list[tuple[float, float]] = []
 
-    def measure(_: Stopwatch, allowed: Allowance, report: object) -> Measurement:
+    def measure(_: WorkloadTimer, allowed: TimeBudget, report: object) -> Measurement:
         given.append((allowed.deadline.remaining, allowed.share.remaining))
         return MEASURED
 
-    monkeypatch.setattr(Stopwatch, "measure", measure)
+    monkeypatch.setattr(WorkloadTimer, "measure", measure)
     task = make_sort_task(tests=(), benchmarks=TWO, benchmark_timeout=20)
     grade(sit(make_judging(SORTED, Mode.BENCHMARK, task=task)))
 
@@ -97,8 +97,8 @@ def test_on_a_gpu_those_who_are_timed_start_while_the_first_candidate_tests(
     *, sit: Sit, monkeypatch: pytest.MonkeyPatch, on_gpu: bool, steps: list[str]
 ) -> None:
     made: list[str] = []
-    monkeypatch.setattr(Stopwatch, "begin", lambda _: made.append("begin"))
-    monkeypatch.setattr(Lineup, "close", lambda _: made.append("close"))
+    monkeypatch.setattr(WorkloadTimer, "begin", lambda _: made.append("begin"))
+    monkeypatch.setattr(CandidatePool, "close", lambda _: made.append("close"))
     monkeypatch.setattr(native, "_first_candidate", lambda *_: made.append("tests"))
     monkeypatch.setattr(native, "_run_benchmarks", lambda *_: made.append("timed"))
     session = sit(make_judging(SORTED, Mode.RANKED))
@@ -117,8 +117,8 @@ def test_who_started_early_with_a_file_that_somebody_can_still_write_is_not_time
     monkeypatch.setattr(session.builds, "seal", lambda: kept)
     lineup = SimpleNamespace(close=lambda: closed.append("early"))
     timed = native._Timed(session.request.task.benchmarks, 20)
-    timed.early = cast("Stopwatch", SimpleNamespace(lineup=lineup))
-    native._first_candidate(session, Grade(), session.request.task.tests, timed)
+    timed.early = cast("WorkloadTimer", SimpleNamespace(lineup=lineup))
+    native._first_candidate(session, GradingResult(), session.request.task.tests, timed)
 
     assert closed == ([] if kept else ["early"])
 
@@ -145,7 +145,7 @@ def custom_kernel(data):
 """
 
 
-def lines(session: Session) -> list[str]:
+def lines(session: EvaluationSession) -> list[str]:
     return bytes(session.log).decode().splitlines()
 
 

@@ -19,7 +19,7 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.graders import popcorn
 from runners.harness.graders.popcorn import CASES_FILE, secret_seed
 from runners.harness.timing.statistics import t_quantile
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import make_judging
 from tests.doubles.kernelbot import DOUBLES, PLAIN_EVAL, make_affine_task, make_plain_task
 from tests.unit.runners.harness.conftest import Judge, Sit, judge, progress, sit, template
@@ -301,7 +301,7 @@ def test_fewer_gpus_than_ranks_are_the_runners_lack(
     session = sit(make_judging(DOUBLES, task=task))
     session.on_gpu = True
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1")
-    with pytest.raises(Ruling, match="needs 2 GPUs, and this runner gives it 1"):
+    with pytest.raises(VerdictError, match="needs 2 GPUs, and this runner gives it 1"):
         popcorn.grade(session)
 
 

@@ -12,7 +12,7 @@ from runners.contract.evaluation import CaseStatus, Evaluation, Limits, Timing
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.graders import popcorn
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.kernelbot import executable
 from runners.harness.profile.kernel_profile import KernelProfiler
 from runners.harness.profile.profiler import Look, profile_by
@@ -39,7 +39,7 @@ _made: list[bytes] = []
 def _compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compile_really = executable._compile
 
-    def from_before(session: Session, compiler: Path, kind: str, program: int) -> None:
+    def from_before(session: EvaluationSession, compiler: Path, kind: str, program: int) -> None:
         if not _made:
             request = session.request.model_copy(update={"limits": Limits()})
             apart = replace(session, request=request, log=bytearray())
@@ -128,7 +128,7 @@ def test_an_honest_program_passes_in_every_mode(judge: Judge, mode: Mode) -> Non
 def test_a_profiled_program_has_its_kernels_looked_at(
     judge: Judge, found: ncu.Ncu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def profile_here(session: Session, cases: Sequence[Workload], look: Look) -> None:
+    def profile_here(session: EvaluationSession, cases: Sequence[Workload], look: Look) -> None:
         profile_by(KernelProfiler(session, found), cases, look)
 
     monkeypatch.setattr(popcorn, "profile_kernels", profile_here)

@@ -8,15 +8,15 @@ import torch
 
 from runners.contract.io_contract import (
     GIVEN_SEED,
+    ContractScalar,
     Fill,
     Literals,
     Role,
-    ScalarArgument,
     TensorArgument,
 )
 from runners.contract.verdict import Verdict
 from runners.harness.io_contract.arguments import materialised, size_of, unwritten
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 CPU = torch.device("cpu")
 
@@ -147,7 +147,7 @@ def test_literal_values_may_be_of_a_type_that_numpy_lacks() -> None:
     ],
 )
 def test_what_cannot_be_made_is_the_requests_fault(broken: TensorArgument, words: str) -> None:
-    with pytest.raises(Ruling, match=words) as caught:
+    with pytest.raises(VerdictError, match=words) as caught:
         made(broken)
     assert caught.value.verdict is Verdict.TASK_ERROR
 
@@ -163,6 +163,6 @@ def test_what_a_kernel_leaves_unwritten_is_never_right() -> None:
 
 
 def test_scalars_stay_and_take_no_room() -> None:
-    scalars = [ScalarArgument(name="n", value=3), ScalarArgument(name="s", value="up")]
+    scalars = [ContractScalar(name="n", value=3), ContractScalar(name="s", value="up")]
     assert materialised(scalars, 1, frozenset(), CPU) == [3, "up"]
     assert size_of([*scalars, argument(shape=(4, 2), dtype="float16")]) == 16

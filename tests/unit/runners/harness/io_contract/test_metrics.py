@@ -10,17 +10,17 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract.metrics import count
 from runners.harness.io_contract.reference import ContractTask
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.profile.kernel_profile import KernelProfiler, NoProfileError
 from runners.harness.toolchains import ncu
-from runners.harness.verdicts import Grade, Ruling
+from runners.harness.verdicts import GradingResult, VerdictError
 from tests.doubles.ioing import compare
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Sit
 
 TABLE = '"ID","Kernel Name"\n"",""\n"0","add"\n'
 SOON = Deadline.after(60)
-Bench = tuple[Session, ContractTask]
+Bench = tuple[EvaluationSession, ContractTask]
 Say = Callable[[str | Exception], None]
 
 
@@ -53,7 +53,7 @@ def say(monkeypatch: pytest.MonkeyPatch, found: ncu.Ncu) -> Say:
 def test_each_kernel_has_a_file_of_its_counters(bench: Bench, say: Say) -> None:
     session, _ = bench
     say(f"==WARNING== beside the table\n{TABLE}")
-    count(session, Grade(), SOON)
+    count(session, GradingResult(), SOON)
     assert [each.name for each in session.files] == ["reference.csv", "custom.csv"]
     assert session.files[0].content().decode() == TABLE
     assert session.log == b""
@@ -63,7 +63,7 @@ def test_each_kernel_has_a_file_of_its_counters(bench: Bench, say: Say) -> None:
     ("what", "words"),
     [
         (NoProfileError("it ended"), "kernel: custom: it ended"),
-        (Ruling(Verdict.TIMED_OUT, "too long"), "kernel: reference: too long"),
+        (VerdictError(Verdict.TIMED_OUT, "too long"), "kernel: reference: too long"),
         ("nothing", "custom.csv has no counters"),
         (f"{TABLE}{'x' * (65 << 20)}", "custom.csv is larger than can travel"),
     ],
@@ -73,7 +73,7 @@ def test_what_goes_wrong_is_a_line_of_the_log(
 ) -> None:
     session, _ = bench
     say(what)
-    count(session, Grade(), SOON)
+    count(session, GradingResult(), SOON)
     assert session.files == []
     assert words in session.log.decode()
 
@@ -81,18 +81,18 @@ def test_what_goes_wrong_is_a_line_of_the_log(
 def test_nothing_is_counted_unasked_or_of_a_failure(bench: Bench, say: Say) -> None:
     session, _ = bench
     say(TABLE)
-    failed = Grade()
-    failed.fail(Stage.TEST, Ruling(Verdict.CRASHED, "boom"))
+    failed = GradingResult()
+    failed.fail(Stage.TEST, VerdictError(Verdict.CRASHED, "boom"))
     count(session, failed, SOON)
     plain = ContractTask(contract_of(compare()), on_gpu=False)
-    plain.after(session, Grade())
+    plain.after(session, GradingResult())
     tested = session.request.model_copy(update={"mode": Mode.TEST})
-    count(replace(session, request=tested), Grade(), SOON)
+    count(replace(session, request=tested), GradingResult(), SOON)
     assert not session.files
     assert not session.log
 
 
 def test_a_machine_that_cannot_count_says_why(bench: Bench) -> None:
     session, _ = bench
-    count(replace(session, on_gpu=False), Grade(), SOON)
+    count(replace(session, on_gpu=False), GradingResult(), SOON)
     assert "there is no GPU here" in session.log.decode()

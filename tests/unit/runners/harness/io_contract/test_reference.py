@@ -13,7 +13,7 @@ from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.graders import native
 from runners.harness.io_contract.reference import ContractTask
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.ioing import (
     ADD,
     MODEL,
@@ -103,14 +103,14 @@ def test_on_a_gpu_a_call_has_its_part_of_the_memory(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (1 << 30, 24 << 30))
     large = io(tensor("x", shape=[1 << 29]))
     code = ContractTask(contract_of(evaluate(kernel(ADD, "torch", large))), on_gpu=True)
-    with pytest.raises(Ruling, match=r"take 2,048 MiB; there is room for 1,024"):
+    with pytest.raises(VerdictError, match=r"take 2,048 MiB; there is room for 1,024"):
         code.generate(Workload(args={}), 1)
 
 
 def test_what_does_not_fit_beside_each_other_is_the_calls_fault(sit: Sit) -> None:
     request = order_of(evaluate()).request("unit")
     code = ContractTask(contract_of(evaluate()), on_gpu=False)
-    told = pytest.raises(Ruling, match="do not fit into this GPU's memory")
+    told = pytest.raises(VerdictError, match="do not fit into this GPU's memory")
     session = replace(sit(make_judging()), request=request)
     with told as caught, code.opened(session):
         assert 0 < code.deadline(1).remaining <= 1
@@ -125,7 +125,7 @@ def test_a_source_that_tells_no_inputs_falls_where_it_is_tested(
     """On a GPU it fell before anything was built, and was told as a failed compilation."""
 
     def fall(*_: object) -> None:
-        raise Ruling(Verdict.CRASHED, "boom")
+        raise VerdictError(Verdict.CRASHED, "boom")
 
     asked = evaluate(kernel(MODEL))
     code = ContractTask(contract_of(asked), on_gpu=False)

@@ -9,8 +9,8 @@ from runners.contract.io_contract import Side
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.io_contract.sources import Asked, blamed
-from runners.harness.verdicts import Ruling
+from runners.harness.io_contract.sources import SourceProcess, blamed
+from runners.harness.verdicts import VerdictError
 from tests.doubles.ioing import ADD, MODEL, PAIR, compare, evaluate, kernel
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Judge, Sit
@@ -22,13 +22,13 @@ def judged(judge: Judge, request: Request) -> Evaluation:
 
 def test_a_reference_is_blamed_for_what_falls_in_its_turn() -> None:
     told = r"^the reference kernel: timed out: too long$"
-    with pytest.raises(Ruling, match=told) as caught, blamed(Side.REFERENCE):
-        raise Ruling(Verdict.TIMED_OUT, "too long", Stage.TIMING)
+    with pytest.raises(VerdictError, match=told) as caught, blamed(Side.REFERENCE):
+        raise VerdictError(Verdict.TIMED_OUT, "too long", Stage.TIMING)
     assert caught.value.verdict is Verdict.TASK_ERROR
-    with pytest.raises(Ruling, match=told), blamed(Side.REFERENCE):
+    with pytest.raises(VerdictError, match=told), blamed(Side.REFERENCE):
         raise caught.value
-    with pytest.raises(Ruling, match=r"^too long$"), blamed(Side.CUSTOM):
-        raise Ruling(Verdict.TIMED_OUT, "too long")
+    with pytest.raises(VerdictError, match=r"^too long$"), blamed(Side.CUSTOM):
+        raise VerdictError(Verdict.TIMED_OUT, "too long")
 
 
 def test_what_has_fallen_on_public_data_is_not_tried_again_for_as_long(
@@ -37,16 +37,16 @@ def test_what_has_fallen_on_public_data_is_not_tried_again_for_as_long(
     """An endless kernel had its whole time twice on a GPU, so that its caller had hung up."""
     limits: list[float] = []
 
-    def fall(_: Asked, __: object, ___: object, deadline: Deadline) -> None:
+    def fall(_: SourceProcess, __: object, ___: object, deadline: Deadline) -> None:
         limits.append(deadline.remaining)
-        raise Ruling(Verdict.TIMED_OUT, "too long")
+        raise VerdictError(Verdict.TIMED_OUT, "too long")
 
-    monkeypatch.setattr(Asked, "_rehearsed", fall)
+    monkeypatch.setattr(SourceProcess, "_rehearsed", fall)
     request = order_of(evaluate(timeout=30)).request("unit")
     session = replace(sit(make_judging()), request=request)
-    asked = Asked(session, Side.REFERENCE)
+    asked = SourceProcess(session, Side.REFERENCE)
     for _ in range(2):
-        with pytest.raises(Ruling, match="the reference kernel: timed out: too long"):
+        with pytest.raises(VerdictError, match="the reference kernel: timed out: too long"):
             asked.ask("answer", {}, Deadline.after(29), dict)
     assert limits == [pytest.approx(session.request.task.test_timeout, abs=1)]
     assert session.request.task.test_timeout < 20

@@ -15,11 +15,18 @@ from runners.harness.deadline import Deadline
 from runners.harness.gpu import buffers
 from runners.harness.gpu.buffers import LINE, Buffers, Withheld
 from runners.harness.gpu.guards import GUARD
-from runners.harness.gpu.handover import Crossing
+from runners.harness.gpu.handover import HandoverCall
 from runners.harness.judge import device_candidate
 from runners.harness.judge.answer import POISON, Answer
-from runners.harness.judge.device_candidate import PATIENCE_S, DeviceSeat
-from runners.harness.protocol.channel import Exchange, Operation, Order, Reply, Status, encode
+from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
+from runners.harness.protocol.channel import (
+    CandidateReply,
+    CandidateRequest,
+    Exchange,
+    Operation,
+    Status,
+    encode,
+)
 from runners.harness.protocol.values import (
     DictNode,
     FloatNode,
@@ -31,7 +38,7 @@ from runners.harness.protocol.values import (
     restore,
 )
 from runners.harness.supervision.process import UnreadableError
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 BASE = 1 << 40
 """Where the candidate sees the shared memory."""
@@ -108,7 +115,7 @@ class Candidate:
         self.last: Node | None = None
         self.late = False
         self.work: Callable[[], None] = lambda: None
-        self.orders: list[Order] = []
+        self.orders: list[CandidateRequest] = []
         self.patience: list[float] = []
         self.steps: list[str] = []
         self.poisoned: set[int] = set()
@@ -118,10 +125,10 @@ class Candidate:
         """Lies in every number of its own host memory."""
         self.process = SimpleNamespace(read=lambda node, _: torch.full(node.shape, self.host))
 
-    def race(self, order: bytes, deadline: Deadline, turn: Crossing) -> Exchange:
-        self.orders.append(Order.model_validate_json(order))
+    def race(self, order: bytes, deadline: Deadline, turn: HandoverCall) -> Exchange:
+        self.orders.append(CandidateRequest.model_validate_json(order))
         self.patience.append(turn.patience_s)
-        turn.queued(None if self.late else Reply(status=Status.DONE, output=self.first))
+        turn.queued(None if self.late else CandidateReply(status=Status.DONE, output=self.first))
         changed = (self.memory != OLD) & (self.memory != GUARD)
         self.poisoned = set(changed.nonzero().flatten().tolist())
         assert all(self.memory[each] == POISON for each in self.poisoned)
@@ -132,7 +139,7 @@ class Candidate:
         turn.steps.complete()
         self.work()
         turn.steps.capture()
-        reply = Reply(status=Status.DONE, output=self.last)
+        reply = CandidateReply(status=Status.DONE, output=self.last)
         if turn.steps.take:
             self.steps.append("take")
             turn.steps.take(reply)
@@ -166,10 +173,10 @@ def candidate(memory: torch.Tensor) -> Candidate:
 @pytest.fixture
 def device_seat(
     monkeypatch: pytest.MonkeyPatch, candidate: Candidate, memory: torch.Tensor
-) -> DeviceSeat:
+) -> DeviceCandidate:
     """A seat on a GPU that is not there, whose calls are ahead."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    made: DeviceSeat = object.__new__(DeviceSeat)
+    made: DeviceCandidate = object.__new__(DeviceCandidate)
     staging = torch.full((OUTPUT_AT,), OLD, dtype=torch.uint8)
     withheld = Withheld(staging)
     steps = candidate.steps
@@ -214,7 +221,7 @@ def device_seat(
 
 
 @pytest.fixture
-def play(device_seat: DeviceSeat, candidate: Candidate) -> Play:
+def play(device_seat: DeviceCandidate, candidate: Candidate) -> Play:
     """One call whose output the candidate says to lie there."""
 
     def call(
@@ -238,7 +245,7 @@ def spread(*offsets: int) -> set[int]:
     return {offset + step for offset in offsets for step in range(BYTES)}
 
 
-def fetched(device_seat: DeviceSeat, exchange: Exchange) -> object:
+def fetched(device_seat: DeviceCandidate, exchange: Exchange) -> object:
     return device_seat.fetch(exchange.reply, EXPECTED, Deadline.after(10))
 
 
@@ -247,7 +254,7 @@ VALUES = torch.arange(6.0).reshape(2, 3)
 
 @pytest.mark.parametrize("offset", [0, 64, OUTPUT_AT, POOL_AT, POOL_AT + 4, SIZE - BYTES])
 def test_an_output_is_looked_for_where_the_first_frame_says_and_nothing_right_lies_there_before(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate, offset: int
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate, offset: int
 ) -> None:
     candidate.writes(offset, VALUES)
 
@@ -259,7 +266,7 @@ def test_an_output_is_looked_for_where_the_first_frame_says_and_nothing_right_li
 
 
 def test_who_writes_nothing_where_it_said_has_given_poison(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(POOL_AT, VALUES)
     play(flat(landed(POOL_AT)))  # right, and still there at the next call
@@ -272,7 +279,7 @@ def test_who_writes_nothing_where_it_said_has_given_poison(
 
 
 def test_the_judges_copy_is_as_it_was_when_the_window_closed(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(POOL_AT, VALUES)
 
@@ -283,7 +290,7 @@ def test_the_judges_copy_is_as_it_was_when_the_window_closed(
 
 
 def test_every_tensor_of_an_output_has_a_place_and_strides_of_its_own(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(POOL_AT, VALUES)
     candidate.writes(128, VALUES.T + 10)
@@ -312,7 +319,7 @@ ON_HOST = {
 @pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
 def test_what_of_an_answer_lies_on_the_host_is_taken_before_the_window_closes(
     play: Play,
-    device_seat: DeviceSeat,
+    device_seat: DeviceCandidate,
     candidate: Candidate,
     operation: Operation,
     expected: Node,
@@ -336,7 +343,7 @@ def test_what_of_an_answer_lies_on_the_host_is_taken_before_the_window_closes(
 
 @pytest.mark.parametrize("expected", [each for each, _ in ON_HOST.values()], ids=ON_HOST)
 def test_a_call_whose_answer_lies_on_the_host_is_never_ahead(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate, expected: Node
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate, expected: Node
 ) -> None:
     wanted = both(EXPECTED, expected)
 
@@ -351,18 +358,18 @@ def test_a_call_whose_answer_lies_on_the_host_is_never_ahead(
      (None, "described no output")],
 )  # fmt: skip
 def test_an_answer_that_is_told_otherwise_than_it_must_be_is_refused_in_the_window(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate, last: Node | None, words: str
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate, last: Node | None, words: str
 ) -> None:
     device_seat.ahead = False
 
-    with pytest.raises(Ruling, match=words):
+    with pytest.raises(VerdictError, match=words):
         play(None, expected=both(EXPECTED, HOSTED), last=last)
 
     assert candidate.steps[-2:] == ["take", "abort"]
 
 
 def test_a_host_tensor_that_cannot_be_read_is_a_wrong_answer(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     def read(*_: object) -> None:
         raise UnreadableError("the output cannot be read: Bad address")
@@ -370,14 +377,14 @@ def test_a_host_tensor_that_cannot_be_read_is_a_wrong_answer(
     device_seat.ahead = False
     candidate.process = SimpleNamespace(read=read)
 
-    with pytest.raises(Ruling, match="Bad address") as ruling:
+    with pytest.raises(VerdictError, match="Bad address") as ruling:
         play(None, expected=HOSTED, last=HOST)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
 def test_an_empty_host_tensor_is_nothing_to_wait_for(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     empty: dict[str, object] = {"shape": (0, 3), "stride": (3, 1)}
     candidate.writes(POOL_AT, VALUES)
@@ -392,7 +399,7 @@ def test_an_empty_host_tensor_is_nothing_to_wait_for(
 
 
 def test_two_outputs_may_lie_at_one_place(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(POOL_AT, VALUES)
     one = flat(landed(POOL_AT))
@@ -433,7 +440,7 @@ WITHOUT = Verdict.DISALLOWED, "does not lie where it can be seen"
 def test_an_output_that_cannot_be_looked_at_is_refused_before_the_window_opens(
     play: Play, candidate: Candidate, node: Node | None, verdict: Verdict, words: str
 ) -> None:
-    with pytest.raises(Ruling, match=words) as ruling:
+    with pytest.raises(VerdictError, match=words) as ruling:
         play(node)
 
     assert ruling.value.verdict is verdict
@@ -442,12 +449,12 @@ def test_an_output_that_cannot_be_looked_at_is_refused_before_the_window_opens(
 
 
 def test_one_tensor_that_cannot_be_looked_at_is_enough(play: Play) -> None:
-    with pytest.raises(Ruling, match="does not lie where it can be seen"):
+    with pytest.raises(VerdictError, match="does not lie where it can be seen"):
         play(both(landed(64), landed(2)), expected=both(place(0), place(64)))
 
 
 def test_an_output_without_elements_lies_nowhere(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     empty = {"shape": (0, 3), "stride": (3, 1)}
 
@@ -457,7 +464,7 @@ def test_an_output_without_elements_lies_nowhere(
 
 
 def test_of_the_last_frame_of_a_call_ahead_nothing_but_the_claim_is_believed(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(POOL_AT, VALUES)
     first = flat(landed(POOL_AT))
@@ -470,7 +477,7 @@ def test_of_the_last_frame_of_a_call_ahead_nothing_but_the_claim_is_believed(
 
 
 def test_a_call_that_waits_for_its_input_leaves_its_output_in_the_room_for_it(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     device_seat.ahead = False
     candidate.writes(OUTPUT_AT, VALUES)
@@ -487,17 +494,17 @@ def test_a_call_that_waits_for_its_input_leaves_its_output_in_the_room_for_it(
 
 
 def test_a_call_that_waits_for_its_input_has_to_describe_the_right_structure_at_last(
-    play: Play, device_seat: DeviceSeat
+    play: Play, device_seat: DeviceCandidate
 ) -> None:
     device_seat.ahead = False
     exchange = play(landed(0), last=both(landed(0)))
 
-    with pytest.raises(Ruling, match="is a tuple"):
+    with pytest.raises(VerdictError, match="is a tuple"):
         fetched(device_seat, exchange)
 
 
 def test_through_host_memory_an_output_is_copied_into_its_room_wherever_it_lies(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     device_seat.remote = device_seat.answer.remote = True
     candidate.writes(OUTPUT_AT, VALUES)
@@ -507,12 +514,12 @@ def test_through_host_memory_an_output_is_copied_into_its_room_wherever_it_lies(
     assert candidate.orders[0].ahead
     assert candidate.poisoned == spread(OUTPUT_AT)
     assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
-    with pytest.raises(Ruling, match="is a tuple"):
+    with pytest.raises(VerdictError, match="is a tuple"):
         play(both(described(address=3)), expected=EXPECTED)
 
 
 def test_the_rooms_lie_beyond_the_input_and_a_host_tensor_has_none(
-    device_seat: DeviceSeat,
+    device_seat: DeviceCandidate,
 ) -> None:
     device_seat.answer.expect(both(place(0), place(64), HOSTED))
 
@@ -522,7 +529,12 @@ def test_the_rooms_lie_beyond_the_input_and_a_host_tensor_has_none(
 @pytest.mark.parametrize("ahead", [True, False])
 @pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
 def test_of_the_right_output_a_candidate_is_told_its_tensors_places_and_nothing_else(
-    *, play: Play, device_seat: DeviceSeat, candidate: Candidate, operation: Operation, ahead: bool
+    *,
+    play: Play,
+    device_seat: DeviceCandidate,
+    candidate: Candidate,
+    operation: Operation,
+    ahead: bool,
 ) -> None:
     device_seat.ahead = ahead
     expected = DictNode(
@@ -547,7 +559,7 @@ def test_of_the_right_output_a_candidate_is_told_its_tensors_places_and_nothing_
 
 
 def test_trusted_calls_are_always_ahead_and_lie_in_the_room_whatever_they_say(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     device_seat.ahead = False
 
@@ -566,7 +578,7 @@ def test_a_trusted_call_needs_no_output(play: Play, candidate: Candidate) -> Non
 
 
 def test_of_a_late_call_nothing_is_known(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(POOL_AT, VALUES)
     play(flat(landed(POOL_AT)))  # in time, and right
@@ -579,12 +591,12 @@ def test_of_a_late_call_nothing_is_known(
     assert candidate.patience[-1] == PATIENCE_S
     assert candidate.poisoned == set()
     assert device_seat.answer.captured.eq(OLD).all()
-    with pytest.raises(Ruling, match="described no output"):
+    with pytest.raises(VerdictError, match="described no output"):
         fetched(device_seat, exchange)
 
 
 def test_a_kernel_cannot_be_called_ahead_of_an_input_with_a_part_on_the_host(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     assert play(landed(POOL_AT), value=torch.zeros(3)).late
 
@@ -631,19 +643,19 @@ def test_whatever_ends_a_call_lets_go_of_its_window(play: Play, candidate: Candi
 
 
 def test_an_input_that_outgrew_its_memory_is_the_tasks_fault(
-    play: Play, device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch
+    play: Play, device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown = SimpleNamespace(host_size=0, device_size=OUTPUT_AT + 1, node=ScalarNode(value=5))
     monkeypatch.setattr(device_seat, "_plan", lambda _: grown)
 
-    with pytest.raises(Ruling, match="grew between two seeds") as ruling:
+    with pytest.raises(VerdictError, match="grew between two seeds") as ruling:
         play(landed(0))
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
 def test_without_a_reference_an_untimed_call_tells_the_outputs_structure(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     device_seat.ahead = False
     play(None, expected=None, last=landed(POOL_AT))
@@ -669,21 +681,21 @@ def test_without_a_reference_an_untimed_call_tells_the_outputs_structure(
 def test_a_structure_that_cannot_be_wanted_is_refused(
     play: Play, output: Node | None, verdict: Verdict, words: str
 ) -> None:
-    with pytest.raises(Ruling, match=words) as ruling:
+    with pytest.raises(VerdictError, match=words) as ruling:
         play(None, expected=None, last=output)
 
     assert ruling.value.verdict is verdict
 
 
 def test_what_travels_as_a_discovered_output_is_never_the_tasks_fault(
-    play: Play, device_seat: DeviceSeat
+    play: Play, device_seat: DeviceCandidate
 ) -> None:
     device_seat.buffers.output_at = 1 << 40  # whose places take more digits to tell
     device_seat.buffers.pool_at = 1 << 41
     device_seat.answer.captured = torch.zeros(1 << 23, dtype=torch.uint8)
     verdicts = set()
     for count in range(500, 700, 10):
-        with pytest.raises(Ruling) as ruling:
+        with pytest.raises(VerdictError) as ruling:
             play(both(), expected=None, last=both(*(landed(0),) * count))
         verdicts.add(ruling.value.verdict)
 
@@ -692,7 +704,7 @@ def test_what_travels_as_a_discovered_output_is_never_the_tasks_fault(
 
 @pytest.mark.parametrize("remote", [True, False])
 def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
-    *, device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch, remote: bool
+    *, device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch, remote: bool
 ) -> None:
     device_seat.remote = remote
     device_seat.buffers.staging = torch.zeros(OUTPUT_AT, dtype=torch.uint8)
@@ -701,15 +713,15 @@ def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
     device_seat.answer.expect(flat(EXPECTED))
     device_seat.answer.aim(flat(place(16)))
     device_seat.answer.capture()
-    reply = Reply(status=Status.DONE, output=landed(POOL_AT))
+    reply = CandidateReply(status=Status.DONE, output=landed(POOL_AT))
 
     if remote:
         device_seat.refuse_changes(None, reply)
         return
-    with pytest.raises(Ruling, match="changed an input"):
+    with pytest.raises(VerdictError, match="changed an input"):
         device_seat.refuse_changes(None, reply)
-    there = Reply(status=Status.DONE, output=flat(landed(0)))
-    with pytest.raises(Ruling, match="changed an input"):
+    there = CandidateReply(status=Status.DONE, output=flat(landed(0)))
+    with pytest.raises(VerdictError, match="changed an input"):
         device_seat.refuse_changes(None, there)  # it says so, but its answer lies elsewhere
     device_seat.answer.aim(flat(place(0)))
     device_seat.answer.capture()
@@ -717,37 +729,37 @@ def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
 
 
 def hoarding() -> None:
-    raise Ruling(Verdict.MEMORY_EXCEEDED, "only 1 MiB of the GPU's memory were left")
+    raise VerdictError(Verdict.MEMORY_EXCEEDED, "only 1 MiB of the GPU's memory were left")
 
 
 def test_who_leaves_the_judge_no_memory_is_told_so_after_its_call(
-    play: Play, device_seat: DeviceSeat
+    play: Play, device_seat: DeviceCandidate
 ) -> None:
     device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
 
     play(None, Operation.TOUCH)  # nobody hoards who is trusted
-    with pytest.raises(Ruling, match="only 1 MiB") as ruling:
+    with pytest.raises(VerdictError, match="only 1 MiB") as ruling:
         play(landed(POOL_AT))
 
     assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
 
 
 def test_who_leaves_the_judge_no_memory_is_told_so_after_its_import(
-    device_seat: DeviceSeat, candidate: Candidate
+    device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     asked: list[bytes] = []
     candidate.ask = lambda order, _: asked.append(order)  # type: ignore[attr-defined]
     device_seat.build(Deadline.after(10))
     device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
 
-    with pytest.raises(Ruling, match="only 1 MiB"):
+    with pytest.raises(VerdictError, match="only 1 MiB"):
         device_seat.build(Deadline.after(10))
 
     assert len(asked) == 2
 
 
 def test_what_slows_the_gpu_is_asked_of_the_one_that_is_seen(
-    device_seat: DeviceSeat, monkeypatch: pytest.MonkeyPatch
+    device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = ("hardware power brake",)
     monkeypatch.setattr(
@@ -764,7 +776,7 @@ ROW = place(0, stride=(3, 1))
 
 
 @pytest.fixture
-def revealing(device_seat: DeviceSeat) -> None:
+def revealing(device_seat: DeviceCandidate) -> None:
     """The next input comes with what lies beside it."""
     buffers = device_seat.buffers
 
@@ -777,7 +789,7 @@ def revealing(device_seat: DeviceSeat) -> None:
 @pytest.mark.usefixtures("revealing")
 @pytest.mark.parametrize("first", [None, SequenceNode(kind="tuple", items=()), landed(2)])
 def test_device_code_has_written_into_its_room_whatever_is_told_of_it(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate, first: Node | None
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate, first: Node | None
 ) -> None:
     candidate.writes(OUTPUT_AT, VALUES)
 
@@ -791,12 +803,12 @@ def test_device_code_has_written_into_its_room_whatever_is_told_of_it(
 
 @pytest.mark.usefixtures("revealing")
 def test_device_code_that_writes_beside_its_output_is_refused(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(OUTPUT_AT, torch.arange(8.0))
 
     play(None, expected=ROW, launch=INTO_OUTPUT)
-    with pytest.raises(Ruling, match="8 bytes near them changed") as ruling:
+    with pytest.raises(VerdictError, match="8 bytes near them changed") as ruling:
         device_seat.refuse_overruns()
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
@@ -804,7 +816,7 @@ def test_device_code_that_writes_beside_its_output_is_refused(
 
 
 def test_other_submissions_have_no_guards(
-    play: Play, device_seat: DeviceSeat, candidate: Candidate
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     play(None, expected=ROW, launch=INTO_OUTPUT)
     candidate.writes(POOL_AT, VALUES)
@@ -818,7 +830,7 @@ def test_other_submissions_have_no_guards(
 @pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
 def test_a_part_of_every_input_appears_only_when_the_cache_is_flushed(
     play: Play,
-    device_seat: DeviceSeat,
+    device_seat: DeviceCandidate,
     candidate: Candidate,
     monkeypatch: pytest.MonkeyPatch,
     operation: Operation,
@@ -841,7 +853,7 @@ def test_a_part_of_every_input_appears_only_when_the_cache_is_flushed(
 def test_a_launch_that_does_not_fit_blames_the_task_before_the_window_opens(
     play: Play, candidate: Candidate
 ) -> None:
-    with pytest.raises(Ruling, match="needs a `ref_kernel`") as ruling:
+    with pytest.raises(VerdictError, match="needs a `ref_kernel`") as ruling:
         play(None, expected=None, launch=INTO_OUTPUT)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
@@ -849,7 +861,7 @@ def test_a_launch_that_does_not_fit_blames_the_task_before_the_window_opens(
 
 
 def test_an_output_that_finds_no_room_blames_the_task(play: Play) -> None:
-    with pytest.raises(Ruling, match="more than twice its input and 64 MiB") as ruling:
+    with pytest.raises(VerdictError, match="more than twice its input and 64 MiB") as ruling:
         play(None, expected=place(0, shape=(4000, 3), stride=(3, 1)), launch=INTO_OUTPUT)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
@@ -861,7 +873,7 @@ def keyed(**items: Node) -> DictNode:
 
 @pytest.mark.parametrize("ahead", [True, False])
 def test_a_dict_may_be_filled_in_another_order_than_the_references(
-    *, play: Play, device_seat: DeviceSeat, candidate: Candidate, ahead: bool
+    *, play: Play, device_seat: DeviceCandidate, candidate: Candidate, ahead: bool
 ) -> None:
     device_seat.ahead = ahead
     row = {"shape": (6,), "stride": (1,)}

@@ -8,14 +8,14 @@ from runners.contract.evaluation import Limits
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge import host_candidate
-from runners.harness.judge.host_candidate import Seat, threads_of
+from runners.harness.judge.host_candidate import HostCandidate, threads_of
 from runners.harness.judge.pool import take_seat
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.builds import Builds
-from runners.harness.protocol.channel import Operation, Reply, Status
+from runners.harness.protocol.channel import CandidateReply, Operation, Status
 from runners.harness.protocol.values import FloatNode, Node, ScalarNode, SequenceNode, TensorNode
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -32,14 +32,14 @@ def nested(depth: int) -> Node:
 
 
 def described(
-    seat: Seat, output: Node | None, expected: Node | None = None, seconds: float = 10
+    seat: HostCandidate, output: Node | None, expected: Node | None = None, seconds: float = 10
 ) -> Any:  # noqa: ANN401 - whatever is described
     """What the judge fetches when the candidate describes this."""
-    reply = Reply(status=Status.DONE, output=output)
+    reply = CandidateReply(status=Status.DONE, output=output)
     return seat.fetch(reply, expected, Deadline.after(seconds))
 
 
-def answered(session: Session) -> object:
+def answered(session: EvaluationSession) -> object:
     limit = Deadline.after(10)
     with take_seat(session, ROOM, None) as seat:
         seat.build(limit)
@@ -88,7 +88,7 @@ def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
 def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, words: str) -> None:
     with (
         take_seat(sit(make_judging()), ROOM, None) as seat,
-        pytest.raises(Ruling, match=words) as ruling,
+        pytest.raises(VerdictError, match=words) as ruling,
     ):
         described(seat, output)
 
@@ -102,7 +102,7 @@ def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None
         assert described(seat, wide).numel() == 40 << 20
 
         both = SequenceNode(kind="list", items=(wide, wide))
-        with pytest.raises(Ruling, match="larger than the memory limit"):
+        with pytest.raises(VerdictError, match="larger than the memory limit"):
             described(seat, both)
 
 
@@ -113,7 +113,7 @@ def test_the_gaps_of_an_output_count_against_the_memory_limit(sit: Sit) -> None:
         assert described(seat, sparse).shape == (2,)
 
         both = SequenceNode(kind="list", items=(sparse, sparse))
-        with pytest.raises(Ruling, match="larger than the memory limit"):
+        with pytest.raises(VerdictError, match="larger than the memory limit"):
             described(seat, both)
 
 
@@ -121,7 +121,7 @@ def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit
     expected = lay_out(torch.zeros(3)).node
     with take_seat(sit(make_judging()), ROOM, None) as seat:
         nowhere = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=8)
-        with pytest.raises(Ruling, match=r"has shape \[4\], \[3\] is expected") as ruling:
+        with pytest.raises(VerdictError, match=r"has shape \[4\], \[3\] is expected") as ruling:
             described(seat, nowhere, expected)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
@@ -130,7 +130,7 @@ def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit
 def test_reading_an_output_ends_at_the_deadline(sit: Sit) -> None:
     with take_seat(sit(make_judging()), ROOM, None) as seat:
         here = TensorNode(dtype="uint8", shape=(3,), stride=(1,), address=seat.base)
-        with pytest.raises(Ruling, match="time limit") as ruling:
+        with pytest.raises(VerdictError, match="time limit") as ruling:
             described(seat, here, seconds=-1)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
@@ -152,7 +152,7 @@ def test_an_input_that_cannot_travel_is_the_tasks_fault(
     sit: Sit, value: object, words: str
 ) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with take_seat(session, ROOM, None) as seat, pytest.raises(Ruling, match=words) as ruling:
+    with take_seat(session, ROOM, None) as seat, pytest.raises(VerdictError, match=words) as ruling:
         seat.call(Operation.TOUCH, value, None, Deadline.after(10))
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
@@ -171,7 +171,7 @@ def test_torch_may_use_every_core_that_the_limit_leaves(
 
 
 def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:
-    with take_seat(sit(make_judging()), ROOM, None) as seat, pytest.raises(Ruling) as ruling:
+    with take_seat(sit(make_judging()), ROOM, None) as seat, pytest.raises(VerdictError) as ruling:
         described(seat, None)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -179,9 +179,11 @@ def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:
 
 def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
     with take_seat(sit(make_judging()), ROOM, None) as seat:
-        seat.refuse_changes(INPUT, Reply(status=Status.DONE))
-        with pytest.raises(Ruling, match="changed an input"):  # nobody laid it in the arena
-            seat.refuse_changes(INPUT, Reply(status=Status.DONE, output=ScalarNode(value=1)))
+        seat.refuse_changes(INPUT, CandidateReply(status=Status.DONE))
+        with pytest.raises(VerdictError, match="changed an input"):  # nobody laid it in the arena
+            seat.refuse_changes(
+                INPUT, CandidateReply(status=Status.DONE, output=ScalarNode(value=1))
+            )
 
 
 def test_on_the_cpu_there_is_one_way_to_call(sit: Sit) -> None:
@@ -193,7 +195,10 @@ def test_on_the_cpu_there_is_one_way_to_call(sit: Sit) -> None:
 
 
 def test_a_build_that_fails_is_of_the_stage_in_which_it_fell(sit: Sit) -> None:
-    with take_seat(sit(make_judging("x = (")), ROOM, None) as seat, pytest.raises(Ruling) as ruling:
+    with (
+        take_seat(sit(make_judging("x = (")), ROOM, None) as seat,
+        pytest.raises(VerdictError) as ruling,
+    ):
         seat.build(Deadline.after(10))
 
     assert (ruling.value.verdict, ruling.value.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
@@ -236,7 +241,7 @@ def test_packing_what_is_too_much_is_refused_as_a_write_is(sit: Sit) -> None:
     session.builds = Builds(1 << 20)
     with take_seat(session, ROOM, None) as seat:
         seat.build(Deadline.after(10))
-        with pytest.raises(Ruling, match="cannot be kept"):
+        with pytest.raises(VerdictError, match="cannot be kept"):
             seat.pack(Deadline.after(10))
         session.builds.close()
         session.builds = Builds(1 << 20)

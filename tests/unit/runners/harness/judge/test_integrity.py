@@ -11,7 +11,7 @@ from runners.harness.judge.integrity import (
 )
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.protocol.values import DTYPES, Node, ScalarNode, TensorNode, tensors
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 BASE = 1 << 40
 NAN = float("nan")
@@ -56,7 +56,7 @@ def test_an_untouched_input_is_fine(data: list[torch.Tensor]) -> None:
 
 
 def test_a_changed_input_is_refused() -> None:
-    with pytest.raises(Ruling, match="changed an input") as ruling:
+    with pytest.raises(VerdictError, match="changed an input") as ruling:
         refuse([torch.ones(4), torch.ones(5)], 1, ELSEWHERE)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
@@ -71,12 +71,12 @@ def test_an_input_that_is_given_back_may_be_changed() -> None:
 def test_giving_one_input_back_does_not_allow_to_change_another() -> None:
     data = [torch.ones(4), torch.ones(5)]
 
-    with pytest.raises(Ruling):
+    with pytest.raises(VerdictError):
         refuse(data, 0, at(data, 1))
 
 
 def test_an_output_without_tensors_gives_nothing_back() -> None:
-    with pytest.raises(Ruling):
+    with pytest.raises(VerdictError):
         refuse([torch.ones(4)], 0, ScalarNode(value=1))
 
 
@@ -84,7 +84,7 @@ def test_an_output_without_tensors_gives_nothing_back() -> None:
     ("now", "words"), [((1, 2, 3), "left a process running"), ((3, 4), "left 2 processes running")]
 )
 def test_a_new_process_is_refused(now: tuple[int, ...], words: str) -> None:
-    with pytest.raises(Ruling, match=words) as ruling:
+    with pytest.raises(VerdictError, match=words) as ruling:
         refuse_new_processes(frozenset({1, 2}), now)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -93,7 +93,7 @@ def test_a_new_process_is_refused(now: tuple[int, ...], words: str) -> None:
 @pytest.mark.parametrize("now", [(), (1,), (2, 1)])
 def test_processes_of_the_warm_up_may_stay_or_end(now: tuple[int, ...]) -> None:
     refuse_new_processes(frozenset({1, 2}), now)
-    with pytest.raises(Ruling):
+    with pytest.raises(VerdictError):
         refuse_new_processes(frozenset({1, 2}), (*now, 3))
 
 
@@ -102,7 +102,7 @@ def test_an_output_right_beside_an_input_does_not_give_it_back(shift: int) -> No
     data = [torch.ones(4)]
     beside = at(data, 0)
 
-    with pytest.raises(Ruling):
+    with pytest.raises(VerdictError):
         refuse(data, 0, beside.model_copy(update={"address": beside.address + shift}))
 
 
@@ -113,7 +113,7 @@ def test_a_changed_byte_is_found_in_types_of_few_operations(name: str) -> None:
     )
     place = TensorNode(dtype=name, shape=(4, 6), stride=(1, 4), device="cpu", offset=0)
     refuse_changed(Changes([place], [left], [same]), [])
-    with pytest.raises(Ruling, match="changed an input"):
+    with pytest.raises(VerdictError, match="changed an input"):
         refuse_changed(Changes([place], [left], [other]), [])
 
 
@@ -121,7 +121,7 @@ def test_a_single_element_is_compared_whatever_its_stride() -> None:
     left, same, other = (torch.full((3,), value).as_strided((1,), (3,)) for value in (1, 1, 2))
     place = TensorNode(dtype="int64", shape=(1,), stride=(3,), address=0, device="cpu", offset=0)
     refuse_changed(Changes([place], [left], [same]), [])
-    with pytest.raises(Ruling, match="changed an input"):
+    with pytest.raises(VerdictError, match="changed an input"):
         refuse_changed(Changes([place], [left], [other]), [])
 
 
@@ -137,7 +137,7 @@ def test_of_an_input_that_is_given_back_in_part_only_that_part_may_be_changed() 
 
     assert refuse(data, 0, part_of(data, 2, 3), slice(2, 5))
     for changed in (slice(2, 6), slice(1, 5), EVERYTHING):
-        with pytest.raises(Ruling, match="changed an input"):
+        with pytest.raises(VerdictError, match="changed an input"):
             refuse(data, 0, part_of(data, 2, 3), changed)
 
 
@@ -146,14 +146,14 @@ def test_an_output_beside_an_input_that_shares_its_last_number_gives_back_that_a
     beside = part_of(data, 7, 8)
 
     assert refuse(data, 0, beside, slice(7, 8))
-    with pytest.raises(Ruling, match="changed an input"):
+    with pytest.raises(VerdictError, match="changed an input"):
         refuse(data, 0, beside)
 
 
 def test_an_output_with_gaps_gives_nothing_back() -> None:
     data = [torch.ones(8)]
 
-    with pytest.raises(Ruling, match="changed an input"):
+    with pytest.raises(VerdictError, match="changed an input"):
         refuse(data, 0, part_of(data, 0, 2, stride=7))
 
 

@@ -9,7 +9,7 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.build.loading import ModelKernel
 from runners.harness.judge.kernelbench import KernelBenchTask
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.kernels import LINEAR
 
 CASE = Workload(args={"precision": "fp32", "weights": 5})
@@ -173,7 +173,7 @@ def test_running_statistics_do_not_wander(tmp_path: Path) -> None:
 def test_a_reference_that_fails_is_no_kernels_fault(
     tmp_path: Path, reference: str, words: str
 ) -> None:
-    with pytest.raises(Ruling, match=words) as ruled:
+    with pytest.raises(VerdictError, match=words) as ruled:
         refused(code := problem(tmp_path, reference), code.generate(CASE, 1), torch.zeros(16, 32))
     assert ruled.value.verdict is Verdict.TASK_ERROR
 
@@ -190,7 +190,7 @@ def test_a_reference_that_nobody_can_match_is_no_kernels_fault(
 ) -> None:
     code = with_forward(tmp_path, body)
     data = code.generate(CASE, 1)
-    with pytest.raises(Ruling, match=words) as ruled:
+    with pytest.raises(VerdictError, match=words) as ruled:
         refused(code, data, torch.zeros(8, 10))
     assert ruled.value.verdict is Verdict.TASK_ERROR
 
@@ -206,7 +206,7 @@ def test_a_reference_that_nobody_can_match_is_no_kernels_fault(
 def test_a_case_that_means_nothing_is_the_tasks_fault(
     tmp_path: Path, args: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(Ruling, match=words) as ruled:
+    with pytest.raises(VerdictError, match=words) as ruled:
         problem(tmp_path).generate(Workload(args=args), 1)
     assert ruled.value.verdict is Verdict.TASK_ERROR
 
@@ -229,6 +229,6 @@ def test_a_function_s_own_inputs_count(tmp_path: Path) -> None:
 
 def test_a_function_that_takes_no_shape_is_the_task_s_fault(tmp_path: Path) -> None:
     code = problem(tmp_path, "def forward(x): return x.reshape(7, 11)")
-    with pytest.raises(Ruling, match="get_inputs") as told:
+    with pytest.raises(VerdictError, match="get_inputs") as told:
         code.generate(CASE, 3)
     assert told.value.verdict is Verdict.TASK_ERROR

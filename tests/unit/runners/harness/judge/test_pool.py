@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from runners.harness.judge import pool
-from runners.harness.judge.host_candidate import Seat, host_start
-from runners.harness.judge.pool import Lineup, take_seat
-from runners.harness.judge.session import Session
+from runners.harness.judge.host_candidate import HostCandidate, host_start
+from runners.harness.judge.pool import CandidatePool, take_seat
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan, lay_out
-from runners.harness.supervision.handle import Handle, StartError
+from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.process import ProcessGoneError
 from runners.process_tree import descendants
 from tests.doubles.judging import make_judging
@@ -21,37 +21,37 @@ from tests.unit.runners.harness.conftest import Sit
 ROOM = lay_out(torch.zeros(3))
 
 
-def started(session: Session) -> set[int]:
+def started(session: EvaluationSession) -> set[int]:
     """The processes that live beneath this one, its template left out."""
     return set(descendants(os.getpid())) - {session.template.pid}
 
 
-def waiting(lineup: Lineup) -> list[int]:
+def waiting(lineup: CandidatePool) -> list[int]:
     return [seat.handle.process.pid for _, seat in lineup.waiting]
 
 
 def test_a_task_on_the_cpu_gets_a_seat_there(sit: Sit) -> None:
     with take_seat(sit(make_judging()), lay_out(1), None) as seat:
-        assert type(seat) is Seat
+        assert type(seat) is HostCandidate
 
 
 def test_several_start_at_once_and_each_is_used_once(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
-    enlist, meet = Handle.__init__, Handle._meet
+    enlist, meet = CandidateHandle.__init__, CandidateHandle._meet
 
-    def enlisting(handle: Handle, *args: object) -> None:
+    def enlisting(handle: CandidateHandle, *args: object) -> None:
         events.append("start")
         enlist(handle, *args)  # type: ignore[arg-type]
 
-    def meeting(handle: Handle, *args: object) -> object:
+    def meeting(handle: CandidateHandle, *args: object) -> object:
         events.append("meet")
         return meet(handle, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Handle, "__init__", enlisting)
-    monkeypatch.setattr(Handle, "_meet", meeting)
-    with Lineup(sit(make_judging()), ROOM, None) as lineup:
+    monkeypatch.setattr(CandidateHandle, "__init__", enlisting)
+    monkeypatch.setattr(CandidateHandle, "_meet", meeting)
+    with CandidatePool(sit(make_judging()), ROOM, None) as lineup:
         lineup.prepare(3)
         assert events == ["start"] * 3 + ["meet"] * 3
         assert all(seat.handle.process.frozen for _, seat in lineup.waiting)
@@ -70,23 +70,23 @@ def test_several_start_at_once_and_each_is_used_once(
 def test_begun_candidates_start_by_themselves_until_they_are_wanted(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    met: list[Handle] = []
-    meet = Handle._meet
+    met: list[CandidateHandle] = []
+    meet = CandidateHandle._meet
 
-    def meeting(handle: Handle, *args: object) -> object:
+    def meeting(handle: CandidateHandle, *args: object) -> object:
         met.append(handle)
         return meet(handle, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Handle, "_meet", meeting)
+    monkeypatch.setattr(CandidateHandle, "_meet", meeting)
     session = sit(make_judging())
     before = started(session)
-    with Lineup(session, ROOM, None) as lineup:
+    with CandidatePool(session, ROOM, None) as lineup:
         lineup.begin(2)
         lineup.begin(2)
         assert (len(lineup.starting), met) == (2, [])
         lineup.prepare(3)
         assert (len(lineup.starting), len(lineup.waiting), len(met)) == (0, 3, 3)
-    with Lineup(session, ROOM, None) as lineup:
+    with CandidatePool(session, ROOM, None) as lineup:
         lineup.begin(2)
 
     # Who has not even said who it is ends by itself, a moment later.
@@ -99,14 +99,14 @@ def test_begun_candidates_start_by_themselves_until_they_are_wanted(
 def test_who_has_left_a_seat_ends_while_the_next_one_takes_his(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close, closed = Handle.close, []
+    close, closed = CandidateHandle.close, []
 
-    def closing(handle: Handle) -> None:
+    def closing(handle: CandidateHandle) -> None:
         closed.append(handle)
         close(handle)
 
-    monkeypatch.setattr(Handle, "close", closing)
-    with Lineup(sit(make_judging()), ROOM, None) as lineup:
+    monkeypatch.setattr(CandidateHandle, "close", closing)
+    with CandidatePool(sit(make_judging()), ROOM, None) as lineup:
         lineup.prepare(2)
         with lineup.seat() as first:
             pass
@@ -125,7 +125,7 @@ def test_who_has_left_a_seat_ends_while_the_next_one_takes_his(
 def test_who_has_no_namespace_is_not_struck_before_all_that_he_started_is_known(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Lineup(sit(make_judging()), ROOM, None) as lineup, lineup.seat() as seat:
+    with CandidatePool(sit(make_judging()), ROOM, None) as lineup, lineup.seat() as seat:
         alone = seat.handle.welcome.model_copy(update={"layers": ()})
         monkeypatch.setitem(seat.handle.__dict__, "welcome", alone)
         pool._strike(seat)
@@ -133,7 +133,7 @@ def test_who_has_no_namespace_is_not_struck_before_all_that_he_started_is_known(
 
 
 def test_those_who_wait_already_are_not_started_again(sit: Sit) -> None:
-    with Lineup(sit(make_judging()), ROOM, None) as lineup:
+    with CandidatePool(sit(make_judging()), ROOM, None) as lineup:
         lineup.prepare(1)
         first = waiting(lineup)
         lineup.prepare(2)
@@ -146,7 +146,7 @@ def test_those_who_wait_already_are_not_started_again(sit: Sit) -> None:
 def test_the_unused_are_closed(sit: Sit) -> None:
     session = sit(make_judging())
     before = started(session)
-    with Lineup(session, ROOM, None) as lineup:
+    with CandidatePool(session, ROOM, None) as lineup:
         lineup.prepare(3)
         assert len(started(session) - before) == 3
         with lineup.seat():
@@ -161,16 +161,16 @@ def test_one_that_does_not_end_leaves_none_of_the_others(
 ) -> None:
     session = sit(make_judging())
     before = started(session)
-    close, closed = Handle.close, []
+    close, closed = CandidateHandle.close, []
 
-    def closing(handle: Handle) -> None:
+    def closing(handle: CandidateHandle) -> None:
         close(handle)
         closed.append(handle)
         if len(closed) == 1:
             raise TimeoutError
 
-    monkeypatch.setattr(Handle, "close", closing)
-    lineup = Lineup(session, ROOM, None)
+    monkeypatch.setattr(CandidateHandle, "close", closing)
+    lineup = CandidatePool(session, ROOM, None)
     lineup.prepare(3)
     with pytest.raises(TimeoutError), lineup:
         pass
@@ -190,14 +190,14 @@ def test_one_that_fails_to_start_closes_the_others(
     starts: list[int] = []
 
     @contextmanager
-    def starting(session: Session, room: Plan) -> Iterator[object]:
+    def starting(session: EvaluationSession, room: Plan) -> Iterator[object]:
         session.files_fd = wrong if len(starts) == failing else files
         starts.append(1)
         with host_start(session, room) as seated:
             yield seated
 
     monkeypatch.setattr(pool, "host_start", starting)
-    with Lineup(session, ROOM, None) as lineup:
+    with CandidatePool(session, ROOM, None) as lineup:
         with pytest.raises(StartError, match="did not start"):
             lineup.prepare(3)
 
@@ -217,6 +217,6 @@ def test_on_a_gpu_no_more_start_at_once_than_it_has_room_for(
     monkeypatch.setattr(pool, "starts_at_once", lambda *_: room_for)
     monkeypatch.setattr(pool, "device_start", lambda session, room, _: host_start(session, room))
 
-    with Lineup(session, ROOM, None) as lineup:
+    with CandidatePool(session, ROOM, None) as lineup:
         lineup.prepare(asked)
         assert len(lineup.waiting) == made

@@ -2,7 +2,7 @@ import pytest
 
 from runners.contract.evaluation import Isolation, Limits, Progress
 from runners.contract.verdict import Stage
-from runners.harness.protocol.channel import Welcome
+from runners.harness.protocol.channel import CandidateReady
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -33,7 +33,7 @@ def test_a_welcome_adds_the_candidates_layers_once(sit: Sit) -> None:
     session.isolation = Isolation(outer="unshare", layers=("network",), missing={"cgroup": "no"})
 
     for _ in range(2):
-        session.greet(Welcome(layers=("network", "seccomp"), missing={"landlock": "old"}))
+        session.greet(CandidateReady(layers=("network", "seccomp"), missing={"landlock": "old"}))
 
     assert session.isolation == Isolation(
         outer="unshare",
@@ -46,8 +46,8 @@ def test_a_layer_that_one_candidate_lacked_is_not_said_to_be_active(sit: Sit) ->
     session = sit(make_judging())
     session.isolation = Isolation(outer="unshare", layers=("network", "namespaces"))
 
-    session.greet(Welcome(layers=("network",), missing={"namespaces": "refused"}))
-    session.greet(Welcome(layers=("network", "namespaces"), missing={}))
+    session.greet(CandidateReady(layers=("network",), missing={"namespaces": "refused"}))
+    session.greet(CandidateReady(layers=("network", "namespaces"), missing={}))
 
     assert session.isolation.layers == ("network",)
     assert session.isolation.missing == {"namespaces": "refused"}

@@ -17,7 +17,7 @@ from runners.harness.judge.task_code import (
 )
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORT, make_sort_task
 
 WORKLOAD = Workload(args={"size": 8, "seed": 1})
@@ -118,7 +118,7 @@ def test_every_form_of_a_checks_answer_is_understood(
 
 @pytest.mark.parametrize("answer", ["return 1", "return (True,)", "return {}"])
 def test_another_form_is_the_tasks_fault(tmp_path: Path, answer: str) -> None:
-    with pytest.raises(Ruling, match="check_implementation gave a") as ruling:
+    with pytest.raises(VerdictError, match="check_implementation gave a") as ruling:
         checking(tmp_path, answer).mismatch(1, 2, None)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
@@ -142,7 +142,7 @@ def test_a_wrong_structure_never_reaches_the_tasks_check(tmp_path: Path) -> None
     ],
 )
 def test_a_broken_reference_is_the_tasks_fault(tmp_path: Path, reference: str, step: str) -> None:
-    with pytest.raises(Ruling, match=step) as ruling:
+    with pytest.raises(VerdictError, match=step) as ruling:
         code(tmp_path, reference)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
@@ -163,7 +163,7 @@ def test_whatever_the_tasks_code_raises_is_the_tasks_fault(tmp_path: Path, step:
         "check_implementation": lambda: task.mismatch(1, 1, None),
     }
 
-    with pytest.raises(Ruling, match=f"the task's {step} failed: ZeroDivisionError"):
+    with pytest.raises(VerdictError, match=f"the task's {step} failed: ZeroDivisionError"):
         calls[step]()
 
 
@@ -193,13 +193,13 @@ def test_a_reference_that_gives_what_cannot_travel_is_the_tasks_fault(
         "ref_kernel": lambda: task.expected(1),
     }
     for step, call in calls.items():
-        with pytest.raises(Ruling, match=f"the task's {step} failed: Undescrib") as ruling:
+        with pytest.raises(VerdictError, match=f"the task's {step} failed: Undescrib") as ruling:
             call()
         assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
 def test_a_generator_of_inputs_without_a_signature_is_the_tasks_fault(tmp_path: Path) -> None:
-    with pytest.raises(Ruling, match="generate_input failed: ValueError"):
+    with pytest.raises(VerdictError, match="generate_input failed: ValueError"):
         code(tmp_path, "generate_input = type\ncheck_implementation = id\n")
 
 
@@ -254,5 +254,5 @@ def test_a_check_that_raises_on_the_references_own_answer_is_the_tasks_fault(
 ) -> None:
     task = checking(tmp_path, "return 1 / 0", "def ref_kernel(data): return 5")
 
-    with pytest.raises(Ruling, match="check_implementation failed: ZeroDivisionError"):
+    with pytest.raises(VerdictError, match="check_implementation failed: ZeroDivisionError"):
         task.mismatch(1, 5, ScalarNode(value=5))

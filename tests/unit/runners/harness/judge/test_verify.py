@@ -9,7 +9,7 @@ from runners.harness.judge.pool import take_seat
 from runners.harness.judge.verify import verify
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.channel import Operation
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 
@@ -35,7 +35,7 @@ def checked(sit: Sit, source: str, *, mutates_inputs: bool = False) -> None:
 
 
 def test_a_wrong_output_is_refused_with_the_tasks_own_words(sit: Sit) -> None:
-    with pytest.raises(Ruling, match="mismatch") as ruling:
+    with pytest.raises(VerdictError, match="mismatch") as ruling:
         checked(sit, "def custom_kernel(data):\n    return data[0]\n")
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
@@ -43,7 +43,7 @@ def test_a_wrong_output_is_refused_with_the_tasks_own_words(sit: Sit) -> None:
 
 def test_a_changed_input_is_refused_unless_the_task_allows_it(sit: Sit) -> None:
     checked(sit, WRITING, mutates_inputs=True)
-    with pytest.raises(Ruling, match="changed an input") as ruling:
+    with pytest.raises(VerdictError, match="changed an input") as ruling:
         checked(sit, WRITING)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
@@ -57,7 +57,7 @@ def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(si
         verify(seat, INPUT, reply, None, deadline=limit)
         signal.pidfd_send_signal(seat.handle.process.pidfd, signal.SIGCONT)
 
-        with pytest.raises(Ruling, match="broke a stop") as ruling:
+        with pytest.raises(VerdictError, match="broke a stop") as ruling:
             verify(seat, INPUT, reply, None, deadline=limit)
 
     assert ruling.value.verdict is Verdict.DISALLOWED

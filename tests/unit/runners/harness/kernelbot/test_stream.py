@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runners.harness.kernelbot.stream import (
     BreachError,
-    Case,
+    ReportedCase,
     Step,
     Times,
     UnfinishedError,
@@ -37,7 +37,7 @@ check: pass
 
 
 def test_tests_that_all_passed() -> None:
-    assert read(TESTS, Step.TEST, 2) == (Case(passed=True), Case(passed=True))
+    assert read(TESTS, Step.TEST, 2) == (ReportedCase(passed=True), ReportedCase(passed=True))
 
 
 def test_times_are_read_as_they_were_said() -> None:
@@ -48,7 +48,7 @@ def test_times_are_read_as_they_were_said() -> None:
 def test_the_message_of_a_failed_test_has_its_lines_back() -> None:
     failed = TESTS.replace(b"1.status: pass", b"1.status: fail\ntest.1.error: a: b\\nc")
     found = read(failed.replace(b"check: pass", b"check: fail"), Step.TEST, 2)
-    assert found[1] == Case(passed=False, message="a: b\nc")
+    assert found[1] == ReportedCase(passed=False, message="a: b\nc")
 
 
 @pytest.mark.parametrize("kept", [1, 2])
@@ -57,12 +57,15 @@ def test_a_check_that_fails_without_a_reason_fails_the_next_case(kept: int) -> N
     if kept == 1:
         said = said.replace(b"test.1.spec: size: 5; seed: 4\ntest.1.status: pass\n", b"")
     found = read(said, Step.TEST, 2)
-    assert found == (Case(passed=True), Case(passed=False, message="the check failed"))
+    assert found == (
+        ReportedCase(passed=True),
+        ReportedCase(passed=False, message="the check failed"),
+    )
 
 
 def test_a_benchmark_that_fails_ends_the_list() -> None:
     said = b"benchmark-count: 2\nbenchmark.0.status: fail\nbenchmark.0.error: no\ncheck: fail\n"
-    assert read(said, Step.BENCHMARK, 2) == (Case(passed=False, message="no"),)
+    assert read(said, Step.BENCHMARK, 2) == (ReportedCase(passed=False, message="no"),)
 
 
 @pytest.mark.parametrize("alphabet", [b"+/", b"+*"])
@@ -70,7 +73,7 @@ def test_a_report_is_decoded_in_either_alphabet(alphabet: bytes) -> None:
     text = "table ÿ¿þ~~~???"
     report = base64.b64encode(text.encode(), alphabet).decode()
     said = f"benchmark.0.report: {report}\ncheck: pass\n".encode()
-    assert read(said, Step.PROFILE, 1) == (Case(passed=True, report=text),)
+    assert read(said, Step.PROFILE, 1) == (ReportedCase(passed=True, report=text),)
 
 
 def test_what_public_tasks_say_beside_the_times_is_known_and_not_used() -> None:
@@ -92,7 +95,10 @@ def test_what_public_tasks_say_beside_the_times_is_known_and_not_used() -> None:
     ],
 )
 def test_what_is_no_key_or_is_said_again_takes_no_pass_away(change: tuple[bytes, bytes]) -> None:
-    assert read(TESTS.replace(*change), Step.TEST, 2) == (Case(passed=True), Case(passed=True))
+    assert read(TESTS.replace(*change), Step.TEST, 2) == (
+        ReportedCase(passed=True),
+        ReportedCase(passed=True),
+    )
 
 
 @pytest.mark.parametrize("step", [Step.TEST, Step.BENCHMARK, Step.LEADERBOARD, Step.PROFILE])
@@ -112,7 +118,7 @@ def test_a_failure_is_final_in_whichever_place_it_stands(
     step: Step, said: bytes, words: str
 ) -> None:
     """An import that fails; a wrong answer in a ranked run that says it as a test does."""
-    assert read(said, step, 1) == (Case(passed=False, message=words),)
+    assert read(said, step, 1) == (ReportedCase(passed=False, message=words),)
 
 
 def test_an_error_of_several_lines_is_read_whole() -> None:
@@ -123,7 +129,10 @@ def test_an_error_of_several_lines_is_read_whole() -> None:
         b"test.1.spec: size: 5\ntest.1.status: pass\ncheck: fail\n"
     )
     words = "rank 0 - mismatch\nrank 1 - mismatch: 2 of 3\n  at (0, 1)"
-    assert read(said, Step.TEST, 2) == (Case(passed=False, message=words), Case(passed=True))
+    assert read(said, Step.TEST, 2) == (
+        ReportedCase(passed=False, message=words),
+        ReportedCase(passed=True),
+    )
 
 
 def test_a_ranked_run_without_best_and_worst_is_timed() -> None:
@@ -137,13 +146,13 @@ def test_a_ranked_run_without_best_and_worst_is_timed() -> None:
 
 def test_a_mean_alone_is_a_time_of_one_run() -> None:
     (case,) = read(b"benchmark.0.mean: 5000\ncheck: pass\n", Step.LEADERBOARD, 1)
-    assert case == Case(passed=True, times=Times(5000.0))
+    assert case == ReportedCase(passed=True, times=Times(5000.0))
 
 
 @pytest.mark.parametrize("report", [b"", b"benchmark.0.report:\n"])
 def test_a_profile_need_not_tell_anything(report: bytes) -> None:
     said = b"benchmark-count: 1\nbenchmark.0.spec: size: 3\n" + report + b"check: pass\n"
-    assert read(said, Step.PROFILE, 1) == (Case(passed=True),)
+    assert read(said, Step.PROFILE, 1) == (ReportedCase(passed=True),)
 
 
 def test_a_line_of_a_million_errors_is_read_at_once() -> None:
@@ -234,7 +243,7 @@ def test_a_line_that_stops_short_is_told_from_one_that_is_forged() -> None:
 
 def test_of_a_phase_that_broke_off_the_whole_cases_are_seen() -> None:
     begun = TESTS.partition(b"test.1.status")[0] + b"test.1.sta"
-    assert glimpse(begun, Step.TEST, 2) == (Case(passed=True),)
+    assert glimpse(begun, Step.TEST, 2) == (ReportedCase(passed=True),)
     assert glimpse(b"test-count: 3\n" + begun, Step.TEST, 2) == ()
     assert glimpse(b"benchmark.0.spec: size: 3\n", Step.PROFILE, 1) == ()
 

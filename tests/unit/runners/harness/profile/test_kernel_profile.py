@@ -4,7 +4,7 @@ import pytest
 
 from runners.contract.task import Mode
 from runners.harness.deadline import Deadline
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
 from runners.harness.timing.stopwatch import WARM_UPS
 from runners.harness.toolchains import ncu
@@ -19,7 +19,7 @@ LAUNCHES = SORTED.replace("def", "from pathlib import Path\ndef").replace(
 """Says where the stand-in looks that a kernel was launched, and on what."""
 
 
-def profiled(session: Session, found: ncu.Ncu, seconds: float = 40) -> KernelProfile:
+def profiled(session: EvaluationSession, found: ncu.Ncu, seconds: float = 40) -> KernelProfile:
     workload = session.request.task.benchmarks[0]
     return KernelProfiler(session, found).profile_call(workload, Deadline.after(seconds))
 

@@ -9,13 +9,13 @@ from runners.contract.task import PROFILE_S, Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.graders import native
-from runners.harness.judge.session import Session
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
 from runners.harness.profile.profiler import profile, profile_by, profile_kernels
 from runners.harness.profile.tables import Kernel, Tables
 from runners.harness.timing.stopwatch import WARM_UPS
 from runners.harness.toolchains import ncu
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Judge, Sit
 
@@ -33,21 +33,21 @@ def test_a_profiled_output_is_checked(sit: Sit) -> None:
     )
     session = sit(make_judging(cheating, Mode.PROFILE))
 
-    with pytest.raises(Ruling) as ruling:
+    with pytest.raises(VerdictError) as ruling:
         profile(session, session.request.task.benchmarks[0], Deadline.after(20))
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
 Outcome = KernelProfile | NoProfileError
-Look = Callable[..., Session]
+Look = Callable[..., EvaluationSession]
 
 
 @pytest.fixture
 def look(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Look:
     """Profiles two cases of which these outcomes are told, without any process."""
 
-    def looked(*outcomes: Outcome, **changes: object) -> Session:
+    def looked(*outcomes: Outcome, **changes: object) -> EvaluationSession:
         told = iter(outcomes)
 
         def profile(
@@ -72,7 +72,7 @@ def seen(name: str, report: bytes) -> KernelProfile:
     return KernelProfile(Tables((Kernel(f"  {name}"),)), report)
 
 
-def parts(session: Session) -> list[str]:
+def parts(session: EvaluationSession) -> list[str]:
     return session.log.decode().split("\nncu 0.0.1, size: ")[1:]
 
 

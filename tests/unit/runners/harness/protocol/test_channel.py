@@ -5,12 +5,12 @@ from runners.harness.protocol.channel import (
     FAILURES,
     FRAME_MAX,
     GREETING,
-    Announcement,
+    CandidatePid,
+    CandidateReady,
+    CandidateReply,
+    CandidateRequest,
     Operation,
-    Order,
-    Reply,
     Status,
-    Welcome,
     encode,
     pair,
 )
@@ -27,23 +27,27 @@ def test_frames_keep_their_borders() -> None:
 
 
 @pytest.mark.parametrize(
-    "order", [Order(operation=Operation.BUILD), Order(operation=Operation.RUN, value=ScalarNode())]
+    "order",
+    [
+        CandidateRequest(operation=Operation.BUILD),
+        CandidateRequest(operation=Operation.RUN, value=ScalarNode()),
+    ],
 )
-def test_an_order_survives_the_wire(order: Order) -> None:
-    assert Order.model_validate_json(encode(order)) == order
+def test_an_order_survives_the_wire(order: CandidateRequest) -> None:
+    assert CandidateRequest.model_validate_json(encode(order)) == order
 
 
 def test_a_frame_that_is_too_long_is_not_sent() -> None:
     value = ScalarNode(value="x" * FRAME_MAX)
 
     with pytest.raises(ValueError, match="at most 65536"):
-        encode(Order(operation=Operation.RUN, value=value))
+        encode(CandidateRequest(operation=Operation.RUN, value=value))
 
 
 def test_greetings_are_told_apart() -> None:
-    welcome = Welcome(layers=("seccomp",), missing={"landlock": "old kernel"})
+    welcome = CandidateReady(layers=("seccomp",), missing={"landlock": "old kernel"})
 
-    assert GREETING.validate_json(encode(Announcement(pid=7))) == Announcement(pid=7)
+    assert GREETING.validate_json(encode(CandidatePid(pid=7))) == CandidatePid(pid=7)
     assert GREETING.validate_json(encode(welcome)) == welcome
 
 
@@ -65,11 +69,13 @@ def test_greetings_are_told_apart() -> None:
 )
 def test_a_reply_outside_the_form_is_refused(frame: bytes) -> None:
     with pytest.raises(ValidationError):
-        Reply.model_validate_json(frame)
+        CandidateReply.model_validate_json(frame)
 
 
 def test_a_plain_reply_is_understood() -> None:
-    assert Reply.model_validate_json(b'{"status":"done"}') == Reply(status=Status.DONE)
+    assert CandidateReply.model_validate_json(b'{"status":"done"}') == CandidateReply(
+        status=Status.DONE
+    )
 
 
 def test_every_status_but_done_has_its_verdict() -> None:

@@ -18,7 +18,7 @@ from runners.harness.protocol import builds
 from runners.harness.sandbox import isolate, program, syscalls, view
 from runners.harness.sandbox.program import LOOPBACK, READ_ONLY, Prelude, Program, own_script
 from runners.harness.supervision.process import adopt_orphans
-from runners.harness.supervision.watched_program import Phase
+from runners.harness.supervision.watched_program import WatchedProgram
 
 SUBREAPER = 36
 TELL = """
@@ -65,7 +65,9 @@ def run(script: str, **changes: object) -> tuple[object, dict[str, str]]:
     lacked: dict[str, str] = {}
     order = Program(**(values | changes))  # type: ignore[arg-type]  # the changes' own types
     log = bytearray()
-    found = Phase(order, log, lambda _, missing: lacked.update(missing)).run(Deadline.after(30))
+    found = WatchedProgram(order, log, lambda _, missing: lacked.update(missing)).run(
+        Deadline.after(30)
+    )
     assert found.status == 0, log.decode()
     return json.loads(found.said or b"null"), lacked
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from runners.harness.supervision.template import Template
+from runners.harness.supervision.template import TemplateProcess
 from runners.process_tree import descendants
 from tests.unit.runners.harness.conftest import template
 from tests.unit.runners.harness.supervision.forking import Ran
@@ -15,7 +15,7 @@ Fork = Callable[..., Ran]
 
 
 @pytest.fixture
-def fork(template: Template) -> Iterator[Fork]:
+def fork(template: TemplateProcess) -> Iterator[Fork]:
     before = descendants(os.getpid())
     yield lambda script, **more: Ran(template.start, script, **more)
     others = {each for known in before if known != template.pid for each in descendants(known)}

@@ -8,7 +8,7 @@ from runners.contract.evaluation import Limits
 from runners.harness.deadline import Deadline
 from runners.harness.sandbox import program
 from runners.harness.sandbox.program import Prelude, Program, own_script
-from runners.harness.supervision.watched_program import Phase, Start
+from runners.harness.supervision.watched_program import Start, WatchedProgram
 
 TELL = """
 import json, os
@@ -48,7 +48,9 @@ class Ran:
         )
         printed = bytearray()
         self.lacked: dict[str, str] = {}
-        phase = Phase(order, printed, lambda _, missing: self.lacked.update(missing), start)
+        phase = WatchedProgram(
+            order, printed, lambda _, missing: self.lacked.update(missing), start
+        )
         ended = phase.run(Deadline.after(30))
         self.status = ended.status
         self.said = ended.said

@@ -10,7 +10,7 @@ import pytest
 from runners.harness.sandbox.program import Prelude
 from runners.harness.supervision import fork as evaluation
 from runners.harness.supervision.handle import StartError
-from runners.harness.supervision.template import Template
+from runners.harness.supervision.template import TemplateProcess
 from tests.unit.runners.harness.supervision.conftest import Fork
 from tests.unit.runners.harness.supervision.forking import Ran, executed
 
@@ -178,7 +178,7 @@ def test_a_prelude_holds_none_of_the_evaluations_descriptors(fork: Fork) -> None
     assert (ran.told, ran.printed) == (1, "")
 
 
-def test_a_template_that_is_gone_starts_nothing(template: Template) -> None:
+def test_a_template_that_is_gone_starts_nothing(template: TemplateProcess) -> None:
     os.kill(template.pid, 9)
     with pytest.raises(StartError, match="did not start"):
         Ran(template.start, "")

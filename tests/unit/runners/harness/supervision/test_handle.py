@@ -11,24 +11,31 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol.arena import Arena
 from runners.harness.protocol.builds import Builds
-from runners.harness.protocol.channel import Enlistment, Exchange, Operation, Order, Status, encode
+from runners.harness.protocol.channel import (
+    CandidateRequest,
+    CandidateSpec,
+    Exchange,
+    Operation,
+    Status,
+    encode,
+)
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision import handle as handling
-from runners.harness.supervision.handle import Handle, StartError
-from runners.harness.supervision.template import Template, pack_files
-from runners.harness.verdicts import Ruling
+from runners.harness.supervision.handle import CandidateHandle, StartError
+from runners.harness.supervision.template import TemplateProcess, pack_files
+from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
 
-ENLISTMENT = Enlistment(
+ENLISTMENT = CandidateSpec(
     limits=Limits(memory=2 << 30),  # a candidate here is a fork of all of pytest
     threads=1,
     recipe=Recipe(language="py", submission_file="submission.py"),
     arena_size=1 << 20,
 )
-RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))
-BUILD = encode(Order(operation=Operation.BUILD))
+RUN = encode(CandidateRequest(operation=Operation.RUN, value=ScalarNode(value=5)))
+BUILD = encode(CandidateRequest(operation=Operation.BUILD))
 
-Start = Callable[[str], Handle]
+Start = Callable[[str], CandidateHandle]
 
 
 @pytest.fixture
@@ -39,14 +46,14 @@ def builds() -> Iterator[Builds]:
 
 
 @pytest.fixture
-def start(template: Template, builds: Builds) -> Iterator[Start]:
+def start(template: TemplateProcess, builds: Builds) -> Iterator[Start]:
     """Starts candidates of a source, frozen and built."""
-    handles: list[Handle] = []
+    handles: list[CandidateHandle] = []
     with Arena(ENLISTMENT.arena_size) as arena:
 
-        def make(source: str) -> Handle:
+        def make(source: str) -> CandidateHandle:
             files = pack_files({"submission.py": source})
-            handle = Handle(template, ENLISTMENT, [files, builds.fd, arena.fd])
+            handle = CandidateHandle(template, ENLISTMENT, [files, builds.fd, arena.fd])
             handles.append(handle)
             handle.process.freeze()
             handle.ask(BUILD, Deadline.after(10))
@@ -57,7 +64,7 @@ def start(template: Template, builds: Builds) -> Iterator[Start]:
             handle.close()
 
 
-def step(handle: Handle, seconds: float = 10) -> Exchange:
+def step(handle: CandidateHandle, seconds: float = 10) -> Exchange:
     return handle.step(RUN, Deadline.after(seconds), lambda: None)
 
 
@@ -117,14 +124,14 @@ def test_the_input_is_written_while_the_candidate_stands_still(start: Start) -> 
 def test_each_way_to_fail_is_ruled(start: Start, body: str, verdict: Verdict, words: str) -> None:
     handle = start(kernel(body))
 
-    with pytest.raises(Ruling, match=words) as ruling:
+    with pytest.raises(VerdictError, match=words) as ruling:
         step(handle)
 
     assert ruling.value.verdict is verdict
 
 
 def test_the_deadline_ends_a_call(start: Start) -> None:
-    with pytest.raises(Ruling, match="time limit") as ruling:
+    with pytest.raises(VerdictError, match="time limit") as ruling:
         step(start(kernel("while True: pass")), seconds=0.3)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
@@ -141,7 +148,7 @@ def custom_kernel(data):
 """
 
 
-def ask_often(handle: Handle) -> None:
+def ask_often(handle: CandidateHandle) -> None:
     handle.process.freeze()
     handle.ask(BUILD, Deadline.after(10))
     for _ in range(20):
@@ -149,7 +156,7 @@ def ask_often(handle: Handle) -> None:
 
 
 def test_memory_in_a_shared_file_that_nobody_maps_is_counted(
-    template: Template, builds: Builds
+    template: TemplateProcess, builds: Builds
 ) -> None:
     enlistment = ENLISTMENT.model_copy(
         update={"limits": Limits(memory=256 << 20), "arena_size": 1 << 30}
@@ -157,8 +164,8 @@ def test_memory_in_a_shared_file_that_nobody_maps_is_counted(
     files = pack_files({"submission.py": HOARDING})
     with (
         Arena(1 << 30) as arena,
-        Handle(template, enlistment, [files, builds.fd, arena.fd], arena) as handle,
-        pytest.raises(Ruling, match="of memory were used") as ruling,
+        CandidateHandle(template, enlistment, [files, builds.fd, arena.fd], arena) as handle,
+        pytest.raises(VerdictError, match="of memory were used") as ruling,
     ):
         ask_often(handle)
 
@@ -172,7 +179,7 @@ def test_a_candidate_that_hangs_up_is_not_waited_for_beyond_its_deadline(
     monkeypatch.setattr(handling, "LATE_S", 0.2)
     begin = time.monotonic()
 
-    with pytest.raises(Ruling, match="closed its line"):
+    with pytest.raises(VerdictError, match="closed its line"):
         step(handle, seconds=0.5)
 
     assert time.monotonic() - begin < 0.5 * handling.DYING_S
@@ -181,7 +188,9 @@ def test_a_candidate_that_hangs_up_is_not_waited_for_beyond_its_deadline(
 def test_an_answer_that_nobody_asked_for_is_refused(start: Start) -> None:
     handle = start(kernel('os.write(LINES[0], b\'{"status":"done"}\'); return data'))
 
-    with pytest.raises(Ruling, match=r"out of turn|without being asked|no valid reply") as ruling:
+    with pytest.raises(
+        VerdictError, match=r"out of turn|without being asked|no valid reply"
+    ) as ruling:
         _ = step(handle), step(handle), step(handle)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -193,7 +202,7 @@ def test_a_candidate_that_closes_its_streams_goes_on(start: Start) -> None:
 
     step(handle)
     for _ in range(3):
-        with pytest.raises(Ruling):  # print fails from now on, and the judge does not
+        with pytest.raises(VerdictError):  # print fails from now on, and the judge does not
             step(handle)
         step(quiet)
 
@@ -218,27 +227,29 @@ def test_a_closed_candidate_has_no_process_left(start: Start) -> None:
     assert handle.process.reaped
 
 
-def test_a_template_that_is_gone_is_our_own_fault(template: Template) -> None:
+def test_a_template_that_is_gone_is_our_own_fault(template: TemplateProcess) -> None:
     template.link.close()
 
     with pytest.raises(StartError, match="did not start"):
-        Handle(template, ENLISTMENT, [])
+        CandidateHandle(template, ENLISTMENT, [])
 
 
-def test_a_candidate_that_dies_before_its_welcome_is_our_own_fault(template: Template) -> None:
+def test_a_candidate_that_dies_before_its_welcome_is_our_own_fault(
+    template: TemplateProcess,
+) -> None:
     with Arena(1 << 20) as arena:  # where the files should be
-        handle = Handle(template, ENLISTMENT, [arena.fd, arena.fd, arena.fd])
+        handle = CandidateHandle(template, ENLISTMENT, [arena.fd, arena.fd, arena.fd])
         with pytest.raises(StartError, match=r"(?s)ended at once\n.*JSONDecodeError"):
             _ = handle.welcome
         handle.close()  # nothing is left to be closed
 
 
-def test_candidates_start_beside_each_other(template: Template, builds: Builds) -> None:
+def test_candidates_start_beside_each_other(template: TemplateProcess, builds: Builds) -> None:
     files = pack_files({"submission.py": "def custom_kernel(data): return data"})
     with ExitStack() as stack:
         arenas = [stack.enter_context(Arena(1 << 20)) for _ in range(3)]
         handles = [
-            stack.enter_context(Handle(template, ENLISTMENT, [files, builds.fd, arena.fd]))
+            stack.enter_context(CandidateHandle(template, ENLISTMENT, [files, builds.fd, arena.fd]))
             for arena in arenas
         ]
         assert [handle.subject for handle in handles] == [None] * 3  # nobody was waited for
@@ -251,10 +262,10 @@ def test_candidates_start_beside_each_other(template: Template, builds: Builds) 
 
 
 def test_a_candidate_that_nobody_waited_for_is_killed_as_well(
-    template: Template, builds: Builds
+    template: TemplateProcess, builds: Builds
 ) -> None:
     with Arena(1 << 20) as arena:
-        handle = Handle(template, ENLISTMENT, [pack_files({}), builds.fd, arena.fd])
+        handle = CandidateHandle(template, ENLISTMENT, [pack_files({}), builds.fd, arena.fd])
         handle.close()
 
     assert handle.process.reaped
@@ -302,7 +313,7 @@ def test_an_answer_before_the_input_is_refused_at_once(
     monkeypatch.setattr(handle, "_await_frame", late(handle._await_frame))
     step(handle)
 
-    with pytest.raises(Ruling, match="without being asked") as ruling:
+    with pytest.raises(VerdictError, match="without being asked") as ruling:
         step(handle)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -319,7 +330,7 @@ def test_output_up_to_the_limit_is_allowed(start: Start) -> None:
 def test_a_line_that_is_closed_by_an_end_is_ruled_by_the_end(start: Start) -> None:
     handle = start(kernel("[os.close(fd) for fd in LINES]; time.sleep(0.2); os._exit(3)"))
 
-    with pytest.raises(Ruling, match="status 3") as ruling:
+    with pytest.raises(VerdictError, match="status 3") as ruling:
         step(handle)
 
     assert ruling.value.verdict is Verdict.CRASHED

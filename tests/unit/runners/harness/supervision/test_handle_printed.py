@@ -5,7 +5,7 @@ import pytest
 
 from runners.contract.verdict import Verdict
 from runners.harness.supervision.handle import Printed
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_as_much_as_the_limit_may_be_printed_and_no_byte_more(printed: Printed) 
     printed.drain()
     os.write(printed.writer, b"y")
 
-    with pytest.raises(Ruling, match="more than 2 KiB were written") as ruling:
+    with pytest.raises(VerdictError, match="more than 2 KiB were written") as ruling:
         printed.drain()
 
     assert ruling.value.verdict is Verdict.OUTPUT_EXCEEDED

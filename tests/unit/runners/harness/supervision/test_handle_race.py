@@ -17,30 +17,30 @@ from runners.harness.deadline import Deadline
 from runners.harness.protocol.arena import Arena
 from runners.harness.protocol.channel import (
     FRAME_MAX,
-    Announcement,
-    Enlistment,
+    CandidatePid,
+    CandidateReady,
+    CandidateReply,
+    CandidateRequest,
+    CandidateSpec,
     Exchange,
     Operation,
-    Order,
-    Reply,
     Status,
-    Welcome,
     encode,
 )
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision import handle as handling
-from runners.harness.supervision.handle import Handle
-from runners.harness.supervision.template import Template
-from runners.harness.verdicts import Ruling
+from runners.harness.supervision.handle import CandidateHandle
+from runners.harness.supervision.template import TemplateProcess
+from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
 
-ENLISTMENT = Enlistment(
+ENLISTMENT = CandidateSpec(
     limits=Limits(memory=2 << 30),  # the guest is a fork of all of pytest
     threads=1,
     recipe=Recipe(language="py", submission_file="submission.py"),
     arena_size=1 << 20,
 )
-RUN = encode(Order(operation=Operation.RUN, value=ScalarNode(value=5)))
+RUN = encode(CandidateRequest(operation=Operation.RUN, value=ScalarNode(value=5)))
 RELEASED, DONE = 0, 1
 """Words at the head of the arena: on a GPU they lie in its memory."""
 KERNEL_S = 0.05
@@ -72,7 +72,9 @@ Behaviour = Callable[[socket.socket, Words], None]
 class Start(Protocol):
     """Starts a guest; it says that its call is queued and awaits the input, or leaves that out."""
 
-    def __call__(self, behave: Behaviour, *, queues: bool = True) -> tuple[Handle, Words]: ...
+    def __call__(
+        self, behave: Behaviour, *, queues: bool = True
+    ) -> tuple[CandidateHandle, Words]: ...
 
 
 class Crossing:
@@ -83,11 +85,11 @@ class Crossing:
         self.turn = words.read(RELEASED) + 1
         self.patience_s = PATIENCE_S
         self.begin = self.end = 0
-        self.first: list[Reply | None] = []
+        self.first: list[CandidateReply | None] = []
         self.told = False
-        self.taken: list[Reply] = []
+        self.taken: list[CandidateReply] = []
 
-    def queued(self, first: Reply | None) -> None:
+    def queued(self, first: CandidateReply | None) -> None:
         assert self.words.read(RELEASED) < self.turn  # the window is not open yet
         self.first.append(first)
 
@@ -95,7 +97,7 @@ class Crossing:
         self.begin = time.perf_counter_ns()
         self.words.write(RELEASED, self.turn)
 
-    def take(self, last: Reply) -> None:
+    def take(self, last: CandidateReply) -> None:
         self.taken.append(last)
 
     def over(self) -> bool:
@@ -112,7 +114,7 @@ class Crossing:
         return 5.0 if self.told else 0.0
 
 
-class Impostor(Template):
+class Impostor(TemplateProcess):
     """Forks, in the place of a candidate, a guest that behaves as the test says."""
 
     def __init__(self, behave: Behaviour, *, queues: bool) -> None:
@@ -120,7 +122,7 @@ class Impostor(Template):
         self.queues = queues
 
     @override
-    def enlist(self, enlisted: Enlistment, fds: list[int]) -> None:
+    def enlist(self, enlisted: CandidateSpec, fds: list[int]) -> None:
         if os.fork() == 0:
             try:
                 self._live(*fds)
@@ -130,8 +132,8 @@ class Impostor(Template):
     def _live(self, line: int, output: int, memory: int) -> None:
         os.dup2(output, 1)
         orders = socket.socket(fileno=line)
-        orders.sendall(encode(Announcement(pid=os.getpid())))
-        orders.sendall(encode(Welcome(layers=(), missing={})))
+        orders.sendall(encode(CandidatePid(pid=os.getpid())))
+        orders.sendall(encode(CandidateReady(layers=(), missing={})))
         words = Words(mmap(memory, ENLISTMENT.arena_size))
         while orders.recv(FRAME_MAX):
             if self.queues:
@@ -142,7 +144,7 @@ class Impostor(Template):
 
 def say_queued(orders: socket.socket, words: Words) -> None:
     told = ScalarNode(value=f"queued {words.read(RELEASED)}")
-    orders.sendall(encode(Reply(status=Status.DONE, output=told)))
+    orders.sendall(encode(CandidateReply(status=Status.DONE, output=told)))
 
 
 def done(words: Words) -> None:
@@ -151,7 +153,7 @@ def done(words: Words) -> None:
 
 def reply_to(orders: socket.socket, words: Words) -> None:
     told = ScalarNode(value=words.read(RELEASED))
-    orders.sendall(encode(Reply(status=Status.DONE, output=told)))
+    orders.sendall(encode(CandidateReply(status=Status.DONE, output=told)))
 
 
 def answer(orders: socket.socket, words: Words) -> None:
@@ -249,7 +251,7 @@ def print_and_answer(orders: socket.socket, words: Words) -> None:
 
 
 def raise_error(orders: socket.socket, words: Words) -> None:
-    orders.sendall(encode(Reply(status=Status.RAISED, message="ValueError: no")))
+    orders.sendall(encode(CandidateReply(status=Status.RAISED, message="ValueError: no")))
     signal.pause()
 
 
@@ -263,11 +265,11 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts guests, frozen as a seat leaves them."""
     monkeypatch.setattr(handling, "DYING_S", 0.2)
     monkeypatch.setattr(handling, "LATE_S", 0.5)
-    handles: list[Handle] = []
+    handles: list[CandidateHandle] = []
     with Arena(ENLISTMENT.arena_size) as arena:
 
-        def make(behave: Behaviour, *, queues: bool = True) -> tuple[Handle, Words]:
-            handle = Handle(Impostor(behave, queues=queues), ENLISTMENT, [arena.fd])
+        def make(behave: Behaviour, *, queues: bool = True) -> tuple[CandidateHandle, Words]:
+            handle = CandidateHandle(Impostor(behave, queues=queues), ENLISTMENT, [arena.fd])
             handles.append(handle)
             handle.process.freeze()
             return handle, Words(arena.buffer)
@@ -278,7 +280,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 
 def race(
-    started: tuple[Handle, Words], seconds: float = 10, turn: Crossing | None = None
+    started: tuple[CandidateHandle, Words], seconds: float = 10, turn: Crossing | None = None
 ) -> Exchange:
     handle, words = started
     return handle.race(RUN, Deadline.after(seconds), turn or Crossing(words))
@@ -302,7 +304,7 @@ def test_the_window_is_the_turns_own_whenever_the_reply_comes(
 
     assert window_s * 1e9 <= exchange.window_ns < (window_s + 4 * KERNEL_S) * 1e9
     assert exchange.reply.output == ScalarNode(value=1)
-    assert turn.first == [Reply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
+    assert turn.first == [CandidateReply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
     assert not exchange.late
     assert started[0].process.frozen
 
@@ -331,7 +333,7 @@ def test_a_part_of_the_answer_is_told_once(start: Start) -> None:
     turn = Crossing(started[1])
     turn.told = True
 
-    with pytest.raises(Ruling, match="answered before its work was done"):
+    with pytest.raises(VerdictError, match="answered before its work was done"):
         race(started, turn=turn)
 
     assert len(turn.taken) == 1
@@ -379,7 +381,7 @@ def test_who_was_late_is_asked_again_as_any_other(start: Start) -> None:
 def test_who_was_late_owes_both_frames(
     start: Start, behave: Behaviour, verdict: Verdict, words: str
 ) -> None:
-    with pytest.raises(Ruling, match=words) as ruling:
+    with pytest.raises(VerdictError, match=words) as ruling:
         race(start(behave, queues=False), seconds=1)
 
     assert ruling.value.verdict is verdict
@@ -400,7 +402,7 @@ def test_a_first_frame_that_tells_of_a_failure_rules_before_the_input_is_release
     turn.patience_s = 5.0
     begin = time.monotonic()
 
-    with pytest.raises(Ruling, match=words) as ruling:
+    with pytest.raises(VerdictError, match=words) as ruling:
         race(started, turn=turn)
 
     assert ruling.value.verdict is verdict
@@ -412,12 +414,12 @@ def test_what_is_ruled_about_a_first_frame_ends_the_race_before_the_input_is_rel
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
-        raise Ruling(Verdict.WRONG_ANSWER, "the output has shape [4]")
+        raise VerdictError(Verdict.WRONG_ANSWER, "the output has shape [4]")
 
     monkeypatch.setattr(Crossing, "queued", refuse)
     started = start(answer)
 
-    with pytest.raises(Ruling, match=r"shape \[4\]") as ruling:
+    with pytest.raises(VerdictError, match=r"shape \[4\]") as ruling:
         race(started)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
@@ -437,7 +439,7 @@ def test_patience_that_ends_between_two_looks_is_over(
             return next(left)
 
     waits: list[float] = []
-    monkeypatch.setattr(Handle, "_look", lambda *args: waits.append(args[-1]))
+    monkeypatch.setattr(CandidateHandle, "_look", lambda *args: waits.append(args[-1]))
 
     started[0]._until(lambda: False, Patience(), Deadline.after(3), PATIENCE_S)  # type: ignore[arg-type]
 
@@ -449,7 +451,7 @@ def test_patience_does_not_reach_beyond_the_deadline(start: Start) -> None:
     turn = Crossing(words)
     turn.patience_s = 60.0
 
-    with pytest.raises(Ruling, match="time limit") as ruling:
+    with pytest.raises(VerdictError, match="time limit") as ruling:
         handle.race(RUN, Deadline.after(0.3), turn)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
@@ -460,7 +462,7 @@ def test_patience_does_not_reach_beyond_the_deadline(start: Start) -> None:
 def test_an_answer_whose_work_is_not_done_soon_is_refused(start: Start, behave: Behaviour) -> None:
     begin = time.monotonic()
 
-    with pytest.raises(Ruling, match="answered before its work was done") as ruling:
+    with pytest.raises(VerdictError, match="answered before its work was done") as ruling:
         race(start(behave))
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -491,7 +493,7 @@ def test_what_is_printed_meanwhile_is_kept(start: Start) -> None:
 def test_a_guest_that_fails_ends_the_spinning(
     *, start: Start, behave: Behaviour, verdict: Verdict, words: str, queues: bool
 ) -> None:
-    with pytest.raises(Ruling, match=words) as ruling:
+    with pytest.raises(VerdictError, match=words) as ruling:
         race(start(behave, queues=queues), seconds=1)
 
     assert ruling.value.verdict is verdict
@@ -503,7 +505,7 @@ def test_who_answers_before_its_input_is_there_gains_no_window_by_it(start: Star
 
     exchange = race(started, turn=turn)
 
-    assert turn.first == [Reply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
+    assert turn.first == [CandidateReply(status=Status.DONE, output=ScalarNode(value="queued 0"))]
     assert exchange.reply.output in {ScalarNode(value=0), ScalarNode(value=1)}  # a slow one is late
     assert (exchange.late, turn.over()) == (False, True)
 
@@ -515,7 +517,9 @@ def test_a_frame_beyond_the_two_is_refused_at_the_next_order_at_the_latest(start
         for _ in range(2):
             race(started)
 
-    with pytest.raises(Ruling, match=r"without being asked|before its work was done") as ruling:
+    with pytest.raises(
+        VerdictError, match=r"without being asked|before its work was done"
+    ) as ruling:
         two_races()
 
     assert ruling.value.verdict is Verdict.DISALLOWED

@@ -14,9 +14,9 @@ from runners.harness.protocol.values import TensorNode
 from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.supervision import process
 from runners.harness.supervision.process import (
+    CandidateProcess,
+    CandidateRanError,
     ProcessGoneError,
-    RestlessError,
-    Subject,
     UnreadableError,
 )
 from runners.process_tree import descendants, thread_states
@@ -50,7 +50,7 @@ class Started:
         assert self.process.stdout is not None
         with self.process.stdout as stdout:
             self.word = stdout.readline().strip()
-        self.subject = Subject(self.process.pid)
+        self.subject = CandidateProcess(self.process.pid)
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_a_stop_that_is_undone_once_is_noticed(
         started.process.send_signal(number)
         time.sleep(0.01)
 
-    with pytest.raises(RestlessError, match="while it was to stand still"):
+    with pytest.raises(CandidateRanError, match="while it was to stand still"):
         started.subject.thaw()
 
 
@@ -344,7 +344,7 @@ def test_a_thread_which_takes_no_stop_is_not_waited_for_without_end(
 ) -> None:
     monkeypatch.setattr(process, "STOP_S", 0.1)
 
-    with pytest.raises(RestlessError, match="a thread did not stop"):
+    with pytest.raises(CandidateRanError, match="a thread did not stop"):
         started.subject.freeze()
 
 
@@ -355,7 +355,7 @@ def test_a_child_which_takes_no_stop_is_refused(
     monkeypatch.setattr(process, "STOP_ROUNDS", 3)
     monkeypatch.setattr(process, "_runs", lambda pid: True)
 
-    with pytest.raises(RestlessError, match="that it started did not stop"):
+    with pytest.raises(CandidateRanError, match="that it started did not stop"):
         started.subject.freeze()
 
 
@@ -398,7 +398,7 @@ def test_what_is_started_during_a_stop_is_noticed_at_once(started: Started) -> N
     started.process.send_signal(signal.SIGCONT)
     wait_until(lambda: bool(descendants(started.subject.pid)))
 
-    with pytest.raises(RestlessError, match="while it was to stand still"):
+    with pytest.raises(CandidateRanError, match="while it was to stand still"):
         started.subject.thaw()
 
 

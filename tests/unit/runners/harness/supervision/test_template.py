@@ -9,12 +9,12 @@ import psutil
 import pytest
 
 from runners.contract.evaluation import Limits
-from runners.harness.protocol.channel import Enlistment
+from runners.harness.protocol.channel import CandidateSpec
 from runners.harness.supervision import template as module
-from runners.harness.supervision.template import Template, pack_files, serve
+from runners.harness.supervision.template import TemplateProcess, pack_files, serve
 from runners.languages import Recipe
 
-ENLISTED = Enlistment(
+ENLISTED = CandidateSpec(
     limits=Limits(),
     threads=1,
     recipe=Recipe(language="py", submission_file="s.py"),
@@ -59,7 +59,7 @@ def test_a_template_that_says_something_else_is_gone() -> None:
     with ours, theirs:
         theirs.sendall(b"")
         theirs.close()
-        broken = Template(ours, 0)
+        broken = TemplateProcess(ours, 0)
         with pytest.raises(OSError, match=r"gone|Broken pipe"):
             broken.enlist(ENLISTED, [])
 
@@ -140,4 +140,4 @@ def test_a_template_has_none_of_the_judges_streams() -> None:
 def test_a_template_that_says_nothing_is_not_waited_for_without_end() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        assert Template(ours, 0).link.gettimeout() == 30
+        assert TemplateProcess(ours, 0).link.gettimeout() == 30

@@ -16,8 +16,8 @@ from runners.harness.sandbox.program import Program, own_script
 from runners.harness.supervision import watched_program
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import adopt_orphans
-from runners.harness.supervision.watched_program import RESULT_MAX, Ended, Phase
-from runners.harness.verdicts import Ruling
+from runners.harness.supervision.watched_program import RESULT_MAX, Ended, WatchedProgram
+from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
 
 SUBREAPER = 36
@@ -43,12 +43,12 @@ def _of_a_database(pid: int) -> bool:
         return True  # it has ended
 
 
-Begin = Callable[..., tuple[Phase, bytearray]]
+Begin = Callable[..., tuple[WatchedProgram, bytearray]]
 
 
 @pytest.fixture
 def begin() -> Begin:
-    def make(script: str, **limits: int) -> tuple[Phase, bytearray]:
+    def make(script: str, **limits: int) -> tuple[WatchedProgram, bytearray]:
         log = bytearray()
         order = Program(
             command=own_script("kernelbot/launch.py", "main.py", "test"),
@@ -56,12 +56,12 @@ def begin() -> Begin:
             environment={},
             limits=Limits(**limits),
         )
-        return Phase(order, log, lambda _layers, _missing: None), log
+        return WatchedProgram(order, log, lambda _layers, _missing: None), log
 
     return make
 
 
-def ended(begun: tuple[Phase, bytearray], seconds: float = 20) -> Ended:
+def ended(begun: tuple[WatchedProgram, bytearray], seconds: float = 20) -> Ended:
     return begun[0].run(Deadline.after(seconds))
 
 
@@ -74,7 +74,7 @@ def test_a_phase_tells_its_status_what_it_said_and_what_it_printed(begin: Begin)
 def test_the_layers_of_its_sandbox_are_told() -> None:
     told: list[tuple[tuple[str, ...], dict[str, str]]] = []
     order = Program(own_script("kernelbot/launch.py", "m.py"), {"m.py": ""}, {}, Limits())
-    Phase(order, bytearray(), lambda *found: told.append(found)).run(Deadline.after(20))
+    WatchedProgram(order, bytearray(), lambda *found: told.append(found)).run(Deadline.after(20))
     ((layers, missing),) = told
     assert "seccomp" in (*layers, *missing)
     assert program.READ_ONLY in (*layers, *missing)
@@ -87,7 +87,7 @@ def test_a_signal_is_a_negative_status(begin: Begin) -> None:
 def test_one_that_hangs_is_killed_in_time_and_what_it_said_is_kept(begin: Begin) -> None:
     begun = begin("os.write(line, b'a: 1\\n'); print('x', flush=True); time.sleep(60)")
     start = time.monotonic()
-    with pytest.raises(Ruling, match="time limit") as ruled:
+    with pytest.raises(VerdictError, match="time limit") as ruled:
         ended(begun, 1.5)
     assert ruled.value.verdict is Verdict.TIMED_OUT
     assert time.monotonic() - start < 5
@@ -104,7 +104,7 @@ def test_one_that_hangs_is_killed_in_time_and_what_it_said_is_kept(begin: Begin)
     ],
 )
 def test_more_than_the_limits_is_a_verdict(begin: Begin, script: str, verdict: Verdict) -> None:
-    with pytest.raises(Ruling) as ruled:
+    with pytest.raises(VerdictError) as ruled:
         ended(begin(script, memory=128 << 20))
     assert ruled.value.verdict is verdict
 
@@ -118,7 +118,7 @@ for _ in range(3):
         held = bytearray(b'x' * (60 << 20)); time.sleep(60)
 time.sleep(60)
 """
-    with pytest.raises(Ruling) as ruled:
+    with pytest.raises(VerdictError) as ruled:
         ended(begin(script, memory=128 << 20))
     assert ruled.value.verdict is Verdict.MEMORY_EXCEEDED
 
@@ -163,7 +163,7 @@ def test_a_line_that_somebody_holds_for_ever_is_a_breach(monkeypatch: pytest.Mon
     monkeypatch.setattr(watched_program, "_AFTER_S", 0.1)
     with (
         watched_program._pipe(100, ValueError) as held,
-        pytest.raises(Ruling, match="still holds"),
+        pytest.raises(VerdictError, match="still holds"),
     ):
         watched_program._drain_to_the_end((held,))
 

@@ -27,7 +27,7 @@ from runners.harness.timing.clocks import (
 )
 from runners.harness.timing.rounds import Round
 from runners.harness.timing.statistics import t_quantile
-from runners.harness.verdicts import Ruling
+from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 
 
@@ -40,7 +40,7 @@ def test_a_claim_may_be_wrong_by_as_much_as_could_be_skipped() -> None:
 
 def test_a_remote_claim_within_what_could_be_skipped_is_believed() -> None:
     rounds = [make_round(claim=0.93 * MS) for _ in range(2)]
-    with pytest.raises(Ruling):
+    with pytest.raises(VerdictError):
         device_interval(rounds)
     for each in rounds:
         each.remote = True
@@ -101,7 +101,9 @@ def test_a_confirmed_claim_on_a_gpu_is_the_value() -> None:
 
 
 def test_a_claim_below_the_bound_is_rejected_with_both_numbers() -> None:
-    with pytest.raises(Ruling, match=r"900\.00 us were claimed, but the judge saw 1000\.00") as no:
+    with pytest.raises(
+        VerdictError, match=r"900\.00 us were claimed, but the judge saw 1000\.00"
+    ) as no:
         device_interval([make_round(claim=0.9 * MS)] * 3)
 
     assert no.value.verdict is Verdict.TIMING_REJECTED
@@ -114,12 +116,12 @@ def test_a_claim_within_the_resolution_is_believed() -> None:
 
 
 def test_a_claim_just_beyond_the_resolution_is_rejected() -> None:
-    with pytest.raises(Ruling):
+    with pytest.raises(VerdictError):
         device_interval([make_round(claim=1.0 * MS - IDLE_GAP_NS - 1)] * 3)
 
 
 def test_a_claim_of_nothing_is_rejected_even_where_the_bound_is_nothing() -> None:
-    with pytest.raises(Ruling):
+    with pytest.raises(VerdictError):
         device_interval([make_round(window=0.1 * MS, claim=0.0)] * 3)
 
 
@@ -128,7 +130,7 @@ def test_a_claim_of_nothing_in_one_call_is_rejected_whatever_the_others_are(coun
     rounds = [make_round(claim=1.1 * MS) for _ in range(count)]
     rounds[0].claims[0] = 0.0
 
-    with pytest.raises(Ruling) as no:
+    with pytest.raises(VerdictError) as no:
         device_interval(rounds)
 
     assert no.value.verdict is Verdict.TIMING_REJECTED
@@ -275,7 +277,7 @@ def test_who_is_slow_in_some_rounds_cannot_claim_to_be_fast_in_all() -> None:
     rounds = [gpu_round(2_000.0, BOUND * (10 if index == 0 else 1)) for index in range(15)]
 
     assert resolution(rounds) > fmean(each.bound for each in rounds)
-    with pytest.raises(Ruling) as no:
+    with pytest.raises(VerdictError) as no:
         device_interval(rounds)
     assert no.value.verdict is Verdict.TIMING_REJECTED
 
@@ -288,7 +290,7 @@ def test_claims_of_next_to_nothing_in_some_rounds_are_not_made_good_by_those_of_
     rounds = [gpu_round(1.0 if index < low else 10 * BOUND, BOUND) for index in range(15)]
 
     assert fmean(median(each.claims) for each in rounds) > BOUND
-    with pytest.raises(Ruling) as no:
+    with pytest.raises(VerdictError) as no:
         device_interval(rounds)
     assert no.value.verdict is Verdict.TIMING_REJECTED
 
@@ -397,7 +399,9 @@ def test_a_bound_below_minus_its_resolution_never_passes(
             for _ in range(3)
         ]
 
-    with pytest.raises(Ruling, match="sooner than those of a kernel that does nothing") as ruling:
+    with pytest.raises(
+        VerdictError, match="sooner than those of a kernel that does nothing"
+    ) as ruling:
         measurement(rounds(short), StopReason.PRECISE)
 
     assert ruling.value.verdict is Verdict.TIMING_REJECTED

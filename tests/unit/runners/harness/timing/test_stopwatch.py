@@ -13,14 +13,14 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge import verify as verification
-from runners.harness.judge.host_candidate import Seat
+from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol.channel import Exchange, Operation
 from runners.harness.protocol.values import ScalarNode
-from runners.harness.supervision.process import Subject
+from runners.harness.supervision.process import CandidateProcess
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.rounds import Round
-from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, Stopwatch
-from runners.harness.verdicts import Ruling
+from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, WorkloadTimer
+from runners.harness.verdicts import VerdictError
 from runners.process_tree import thread_states
 from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
@@ -93,7 +93,7 @@ def test_every_output_is_checked_even_of_the_warm_up(sit: Sit, call: int) -> Non
         f"    calls.append(1)\n    if len(calls) == {call}: return data[1]\n    return",
     )
 
-    with pytest.raises(Ruling) as ruling:
+    with pytest.raises(VerdictError) as ruling:
         measured(watch(sit, cheating))
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
@@ -131,17 +131,19 @@ def test_slow_warm_ups_do_not_choose_how_many_calls_are_timed(sit: Sit) -> None:
 
 def rounds_apart(by_ns: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each round's windows be longer than those of the round before."""
-    sample = Stopwatch._sample
+    sample = WorkloadTimer._sample
     seen: list[Round] = []
 
-    def apart(stopwatch: Stopwatch, seat: Seat, anchor: Seat, result: Round) -> None:
+    def apart(
+        stopwatch: WorkloadTimer, seat: HostCandidate, anchor: HostCandidate, result: Round
+    ) -> None:
         sample(stopwatch, seat, anchor, result)
         if result not in seen:
             seen.append(result)
         calm = 1e9 + 1e3 * len(result.windows)
         result.windows[-1] = calm + by_ns * len(seen)
 
-    monkeypatch.setattr(Stopwatch, "_sample", apart)
+    monkeypatch.setattr(WorkloadTimer, "_sample", apart)
 
 
 @pytest.mark.parametrize(("apart_ns", "spared"), [(1e8, True), (0.0, False)])
@@ -162,14 +164,14 @@ def test_where_rounds_differ_far_more_than_samples_later_ones_have_fewer(
 def restless(at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine look busy, as often as calls are counted in `at`."""
     asked: list[int] = []
-    confirm = Subject.confirm_stood
+    confirm = CandidateProcess.confirm_stood
 
-    def counting(subject: Subject) -> None:
+    def counting(subject: CandidateProcess) -> None:
         confirm(subject)
         asked.append(1)
         subject.restless += len(asked) in at
 
-    monkeypatch.setattr(Subject, "confirm_stood", counting)
+    monkeypatch.setattr(CandidateProcess, "confirm_stood", counting)
 
 
 def test_a_call_beside_which_something_ran_is_repeated(
@@ -190,7 +192,7 @@ def test_a_kernel_beside_which_something_always_runs_is_refused(
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
     with two_seats(stopwatch) as (seat, anchor):
         restless(set(range(1000)), monkeypatch)
-        with pytest.raises(Ruling, match="works on after its calls") as ruling:
+        with pytest.raises(VerdictError, match="works on after its calls") as ruling:
             stopwatch._round(seat, anchor, 0)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -248,7 +250,7 @@ def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
 ) -> None:
     without_gpu(monkeypatch, seen_on_gpu(50_000.0, 52_500.0))
 
-    with pytest.raises(Ruling, match="too coarse to tell") as ruling:
+    with pytest.raises(VerdictError, match="too coarse to tell") as ruling:
         measured(watch(sit, on_gpu=True, rounds=GPU_LOOKS))
 
     assert ruling.value.verdict is Verdict.AUDIT
@@ -272,7 +274,7 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
 
         monkeypatch.setattr(seat, "build", building)
 
-        def touching(seat: Seat) -> Exchange:
+        def touching(seat: HostCandidate) -> Exchange:
             steps.append("own" if seat is not anchor else "trusted")
             return touch(seat)
 
@@ -288,7 +290,7 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
 class Rehearsing:
     """Has the seats of a GPU be imitated by seats of the CPU, whose calls go as is told here."""
 
-    def __init__(self, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, seat: HostCandidate, monkeypatch: pytest.MonkeyPatch) -> None:
         speak_as_on_gpu(monkeypatch)
         self.seat = seat
         self.calls: list[bool] = []
@@ -429,12 +431,12 @@ def test_on_a_gpu_a_calibration_stands_beside_every_second_sample_that_counts(
     made: list[str] = []
     call, touch = stopwatch._call, stopwatch._touch
 
-    def calling(seat: Seat) -> Exchange:
+    def calling(seat: HostCandidate) -> Exchange:
         exchange = call(seat)
         made.append(LEFT_OUT if exchange.late else KEPT)
         return exchange
 
-    def touching(seat: Seat) -> Exchange:
+    def touching(seat: HostCandidate) -> Exchange:
         made.append(CALIBRATED)
         return touch(seat)
 
@@ -456,10 +458,10 @@ class Standing:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.after: dict[int, list[tuple[str, bool]]] = defaultdict(list)
         """By process: every order, and whether all threads stood still after it."""
-        call, build = Seat.call, Seat.build
+        call, build = HostCandidate.call, HostCandidate.build
 
         def calling(
-            seat: Seat,
+            seat: HostCandidate,
             operation: Operation,
             *args: Any,  # noqa: ANN401 - handed on
             launch: LaunchNumbers | None = None,
@@ -468,18 +470,18 @@ class Standing:
             self.note(seat, operation)
             return exchange
 
-        def building(seat: Seat, deadline: Deadline) -> None:
+        def building(seat: HostCandidate, deadline: Deadline) -> None:
             build(seat, deadline)
             self.note(seat, Operation.BUILD)
 
-        monkeypatch.setattr(Seat, "call", calling)
-        monkeypatch.setattr(Seat, "build", building)
-        monkeypatch.setattr(Stopwatch, "_precise", lambda *_: False)
+        monkeypatch.setattr(HostCandidate, "call", calling)
+        monkeypatch.setattr(HostCandidate, "build", building)
+        monkeypatch.setattr(WorkloadTimer, "_precise", lambda *_: False)
         monkeypatch.setattr(timing, "measurement", lambda *_: None)
         speak_as_on_gpu(monkeypatch)
         seat_on_cpu(monkeypatch)
 
-    def note(self, seat: Seat, operation: Operation) -> None:
+    def note(self, seat: HostCandidate, operation: Operation) -> None:
         pid = seat.handle.process.pid
         still = set(thread_states(pid).values()) == {"T"}
         assert still is seat.handle.process.frozen
@@ -615,7 +617,7 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
     stopwatch = watch(sit)
     touch = stopwatch._touch
 
-    def touching(seat: Seat, *_: object) -> Exchange:
+    def touching(seat: HostCandidate, *_: object) -> Exchange:
         touched.append(touch(seat))
         return touched[-1]
 

@@ -11,8 +11,8 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.evaluate import environment_of
-from runners.harness.judge.host_candidate import Seat
-from runners.harness.judge.pool import Lineup
+from runners.harness.judge.host_candidate import HostCandidate
+from runners.harness.judge.pool import CandidatePool
 from runners.harness.judge.session import SLOWED_MOST
 from runners.harness.supervision import process
 from runners.harness.timing import rounds
@@ -25,8 +25,8 @@ from runners.harness.timing.rounds import (
     ROUNDS_VOID_MOST,
     Round,
 )
-from runners.harness.timing.stopwatch import CALIBRATED_EVERY, CALIBRATIONS, Stopwatch
-from runners.harness.verdicts import MachineError, Ruling
+from runners.harness.timing.stopwatch import CALIBRATED_EVERY, CALIBRATIONS, WorkloadTimer
+from runners.harness.verdicts import MachineError, VerdictError
 from tests.doubles.judging import make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import (
@@ -45,7 +45,7 @@ OTHERS_TURN_NS = 2e6
 class Machine:
     """A GPU that is imitated by the CPU: what its trusted windows cost is told by a test."""
 
-    def __init__(self, stopwatch: Stopwatch, lineup: Lineup) -> None:
+    def __init__(self, stopwatch: WorkloadTimer, lineup: CandidatePool) -> None:
         self.stopwatch = stopwatch
         self.lineup = lineup
         self.builds = 0
@@ -64,7 +64,7 @@ class Machine:
         self.builds += 1
         self.lives, self.looked = True, 0
 
-    def round(self, anchor: Seat) -> Round:
+    def round(self, anchor: HostCandidate) -> Round:
         playing: Any = SimpleNamespace(seat=self.lineup.seat, bury=self.bury)
         self.stopwatch.lineup = playing
         return self.stopwatch._next_round(anchor, 0)
@@ -78,21 +78,21 @@ class Machine:
 def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     monkeypatch.setattr(rounds, "DRIFT_HOSTED_NS", DRIFT_MOST_NS)  # its tensors all are the CPU's
     stopwatch = watch(sit, seconds=60, rounds=RoundPolicy(looks=(1,), samples=SAMPLES))
-    with Lineup(stopwatch.session, stopwatch.room, None) as lineup:
+    with CandidatePool(stopwatch.session, stopwatch.room, None) as lineup:
         lineup.prepare(1 + ROUNDS_VOID_MOST)
         stopwatch.session.on_gpu = True
         made = Machine(stopwatch, lineup)
-        build = Seat.build
+        build = HostCandidate.build
 
-        def building(seat: Seat, deadline: Deadline) -> None:
+        def building(seat: HostCandidate, deadline: Deadline) -> None:
             build(seat, deadline)
             made.built()
 
         speak_as_on_gpu(monkeypatch)
         # On a busy machine a process seems to go on while it is frozen; the imitated one is quiet.
         monkeypatch.setattr(process, "RESTING_NS", 10**12)
-        monkeypatch.setattr(Seat, "build", building)
-        monkeypatch.setattr(Seat, "overhead", lambda *_: made.overhead())
+        monkeypatch.setattr(HostCandidate, "build", building)
+        monkeypatch.setattr(HostCandidate, "overhead", lambda *_: made.overhead())
         yield made
 
 
@@ -107,7 +107,7 @@ def test_who_works_beside_the_calibration_until_its_death_is_disallowed(
 ) -> None:
     machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives else CALM_NS
 
-    with pytest.raises(Ruling, match="works on after its calls") as ruling:
+    with pytest.raises(VerdictError, match="works on after its calls") as ruling:
         time_round()
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -132,7 +132,7 @@ def test_what_ends_with_the_candidates_that_live_beside_is_not_the_machines_faul
     machine.stopwatch.session.beside.callback(beside.clear)
     machine.cost_ns = lambda: OTHERS_TURN_NS if machine.builds and beside else CALM_NS
 
-    with pytest.raises(Ruling, match="works on after its calls"):
+    with pytest.raises(VerdictError, match="works on after its calls"):
         time_round()
 
     assert not beside
@@ -173,7 +173,7 @@ def test_a_drift_that_comes_and_goes_with_two_candidates_is_their_work(
 ) -> None:
     machine.cost_ns = lambda: CALM_NS + (drift_ns if machine.lives else 0)
 
-    with pytest.raises(Ruling, match="leaves work running that slows this GPU") as ruling:
+    with pytest.raises(VerdictError, match="leaves work running that slows this GPU") as ruling:
         time_round()
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -194,7 +194,7 @@ def test_a_drift_may_take_a_while_to_end_with_its_candidate(
     since, wiped = [0], (LOOKS - 1) * CALIBRATIONS
     machine.cost_ns = cost_ns
 
-    with pytest.raises(Ruling, match="leaves work running that slows this GPU"):
+    with pytest.raises(VerdictError, match="leaves work running that slows this GPU"):
         time_round()
 
     assert machine.builds == BLAMED_MOST
@@ -231,7 +231,7 @@ def test_samples_of_a_gpu_that_protects_itself_are_left_out_and_counted_by_reaso
     machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter([("hardware slowdown",), (), ("hardware slowdown", "hardware power brake")])
-    monkeypatch.setattr(Seat, "slowed_by", lambda _: next(looks, ()))
+    monkeypatch.setattr(HostCandidate, "slowed_by", lambda _: next(looks, ()))
 
     found = time_round()
 
@@ -247,7 +247,7 @@ def test_samples_of_a_gpu_that_protects_itself_are_left_out_and_counted_by_reaso
 def test_a_gpu_that_goes_on_protecting_itself_is_not_fit(
     machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Seat, "slowed_by", lambda _: ("hardware thermal slowdown",))
+    monkeypatch.setattr(HostCandidate, "slowed_by", lambda _: ("hardware thermal slowdown",))
     slowed = machine.stopwatch.session.slowed
     slowed["hardware thermal slowdown"] = SLOWED_MOST - 2  # in earlier rounds
 
@@ -262,7 +262,7 @@ def test_a_sample_that_is_lost_for_two_reasons_is_lost_once(
 ) -> None:
     reasons = ("hardware slowdown", "hardware power brake")
     looks = iter([reasons] * 2)
-    monkeypatch.setattr(Seat, "slowed_by", lambda _: next(looks, ()))
+    monkeypatch.setattr(HostCandidate, "slowed_by", lambda _: next(looks, ()))
     slowed = machine.stopwatch.session.slowed
     slowed.update(dict.fromkeys(reasons, SLOWED_MOST - 2))  # in earlier rounds
 
@@ -315,6 +315,6 @@ def test_a_ranked_time_that_the_card_cannot_reach_is_audited(
     if not audited:
         assert measured(stopwatch).time_ns == pytest.approx(time_ns)
         return
-    with pytest.raises(Ruling, match=r"94\.00 us is less than the 100\.00 us") as ruling:
+    with pytest.raises(VerdictError, match=r"94\.00 us is less than the 100\.00 us") as ruling:
         measured(stopwatch)
     assert ruling.value.verdict is Verdict.AUDIT

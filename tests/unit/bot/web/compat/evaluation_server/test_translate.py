@@ -25,7 +25,7 @@ from bot.web.compat.evaluation_server.translate import (
     with_record,
 )
 from runners.contract.io_contract import CALL, CONTRACT, Contract, KernelKind, Role, Side
-from runners.contract.io_contract import ScalarArgument as Scalar
+from runners.contract.io_contract import ContractScalar as Scalar
 from runners.contract.io_contract import TensorArgument as Tensor
 from runners.contract.task import Device, Mode
 from tests.doubles.factories import make_task

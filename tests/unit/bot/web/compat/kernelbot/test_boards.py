@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.board import Access, Visibility
 from bot.domain.submission import Submission
-from bot.services.moderation import Deed, pause_gpu
+from bot.services.moderation import Decision, pause_gpu
 from runners.contract.evaluation import CPU, CaseKind
 from runners.contract.task import Mode, Workload
 from tests.doubles.factories import make_case, make_measurement, make_task
@@ -80,7 +80,7 @@ async def test_a_queue_is_told_with_who_works_and_why_it_stands_still(
         "error": None,
     }
     await place.claim()
-    await pause_gpu(place.store, Deed(place.ada, "a new driver"), "CPU")
+    await pause_gpu(place.store, Decision(place.ada, "a new driver"), "CPU")
     queue = await anybody.get("/runner_queue/CPU")
     assert (queue["queued_jobs"], queue["running_jobs"]) == (0, 1)
     assert (queue["status"], queue["error"]) == ("unavailable", "a new driver")

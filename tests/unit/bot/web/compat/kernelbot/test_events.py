@@ -17,7 +17,7 @@ from bot.domain.job import JobState
 from bot.domain.submission import Submission
 from bot.web.compat.kernelbot import events as event_stream
 from bot.web.compat.kernelbot.events import told
-from bot.web.context import Door
+from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
@@ -200,7 +200,7 @@ async def test_silence_is_never_longer_than_a_beat(
 
 
 async def stream(
-    place: Place, door: Door | None = None
+    place: Place, door: WebContext | None = None
 ) -> tuple[Submission, AsyncGenerator[bytes, None]]:
     """A submission of Ada's, and what is told of it through a door."""
     submission = await place.submit(mode=Mode.PROFILE)

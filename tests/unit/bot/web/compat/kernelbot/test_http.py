@@ -7,7 +7,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
 from bot.web.app import serving
-from bot.web.context import DoorSettings
+from bot.web.context import HttpSettings
 from runners.contract.evaluation import CaseKind
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
@@ -15,7 +15,7 @@ from tests.doubles.factories import make_case
 from tests.doubles.place import Place
 from tests.doubles.popcorn_cli import SOURCE, PopcornCli, form, uploading
 
-HERE = DoorSettings("127.0.0.1", 0)
+HERE = HttpSettings("127.0.0.1", 0)
 SUBMISSION, STREAM = "/submission/vectoradd/CPU/test", "/vectoradd/CPU/profile"
 
 

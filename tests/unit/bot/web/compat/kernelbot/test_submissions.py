@@ -10,7 +10,7 @@ from bot.domain.accounts import TokenScope
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
-from bot.services.moderation import Deed, disqualify
+from bot.services.moderation import Decision, disqualify
 from bot.web.compat.kernelbot import http
 from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress
 from runners.contract.task import Mode
@@ -224,7 +224,7 @@ async def test_a_disqualified_submission_is_what_kernelbot_calls_hacked(
 ) -> None:
     number = await ada.submit("leaderboard")
     await judged(place, number)
-    await disqualify(place.store, Deed(place.ada, "it reads the clock"), SubmissionId(number))
+    await disqualify(place.store, Decision(place.ada, "it reads the clock"), SubmissionId(number))
     job = (await ada.poll(number))["job"]
     assert job["status"] == "hacked"
     assert "it reads the clock" in job["error"]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from runners.contract.io_contract import Argument, KernelCall, KernelKind, ScalarArgument
+from runners.contract.io_contract import Argument, ContractScalar, KernelCall, KernelKind
 from runners.contract.io_contract import TensorArgument as Tensor
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument
-from runners.contract.parameters import ScalarArgument as Bytes
+from runners.contract.parameters import LaunchScalar as Bytes
 from runners.harness.build.io_contract import cuda_kernel
 from runners.harness.build.io_contract.cuda_kernel import chosen, compiled, expression_of, options
 from runners.harness.gpu.device_code import ReadyLaunch
@@ -34,8 +34,8 @@ template <typename T> __global__ void scale(const T* x, T* y, T factor) { *y = *
 }
 """
 X, Y = Tensor(name="x", dtype="float32", shape=(4,)), Tensor(name="y", dtype="float32", shape=(4,))
-FACTOR, N = ScalarArgument(name="factor", value=2.5), ScalarArgument(name="n", value=4)
-DEEP = ScalarArgument(name="deep", value=True)
+FACTOR, N = ContractScalar(name="factor", value=2.5), ContractScalar(name="n", value=4)
+DEEP = ContractScalar(name="deep", value=True)
 ALL = (X, Y, FACTOR, N, DEEP)
 needs_nvrtc = pytest.mark.skipif(nvrtc.find() is None, reason="there is no NVRTC here")
 
@@ -80,7 +80,7 @@ def test_a_template_is_instantiated_as_it_is_named(tmp_path: Path, kind: str, la
         ((X, Y, FACTOR, FACTOR, DEEP), "`factor`.*no whole number"),
         ((X, Y, X, N, DEEP), "`x` is a tensor, and its parameter is no pointer"),
         ((X, FACTOR, FACTOR, N, DEEP), "`factor`.*is a pointer"),
-        ((X, Y, ScalarArgument(name="s", value="up"), N, DEEP), "`s`.*a str"),
+        ((X, Y, ContractScalar(name="s", value="up"), N, DEEP), "`s`.*a str"),
     ],
 )
 def test_arguments_that_are_not_the_kernels_are_refused(

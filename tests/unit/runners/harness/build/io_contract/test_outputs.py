@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from runners.contract.io_contract import Role, ScalarArgument, TensorArgument
+from runners.contract.io_contract import ContractScalar, Role, TensorArgument
 from runners.harness.build.io_contract.outputs import NoOutputError, returned, some, written
 
 X = TensorArgument(name="x", dtype="float32")
-BLOCK = ScalarArgument(name="BLOCK", value=64, meta=True)
+BLOCK = ContractScalar(name="BLOCK", value=64, meta=True)
 OUT = TensorArgument(name="out", dtype="float32", role=Role.OUTPUT)
 BOTH = TensorArgument(name="both", dtype="float32", role=Role.INOUT)
 a, b, c = (torch.zeros(n) for n in (1, 2, 3))

@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from runners.contract.io_contract import Argument, Role, ScalarArgument, TensorArgument
+from runners.contract.io_contract import Argument, ContractScalar, Role, TensorArgument
 from runners.harness.build.io_contract.outputs import Match, matched
 from runners.languages import InvalidSubmissionError
 
 X, Y = (TensorArgument(name=name, dtype="float32") for name in "xy")
 OUT = TensorArgument(name="out", dtype="float32", role=Role.OUTPUT)
-N, BLOCK = ScalarArgument(name="n", value=3), ScalarArgument(name="BLOCK", value=64, meta=True)
+N, BLOCK = ContractScalar(name="n", value=3), ContractScalar(name="BLOCK", value=64, meta=True)
 
 
 def add(x: object, y: object) -> None: ...

@@ -8,20 +8,20 @@ import pytest
 import torch
 
 from runners.contract.io_contract import (
+    ContractScalar,
     KernelCall,
     KernelKind,
     Role,
-    ScalarArgument,
     TensorArgument,
 )
 from runners.harness.build.io_contract.python_kernels import TritonKernel
 from runners.languages import InvalidSubmissionError
 
 ARGS = (
-    ScalarArgument(name="BLOCK", value=64, meta=True),
+    ContractScalar(name="BLOCK", value=64, meta=True),
     TensorArgument(name="x", dtype="float32", shape=(2,)),
     TensorArgument(name="out", dtype="float32", shape=(2,), role=Role.OUTPUT),
-    ScalarArgument(name="n", value=2),
+    ContractScalar(name="n", value=2),
 )
 
 
