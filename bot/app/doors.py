@@ -23,6 +23,7 @@ from runners.contract.runner import Capabilities, Runner
 if TYPE_CHECKING:
     from bot.discord.context import DiscordSettings
     from bot.ports import Identities
+    from bot.web.context import HttpSettings
 
 _PACKAGE = "kernel-podium"
 _PATIENCE_S = 5.0
@@ -86,15 +87,14 @@ async def _web(
 ) -> AsyncIterator[OpenDoor]:
     """The pages' door; only where nobody but this machine reaches it, it makes links to sign in."""
     from bot.web.app import is_local, serving  # noqa: PLC0415 - see the top
-    from bot.web.context import HttpSettings, WebContext  # noqa: PLC0415 - see the top
+    from bot.web.context import WebContext  # noqa: PLC0415 - see the top
     from bot.web.publications import checking  # noqa: PLC0415 - see the top
     from bot.web.slices import maintaining  # noqa: PLC0415 - see the top
 
-    lease = timedelta(seconds=podium.lease_s)
     door = WebContext(
         podium.store,
         podium.clock,
-        lease,
+        timedelta(seconds=podium.lease_s),
         harness_version(),
         version(),
         settings.http_requests_per_minute,
@@ -106,13 +106,7 @@ async def _web(
         device_metrics=settings.device_metrics,
         prices=settings.gpu_prices,
     )
-    address = HttpSettings(
-        settings.http_host,
-        settings.http_port or 0,
-        settings.http_certificate,
-        settings.http_key,
-        tuple(map(str, settings.http_proxies)),
-    )
+    address = _http_settings(settings)
     async with checking(door), maintaining(door.store), serving(door, address) as url:
 
         def link_for(name: str) -> str:
@@ -120,6 +114,19 @@ async def _web(
 
         link = link_for if is_local(door, address) else None
         yield OpenDoor(f"web at {url}", link_for=link)
+
+
+def _http_settings(settings: Settings) -> "HttpSettings":
+    """Where the pages are served, and which proxies are believed."""
+    from bot.web.context import HttpSettings  # noqa: PLC0415 - see the top
+
+    return HttpSettings(
+        settings.http_host,
+        settings.http_port or 0,
+        settings.http_certificate,
+        settings.http_key,
+        tuple(map(str, settings.http_proxies)),
+    )
 
 
 def _identities(settings: Settings) -> "Identities | None":

@@ -1,7 +1,7 @@
 """Who a Discord user is to Podium, and what roles let them do."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import discord
 import structlog
@@ -61,7 +61,7 @@ def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
     The guilds that the installation names count. Where it names none, all of a private bot do,
     and of a public one those of the application's owners.
     """
-    named = client.trusted_guilds if isinstance(client, Trusting) else frozenset()
+    named: frozenset[int] = getattr(client, "trusted_guilds", frozenset())
     if named:
         return guild.id in named
     application = client.application
@@ -70,16 +70,6 @@ def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
     team = application.team
     owners = {application.owner.id} | ({each.id for each in team.members} if team else set())
     return not application.bot_public or guild.owner_id in owners
-
-
-@runtime_checkable
-class Trusting(Protocol):
-    """A client that was told which guilds' roles count."""
-
-    @property
-    def trusted_guilds(self) -> frozenset[int]:
-        """Ids of guilds; none: see `is_trusted`."""
-        ...
 
 
 async def make_missing(guild: discord.Guild, names: Iterable[str] = _COLOURS) -> None:

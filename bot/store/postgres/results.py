@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import asyncpg
 from asyncpg import Record
@@ -26,14 +26,7 @@ MOST = 100_000
 """Jobs that are remembered, a few hundred bytes each; beyond them those wanted last."""
 
 
-class Named(Protocol):
-    """Something of a person."""
-
-    @property
-    def person_name(self) -> str: ...
-
-
-Kept = TypeVar("Kept", bound=Named)
+Kept = TypeVar("Kept", bound=Score | FailedRun)
 Read = Callable[[Sequence[JobId]], Awaitable[Mapping[JobId, Kept]]]
 """Reads what there is of some jobs."""
 

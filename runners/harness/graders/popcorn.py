@@ -27,15 +27,17 @@ from runners.harness.judge.session import EvaluationSession, TaskCode
 from runners.harness.judge.workspace import candidate_files
 from runners.harness.kernelbot import executable
 from runners.harness.kernelbot.executable import compiled
-from runners.harness.kernelbot.exit_status import RAN, own_evaluation, ruling_of_exit
 from runners.harness.kernelbot.stream import (
+    RAN,
     BreachError,
     ReportedCase,
     Step,
     Times,
     UnfinishedError,
     glimpse,
+    own_evaluation,
     read,
+    ruling_of_exit,
 )
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler
 from runners.harness.profile.profiler import profile_kernels

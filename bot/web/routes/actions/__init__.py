@@ -1,17 +1,13 @@
-"""The pages for acting: signing in, submitting, boards of one's own, one's account, admin."""
+"""The pages for acting: signing in, submitting, boards of one's own, one's account, admin.
+
+Each module of this folder that has a `router` is one; none is named here.
+"""
 
 from fastapi import APIRouter
 
-from bot.web.routes.actions import (
-    account,
-    admin,
-    create_board,
-    delete_board,
-    edit_board,
-    sign_in,
-    submit,
-)
+from runners import plugins
 
 router = APIRouter(include_in_schema=False)
-for _each in (sign_in, submit, create_board, edit_board, delete_board, account, admin):
-    router.include_router(_each.router)
+for _page in plugins.load_all(__name__):
+    if hasattr(_page, "router"):
+        router.include_router(_page.router)

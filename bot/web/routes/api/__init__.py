@@ -1,20 +1,14 @@
-"""`/api/v1`: our own interface, for programs and for our command line."""
+"""`/api/v1`: our own interface, for programs and for our command line.
+
+Each module of this folder that has a `router` is a part of it; none is named here.
+"""
 
 from fastapi import APIRouter
 
 from bot.domain.api.base import PATH
-from bot.web.routes.api import (
-    account,
-    admin,
-    boards,
-    exports,
-    openapi,
-    publishing,
-    queue,
-    standings,
-    submissions,
-)
+from runners import plugins
 
 router = APIRouter(prefix=PATH)
-for _part in (boards, standings, publishing, exports, submissions, queue, account, admin, openapi):
-    router.include_router(_part.router)
+for _part in plugins.load_all(__name__):
+    if hasattr(_part, "router"):
+        router.include_router(_part.router)

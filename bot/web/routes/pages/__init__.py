@@ -1,17 +1,12 @@
-"""The pages for reading: boards, submissions, people, the queue, and how to begin."""
+"""The pages for reading: boards, submissions, people, the queue, and how to begin.
+
+Each module of this folder that has a `router` is one; none is named here.
+"""
 
 from fastapi import APIRouter
 
-from bot.web.routes.pages import (
-    boards,
-    comparison,
-    docs,
-    person,
-    queue,
-    submission,
-    task,
-)
+from runners import plugins
 
 router = APIRouter(include_in_schema=False)
-for _each in (boards, task, submission, comparison, person, queue, docs):
-    router.include_router(_each.router)
+for _page in plugins.load_all(__name__):
+    router.include_router(_page.router)

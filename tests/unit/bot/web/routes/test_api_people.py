@@ -125,7 +125,9 @@ async def test_the_description_has_its_token_problems_and_examples(api: Api) -> 
             refused = operation["responses"]["429"]["content"]
             assert list(refused) == ["application/problem+json"]
             assert not _bodies(operation) - EXAMPLES.keys()
-    assert found["components"]["schemas"]["Problem"]["examples"] == [EXAMPLES["Problem"]]
+    assert found["components"]["schemas"]["ProblemDetails"]["examples"] == [
+        EXAMPLES["ProblemDetails"]
+    ]
 
 
 def _bodies(operation: dict[str, Any]) -> set[str]:

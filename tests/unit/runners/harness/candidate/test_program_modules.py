@@ -74,7 +74,6 @@ runners.harness.judge.verify
 runners.harness.judge.workspace
 runners.harness.kernelbot
 runners.harness.kernelbot.executable
-runners.harness.kernelbot.exit_status
 runners.harness.kernelbot.stream
 runners.harness.profile
 runners.harness.profile.kernel_profile

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from runners.contract.verdict import Verdict
-from runners.harness.kernelbot.exit_status import RAN, own_evaluation, ruling_of_exit
+from runners.harness.kernelbot.stream import RAN, own_evaluation, ruling_of_exit
 from tests.doubles.kernelbot import make_plain_task
 from tests.doubles.program import make_program_task
 
