@@ -154,6 +154,12 @@ def expression_tree(text: str) -> ast.expr:
 
 
 def _tree(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
+    """Parse from any thread.
+
+    CPython 3.11 counts how deep it is in a tree in one place for all threads. It raises SystemError
+    where two threads build trees at once and the garbage collector switches between them
+    (github.com/python/cpython/issues/106905), so this tries again.
+    """
     for _ in range(_TRIES - 1):
         try:
             return ast.parse(text, mode=mode)

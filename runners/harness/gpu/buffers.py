@@ -1,4 +1,7 @@
-"""The memory that judge and candidate share on a GPU: how large it is, and where it lies."""
+"""The memory that judge and candidate share on a GPU: how large it is, and where it lies.
+
+Some lines of every input appear last, see `Withheld`.
+"""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -26,7 +29,15 @@ MOST = 512
 
 
 class Withheld:
-    """The lines of the next input that lie wrong in `staging` and that are put right at the end."""
+    """The lines of the next input that lie wrong in `staging` and that are put right at the end.
+
+    An input lies in memory for the whole of the flush, some 50 microseconds on a large GPU. No
+    kernel of a candidate can run then, but the GPU's copy engines can. They would bring a small
+    input to the host, where its answer could be computed before the candidate is released. Until
+    the flush is done, some lines hold what belongs into others, at places that cannot be predicted.
+    Every number there is a little off, too: a sum, which does not depend on the order, would be
+    right at once otherwise.
+    """
 
     def __init__(self, staging: torch.Tensor) -> None:
         """Staging is as many bytes as the shared input, whole lines."""

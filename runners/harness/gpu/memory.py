@@ -4,7 +4,8 @@ One allocation holds exactly one buffer, so that mapping it shares nothing besid
 descriptor crosses user, mount and network namespaces, where legacy IPC handles may not.
 Function and structure layouts: CUDA driver API, chapter "Virtual Memory Management".
 
-Both sides see it through the GPU; the candidate copies its input onto the device first.
+Pinned host memory is for machines that refuse to share device memory: both sides see it through
+the GPU, and the candidate copies its input onto the device first.
 """
 
 import ctypes

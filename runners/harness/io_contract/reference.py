@@ -1,4 +1,4 @@
-"""The reference of an IOContract, and how two outputs are compared.
+"""What the judge needs of a task of format `io_contract`: arguments, and what is right.
 
 The judge makes the arguments by itself. A reference, and a source that tells its own inputs, are
 asked in candidates of their own.

@@ -1,4 +1,4 @@
-"""Chooses the seat that a task's device asks for, and has several candidates start at once."""
+"""Pools of candidates on the task's device, several of which start at once."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,9 +17,9 @@ from runners.harness.protocol.values import Node
 class CandidatePool:
     """Fresh candidates for inputs like `room` and outputs like `expected`, each used once.
 
-    They start beside each other, for on a GPU one needs a seventh of a second; nothing is timed
-    before all of them stand still, and no submission is in them yet. On a GPU a candidate's end
-    takes nearly as long, so that who comes next may find his seat meanwhile.
+    Candidates start in parallel because starting one on a GPU takes about 150 ms. Timing begins
+    only after all of them are frozen, before any has loaded the submission. Exits overlap with the
+    next candidate's start for the same reason.
     """
 
     def __init__(self, session: EvaluationSession, room: Plan, expected: Node | None) -> None:
@@ -31,7 +31,7 @@ class CandidatePool:
         self.dying: list[ExitStack] = []
 
     def begin(self, count: int) -> None:
-        """Have candidates start, up to `count` or as many as a GPU has room for."""
+        """Start candidates without waiting: `count`, or as many as fit into the GPU's memory."""
         if self.session.on_gpu and count > 1:
             count = min(count, starts_at_once(self.room, self.expected))
         with ExitStack() as failed:
@@ -41,7 +41,7 @@ class CandidatePool:
             self.starting += [(stack.pop_all(), seated) for stack, seated in begun]
 
     def prepare(self, count: int) -> None:
-        """Have that many candidates wait; where one does not start none is left."""
+        """Wait until that many candidates have started; if one does not start, end them all."""
         with ExitStack() as failed:
             failed.callback(self.close)
             self.begin(count)
@@ -58,7 +58,7 @@ class CandidatePool:
 
     @contextmanager
     def seat(self) -> Iterator[HostCandidate]:
-        """The next candidate, sent to its end afterwards."""
+        """Yield the next candidate and kill it afterwards."""
         self.prepare(1)
         stack, seat = self.waiting.popleft()
         try:
@@ -68,14 +68,14 @@ class CandidatePool:
             self.dying.append(stack)
 
     def bury(self) -> None:
-        """Wait until nothing runs any more of whoever was sent to its end."""
+        """Wait until every killed candidate has exited."""
         with ExitStack() as ended:  # all of them, even if one does not end
             for stack in self.dying:
                 ended.enter_context(stack)
             self.dying.clear()
 
     def close(self) -> None:
-        """End all, and wait for it; what is asked for afterwards starts anew."""
+        """End all candidates and wait for their exits. The pool can be used again."""
         for _stack, seat in self.waiting:
             _strike(seat)
         with ExitStack() as unused:
@@ -93,9 +93,10 @@ class CandidatePool:
 
 
 def _strike(seat: HostCandidate) -> None:
-    """Send a candidate to its end and go on; whoever closes it waits for that.
+    """Kill a candidate without waiting; `close` waits for it to exit.
 
-    PID 1 of a namespace takes all others along. Elsewhere nobody would know them any more.
+    Only done inside a PID namespace, where killing PID 1 kills all descendants. Without one, its
+    children could not be found afterwards.
     """
     if IsolationLayer.NAMESPACES in seat.handle.welcome.layers:
         seat.handle.process.strike()
@@ -105,6 +106,6 @@ def _strike(seat: HostCandidate) -> None:
 def take_seat(
     session: EvaluationSession, room: Plan, expected: Node | None
 ) -> Iterator[HostCandidate]:
-    """One fresh candidate."""
+    """Yield one fresh candidate."""
     with CandidatePool(session, room, expected) as lineup, lineup.seat() as seat:
         yield seat

@@ -1,4 +1,4 @@
-"""The judge's hold on one candidate: start it, give it an order, time the answer, kill it."""
+"""The judge's handle of one candidate: start it, send a request, time the answer, kill it."""
 
 import functools
 import os
@@ -91,11 +91,11 @@ work is done."""
 
 
 class StartError(Exception):
-    """A candidate did not come up; our own fault, since no submitted code had run."""
+    """A candidate did not start: an internal error, because no submitted code had run yet."""
 
 
 class CandidateHandle:
-    """One candidate process, frozen unless it is being asked something or is loose."""
+    """One candidate process, frozen except while it works on a request or is trusted to run."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class CandidateHandle:
 
     @functools.cached_property
     def welcome(self) -> CandidateReady:
-        """What the candidate said when it had started; waits until it has."""
+        """The candidate's ready message; waits for it."""
         try:
             welcome = self._meet(Deadline.after(START_S))
         except (OSError, ValidationError, StartError) as error:
@@ -163,15 +163,15 @@ class CandidateHandle:
         return self.subject
 
     def ask(self, order: bytes, deadline: Deadline) -> Exchange:
-        """Give an order to the frozen candidate, let it run, and freeze it when it has replied."""
+        """Send a request to the frozen candidate, let it run, and freeze it when it has replied."""
         with self._ruling(deadline):
             self._refuse_unasked()
             return self._answered(order, deadline)
 
     def step(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> Exchange:
-        """Let the candidate get ready for an order, freeze it, write its input, and time the rest.
+        """Let the candidate prepare for a request, freeze it, write its input, and time the rest.
 
-        The window begins before the input can be read and ends when every thread stands still.
+        The window begins before the input can be read and ends when every thread is frozen.
         """
         with self._ruling(deadline):
             self._refuse_unasked()
@@ -225,7 +225,7 @@ class CandidateHandle:
     def _until(
         self, done: Callable[[], bool], patience: Deadline, deadline: Deadline, wait_s: float = 0.0
     ) -> bytes | None:
-        """Ask every `wait_s` seconds until it is done, patience ends, or a frame comes before."""
+        """Poll every `wait_s` seconds until it is done, patience ends, or a frame arrives."""
         while not done() and (left := patience.remaining) > 0:
             frame = self._look(deadline, min(wait_s, left))
             if frame is not None:
@@ -241,7 +241,7 @@ class CandidateHandle:
             )
 
     def confirm_stood(self, deadline: Deadline) -> None:
-        """Refuse a candidate that has run since it was frozen: what was read might be its work."""
+        """Refuse a candidate that ran after it was frozen: it may have changed what was read."""
         with self._ruling(deadline):
             self.process.confirm_stood()
 
@@ -254,7 +254,7 @@ class CandidateHandle:
 
     @contextmanager
     def _ruling(self, deadline: Deadline) -> Iterator[None]:
-        """Turn every way in which a candidate can fail into its verdict."""
+        """Turn every failure of a candidate into its verdict."""
         try:
             yield
         except ProcessGoneError as gone:
@@ -272,7 +272,7 @@ class CandidateHandle:
             raise self._ruling_of_hang_up(deadline) from error
 
     def _look(self, deadline: Deadline, wait_s: float = 0.0) -> bytes | None:
-        """Wait so long for a frame; raises when the candidate is no more or broke a limit."""
+        """Wait `wait_s` seconds for a frame; raise if the candidate has exited or broke a limit."""
         ready = {fd for fd, _ in self.poll.poll(wait_s * 1000)}
         if self.orders.fileno() in ready:
             frame = self.orders.recv(FRAME_MAX)
@@ -327,14 +327,14 @@ class CandidateHandle:
         return VerdictError(Verdict.DISALLOWED, "the candidate closed its line to the judge")
 
     def close(self) -> None:
-        """Kill the candidate with everything it started and let go of its descriptors."""
+        """Kill the candidate with everything it started and close its descriptors."""
         if self.subject is None and self.orders.fileno() >= 0:
             with suppress(StartError):
                 _ = self.welcome  # tells the process that is to be killed
         self.end()
 
     def end(self) -> None:
-        """Kill what is known of the candidate and let go of its descriptors."""
+        """Kill the candidate's process, if it is known, and close its descriptors."""
         if self.subject is not None:
             self.subject.kill()
         self.orders.close()

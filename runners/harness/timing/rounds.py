@@ -22,7 +22,7 @@ ROUNDS_VOID_MOST = 4
 BLAMED_MOST = 2
 """In how many of them the drift ends with the candidate before it is taken for its work."""
 LOOKS = 20
-"""How often a trusted candidate looks at most, once it is alone, until the GPU is calm."""
+"""How often a trusted candidate looks at most, once it is alone, until the GPU is quiet."""
 DISCARDS_MOST = 10
 """How many calls of a round may be repeated: honest kernels on a busy machine need hardly one."""
 
@@ -75,7 +75,7 @@ class Round:
             raise why
 
     def restart(self) -> None:
-        """Forget the timed calls, since from now on they are made in another way."""
+        """Drop the timed calls, because calls are made in another way from now on."""
         self.late = 0
         self.windows.clear()
         self.claims.clear()
@@ -84,10 +84,11 @@ class Round:
     def overhead(self) -> float:
         """What a window costs beyond the kernel.
 
-        On a GPU it is what the very candidate needed for nothing before it imported the
-        submission, since every buffer lies elsewhere; a trusted candidate's windows before and
-        between tell how the machine has changed since. It may not seem to cost more than before,
-        beyond the noise of those before: who disturbs the calibration must not gain by it.
+        On a GPU it is what this very candidate needed before it imported the submission, because
+        each candidate's buffers lie elsewhere. A trusted candidate's windows before and between
+        show how the machine has changed since. Drift counts only up to three standard errors of
+        the initial calibration. Otherwise a submission could slow down calibration to make its own
+        time look shorter.
         """
         dearer = min(self.drift, 3 * standard_error_of_median(self.steady))
         return median(self.own if self.on_gpu else self.steady) + dearer
@@ -149,7 +150,7 @@ class Round:
 
 
 class DisturbedError(Exception):
-    """Something else than the trusted candidate works on the GPU while it should be alone."""
+    """Something other than the trusted candidate works on the GPU during calibration."""
 
     def __init__(self, of: Round) -> None:
         super().__init__("the calibration of a round is disturbed")

@@ -1,7 +1,7 @@
 """Rounds of timed calls: fresh candidates, fresh inputs, every output checked.
 
-On the CPU nothing of a candidate runs outside a window: it is frozen while its input is
-written, while its output is read, and while the calibration runs.
+On the CPU a candidate runs only inside its windows. It is frozen while its input is written, while
+its output is read, and during calibration.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ WARM_UPS = 3
 CALIBRATIONS = 15
 """Windows of the trusted candidate before the submission is imported into the other one."""
 HOST_CALIBRATIONS = 5
-"""The same on the CPU, where each lays a whole input ready: the fewest with one slow one unfelt."""
+"""The same on the CPU, where each writes a whole input: enough for the median to ignore one."""
 SETTLING = 2
 """The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
 FLUSH_BYTES = 32 << 20
@@ -57,11 +57,11 @@ STARTS_MOST = 8
 WORKS_ON = "the kernel works on after its calls"
 SLOWS_ON = "the kernel leaves work running that slows this GPU between its calls"
 CALIBRATED_EVERY = 2
-"""Beside how many calls on a GPU one window is calibrated."""
+"""One calibration window follows every so many calls on a GPU."""
 REHEARSALS = 2
 """Untimed calls on a GPU that are queued ahead: the first one may find things to load."""
 LATE_MOST = 3
-"""How many calls of a round on a GPU may not be queued in time, as they were when rehearsed."""
+"""How many calls of a round on a GPU may be late although the rehearsed one was not."""
 MARGIN = 1.3
 """A round is begun only when this many times the last round's duration is left."""
 
@@ -83,7 +83,7 @@ class WorkloadTimer:
         self.lineup = CandidatePool(session, self.room, self.expected)
 
     def begin(self) -> None:
-        """On a GPU, have candidates start while something else is done."""
+        """On a GPU, start candidates in the background."""
         if self.session.on_gpu and self.expected is not None:
             self.lineup.begin(self._wanted(1, 0))
 
@@ -116,7 +116,7 @@ class WorkloadTimer:
                 self.samples.learn(rounds, spent)
 
     def _prepare(self, others: int, done: int) -> None:
-        """On a GPU, have all candidates start at once that are needed up to the next look."""
+        """On a GPU, start all candidates at once that are needed up to the next look."""
         if self.session.on_gpu and not self.lineup.waiting:
             self.lineup.prepare(self._wanted(others, done))
 
@@ -125,9 +125,11 @@ class WorkloadTimer:
         return min(STARTS_MOST, others + upto - done)
 
     def _next_round(self, anchor: HostCandidate, done: int) -> Round:
-        """A round with the next candidate; finds out who it was when its calibration is disturbed.
+        """Run one round with the next candidate.
 
-        Where it is as before once the candidate is dead, it was. A drift has to end so twice.
+        If calibration was disturbed, kill the candidate and calibrate again. If the result is
+        normal then, the candidate was the cause and is rejected; otherwise the machine is at fault.
+        A drift must end with its candidate twice before the candidate is blamed.
         """
         blamed = 0
         for _ in range(ROUNDS_VOID_MOST):
@@ -146,9 +148,9 @@ class WorkloadTimer:
         raise MachineError("this GPU's pace changes too much for any time to be told")
 
     def _alone(self, anchor: HostCandidate, result: Round) -> float:
-        """What a trusted window costs once nobody of this evaluation is left beside it.
+        """Measure a trusted window after every other candidate of this evaluation has exited.
 
-        The driver may be at work on a candidate's memory for a while.
+        The driver may be busy with a dead candidate's memory for a while, so look repeatedly.
         """
         self.session.beside.close()
         self.lineup.bury()
@@ -160,7 +162,7 @@ class WorkloadTimer:
         return now
 
     def _discover(self) -> Node | None:
-        """The output's structure, by a candidate of its own; calibrations have to fill as much."""
+        """Let one candidate show the output's structure; calibration has to write as many bytes."""
         with take_seat(self.session, self.room, None) as seat:
             seat.build(self.deadline)
             data = self._fresh_input()
@@ -221,17 +223,17 @@ class WorkloadTimer:
         return result
 
     def _rehearse(self, seat: HostCandidate) -> None:
-        """Find out whether calls can be queued ahead; who waits for the GPU in them cannot."""
+        """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be."""
         seat.ahead = True
         rehearsed = [self._call(seat) for _ in range(REHEARSALS)]
         seat.ahead = not rehearsed[-1].late
 
     def _sample(self, seat: HostCandidate, anchor: HostCandidate, result: Round) -> None:
-        """Time one call and calibrate beside it; on a GPU, where less changes, every other time.
+        """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
-        Neither counts unless the candidate stood still from the moment of its answer until both
-        were done: else it could have finished its work after its time, or worked against the
-        calibration. A busy machine can look like that now and then, and only then.
+        Neither counts unless the candidate stayed frozen from its answer until both were done.
+        Otherwise it could have finished its work after its time, or disturbed the calibration. A
+        busy machine causes the same now and then, so a few such calls are only repeated.
         """
         restless = seat.handle.process.restless
         exchange = self._call(seat)
@@ -259,7 +261,7 @@ class WorkloadTimer:
 
     @staticmethod
     def _leave_out(seat: HostCandidate, result: Round) -> None:
-        """Leave a late call out; after some, time all of the round in the way that always works."""
+        """Discard a late call; after `LATE_MOST` of them, restart without queuing ahead."""
         result.discarded += 1
         result.late += 1
         if result.late > LATE_MOST:
@@ -267,7 +269,7 @@ class WorkloadTimer:
             result.restart()
 
     def _calibrate(self, seat: HostCandidate, anchor: HostCandidate, result: Round) -> None:
-        """The trusted candidate's overhead, and on a GPU this one's, while both can be trusted."""
+        """Measure the trusted candidate's overhead, and on a GPU this one's, before the import."""
         for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
             if self.session.on_gpu:
                 touched = self._touch(seat)

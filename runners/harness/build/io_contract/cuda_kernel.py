@@ -1,6 +1,11 @@
 """A kernel of kind `cuda`, in the candidate: compiled by NVRTC, launched with all arguments.
 
-This runs beside the submission: nothing here protects the judge.
+This runs next to the submission: nothing here protects the judge.
+
+The headers here are those of a host compiler that kernels include out of habit, and for which
+NVRTC has no files. What they declare for a device is built into NVRTC (its documentation,
+"Predefined Functions" and "Supported C++ Features"), except the integers of a fixed width. The part
+of the C++ library that a device can use is CUDA's own (libcu++, "Standard API Reference").
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""What of a call counts as its output, in the candidate: a tuple of tensors, whatever gave them."""
+"""Which of a contract's arguments a Python function takes, and which tensors are its output.
+
+This runs in the candidate, next to the submission: nothing here protects the judge.
+"""
 
 import inspect
 from collections.abc import Callable, Sequence

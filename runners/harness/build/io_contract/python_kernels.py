@@ -1,8 +1,6 @@
 """Kernels of kind `torch` and `triton`, in the candidate.
 
-This runs beside the submission: nothing here protects the judge.
-
-This runs beside the submission: nothing here protects the judge.
+This runs next to the submission: nothing here protects the judge.
 """
 
 import random
