@@ -97,7 +97,7 @@ async def keeping(
     """Acknowledge what is claimed, and do it within a lease; whatever goes wrong is told there.
 
     A click that answers a question names the command which had asked, and its answers: should this
-    process end, that command is given again with them. GaveWayError when another copy does it.
+    process end, that command is given again with them. SupersededError when another copy does it.
     """
     with bound_contextvars(request=f"discord-{interaction.id}"):
         claim = InteractionClaim.of(interaction, request_of(command or interaction, answers))
@@ -139,7 +139,7 @@ class InteractionClaim:
         return cls(door_of(interaction), asked, secrets.token_hex(8))
 
     async def begin(self, answer: InteractionReply) -> None:
-        """Claim and acknowledge; GaveWayError when that is another copy's, or cannot be."""
+        """Claim and acknowledge; SupersededError when that is another copy's, or cannot be."""
         try:
             if not self.is_taken:
                 await self._begin_anew(answer)

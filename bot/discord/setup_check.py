@@ -96,7 +96,7 @@ class Checkup:
 
 
 async def check_up(settings: DiscordSettings) -> Checkup:
-    """SetupError for a token that Discord refuses, AwayError when nothing can be found out."""
+    """SetupError if Discord refuses the token, DiscordUnavailableError if it does not answer."""
     async with _asking(settings) as session:
         application = await _application(session)
         guilds: list[GuildGrant] = []

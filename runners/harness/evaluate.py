@@ -70,7 +70,7 @@ def evaluate(
 
 
 def plugin(package: ModuleType, name: str) -> ModuleType:
-    """The task's grader; Ruling when this harness has none of that name."""
+    """The task's grader; VerdictError when this harness has none of that name."""
     try:
         return load(package, name)
     except LookupError as error:
@@ -80,7 +80,7 @@ def plugin(package: ModuleType, name: str) -> ModuleType:
 
 
 def require_toolchain(task: TaskDefinition) -> None:
-    """Ruling when this runner cannot build what our own judge would call.
+    """VerdictError when this runner cannot build what our own judge would call.
 
     A program is compiled by its grader, which knows whether it can.
     """

@@ -71,7 +71,7 @@ class ApiClient:
         within_s: float = ANSWER_S,
         headers: Mapping[str, str] | None = None,
     ) -> Kind:
-        """The answer to a deed; UnsureError where it may have been done all the same."""
+        """The answer to a deed; OutcomeUnknownError where it may have been done all the same."""
         options: dict[str, Any] = {} if body is None else {"json": body}
         if headers is not None:
             options["headers"] = headers

@@ -49,8 +49,8 @@ class Bridge:
     async def ask(self, command: Command) -> str:
         """The driver's reply.
 
-        AwayError while the cluster is out of reach, RunnerLostError for a slot that ended,
-        RunnerError, which says what to do, where it cannot be.
+        ClusterUnavailableError while the cluster is out of reach, RunnerLostError for a slot that
+        ended, RunnerError, which says what to do, where it cannot be.
         """
         process = await self._connected()
         self._number += 1

@@ -26,7 +26,7 @@ class Launching:
 def launching_of(task: TaskDefinition, source: str) -> Launching | None:
     """The launches that a task and a submission's heading ask for; None without a `launch`.
 
-    Ruling when there are none: the task's fault where it has none by itself, else the heading's.
+    VerdictError if there are none: the task's fault if it has none itself, else the heading's.
     """
     if task.launch is None:
         return None

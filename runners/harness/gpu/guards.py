@@ -93,7 +93,7 @@ class Guards:
             memory[max(band.begin, self.output_at) : band.end].fill_(GUARD)
 
     def refuse_changed(self, memory: torch.Tensor) -> None:
-        """Ruling when a byte of a band is not as it was."""
+        """VerdictError when a byte of a band is not as it was."""
         parts = [memory[band.begin : band.end] != GUARD for band in self.bands]
         if not parts:
             return

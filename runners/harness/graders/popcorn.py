@@ -71,7 +71,7 @@ class _Plan:
 
 
 def task_code(_folder: Path, task: TaskDefinition, **_: object) -> TaskCode | None:
-    """Nothing of the task is loaded into the judge; Ruling when there is nothing to run."""
+    """Nothing of the task is loaded into the judge; VerdictError when there is nothing to run."""
     if (own := own_evaluation(task)) not in task.files:
         raise VerdictError(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")
     return None

@@ -305,7 +305,7 @@ def _shown(tensor: torch.Tensor) -> str:
 
 
 def read_contract(folder: Path) -> Contract:
-    """The contract of a task that was laid out there; Ruling where it cannot be read."""
+    """The contract of a task that was laid out there; VerdictError where it cannot be read."""
     found: Contract = as_task_error(
         "contract", lambda: Contract.model_validate_json((folder / CONTRACT).read_bytes())
     )

@@ -56,7 +56,7 @@ class SourceProcess:
         """What public data alone has brought down: to try it again could take as long."""
 
     def ask(self, question: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
-        """The judge's own copy of what it gives for `data`; Ruling where it gives nothing.
+        """The judge's own copy of what it gives for `data`; VerdictError where it gives nothing.
 
         Questions of one name have answers of one structure. What is compiled is kept of a call on
         `public` data alone.
@@ -69,7 +69,7 @@ class SourceProcess:
                 found = self._sit(question, public(), deadline)
             exchange = found.seat.call(Operation.RUN, data, found.answer, deadline)
             answer = found.seat.fetch(exchange.reply, found.answer, deadline)
-            found.seat.handle.confirm_stood(deadline)
+            found.seat.handle.verify_frozen(deadline)
             return _own(answer)
 
     def _sit(self, question: str, data: Data, deadline: Deadline) -> _Seated:

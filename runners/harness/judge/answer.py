@@ -79,7 +79,7 @@ class Answer:
         return self.room is not None and told_by_host(self.room)
 
     def places(self, output: Node | None) -> Node | None:
-        """Where in the shared memory an output will lie; Ruling when it does not fit its room."""
+        """Where an output lies in the shared memory; VerdictError if it does not fit its room."""
         described = self._alike(output)
         if self.remote:
             return self.room
@@ -99,7 +99,7 @@ class Answer:
         return replaced(described, place)
 
     def _alike(self, output: Node | None) -> Node:
-        """The output in the order of a right one; Ruling when it is described otherwise."""
+        """The output in the order of a right one; VerdictError when it is described otherwise."""
         if output is None or self.room is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         wrong = difference(self.room, output)

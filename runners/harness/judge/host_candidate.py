@@ -73,7 +73,7 @@ class HostCandidate:
         self.base = handle.process.address_of("arena")  # no submitted code has run yet
 
     def build(self, deadline: Deadline) -> None:
-        """Import the submission; Ruling when it does not."""
+        """Import the submission; VerdictError when it does not."""
         try:
             order = CandidateRequest(operation=Operation.BUILD, built=self.session.builds.packed)
             built = self.handle.ask(encode(order), deadline)

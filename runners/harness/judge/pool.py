@@ -64,10 +64,10 @@ class CandidatePool:
         try:
             yield seat
         finally:
-            _strike(seat)
+            _kill_nowait(seat)
             self.dying.append(stack)
 
-    def bury(self) -> None:
+    def wait_for_exits(self) -> None:
         """Wait until every killed candidate has exited."""
         with ExitStack() as ended:  # all of them, even if one does not end
             for stack in self.dying:
@@ -77,13 +77,13 @@ class CandidatePool:
     def close(self) -> None:
         """End all candidates and wait for their exits. The pool can be used again."""
         for _stack, seat in self.waiting:
-            _strike(seat)
+            _kill_nowait(seat)
         with ExitStack() as unused:
             for stack, _ in (*self.starting, *self.waiting):
                 unused.enter_context(stack)
             self.starting.clear()
             self.waiting.clear()
-            unused.callback(self.bury)
+            unused.callback(self.wait_for_exits)
 
     def __enter__(self) -> Self:
         return self
@@ -92,14 +92,14 @@ class CandidatePool:
         self.close()
 
 
-def _strike(seat: HostCandidate) -> None:
+def _kill_nowait(seat: HostCandidate) -> None:
     """Kill a candidate without waiting; `close` waits for it to exit.
 
     Only done inside a PID namespace, where killing PID 1 kills all descendants. Without one, its
     children could not be found afterwards.
     """
     if IsolationLayer.NAMESPACES in seat.handle.welcome.layers:
-        seat.handle.process.strike()
+        seat.handle.process.kill_nowait()
 
 
 @contextmanager

@@ -103,12 +103,12 @@ class EvaluationSession:
 
 
 def planned(data: object) -> Plan:
-    """Return how an input lies in the arenas; Ruling when it is of a type that cannot travel."""
+    """Return how an input lies in the arenas; VerdictError if its type cannot travel."""
     return as_task_error("generate_input", lambda: lay_out(data))
 
 
 class TaskCode(ABC):
-    """The task's own code in the judge's process, of whatever format; it raises a Ruling only.
+    """The task's own code in the judge's process, of whatever format; it raises VerdictError only.
 
     A format defines the three abstract methods. The others have the default that fits code which
     the judge calls by itself.
@@ -147,7 +147,7 @@ class TaskCode(ABC):
         return largest
 
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Turn a Ruling raised in a case into a fault of the task where its own code was run."""
+        """Turn a VerdictError raised in a case into a fault of the task if its own code was run."""
         return nullcontext()
 
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:  # noqa: B027

@@ -147,7 +147,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def reference_function(module: object, name: str) -> Callable[..., Any]:
-    """What the reference must define; Ruling when it does not."""
+    """What the reference must define; VerdictError when it does not."""
     found = getattr(module, name, None)
     if not callable(found):
         raise VerdictError(Verdict.TASK_ERROR, f"the task's reference.py has no function `{name}`")

@@ -26,7 +26,7 @@ def verify(
         seat.refuse_overruns()
         if not session.request.task.mutates_inputs:
             seat.refuse_changes(data, reply)
-        seat.handle.confirm_stood(deadline)
+        seat.handle.verify_frozen(deadline)
         wrong = session.code.mismatch(data, output, expected)
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)

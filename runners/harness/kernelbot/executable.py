@@ -56,7 +56,7 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_
 def compiled(session: EvaluationSession) -> Iterator[int]:
     """A descriptor that holds the program, for as long as the block lasts.
 
-    Ruling when it cannot be made of this submission; MachineError when nothing here compiles.
+    VerdictError when it cannot be made of this submission; MachineError when nothing here compiles.
     """
     compiler, kind = nvcc.find(), nvcc.toolchain()
     if compiler is None or kind is None:

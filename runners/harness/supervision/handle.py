@@ -49,7 +49,7 @@ class Printed:
         os.set_blocking(self.fd, False)
 
     def drain(self) -> None:
-        """Read what is there, bytes beyond the limit not; Ruling when there are any."""
+        """Read what is there, bytes beyond the limit not; VerdictError when there are any."""
         while len(self.text) <= self.limit:
             try:
                 more = os.read(self.fd, 65536)
@@ -176,7 +176,7 @@ class CandidateHandle:
         with self._ruling(deadline):
             self._refuse_unasked()
             self.orders.sendall(order)
-            self.process.thaw()
+            self.process.resume()
             frame = self._await_frame(deadline)
             self.process.freeze()
             if frame != READY_FRAME:
@@ -190,7 +190,7 @@ class CandidateHandle:
         self.orders.sendall(order)
         used = self.process.cpu_ns()
         begin = time.perf_counter_ns()
-        self.process.thaw()
+        self.process.resume()
         frame = self._await_frame(deadline)
         end = self.process.freeze()
         used = self.process.cpu_ns() - used
@@ -206,7 +206,7 @@ class CandidateHandle:
         with self._ruling(deadline):
             self._refuse_unasked()
             self.orders.sendall(order)
-            self.process.thaw()
+            self.process.resume()
             patience = Deadline.after(turn.patience_s)
             first = self._until(lambda: False, patience, deadline, WATCH_S)
             turn.queued(self._judged(first) if first else None)
@@ -240,10 +240,10 @@ class CandidateHandle:
                 Verdict.DISALLOWED, "the candidate answered before its work was done"
             )
 
-    def confirm_stood(self, deadline: Deadline) -> None:
+    def verify_frozen(self, deadline: Deadline) -> None:
         """Refuse a candidate that ran after it was frozen: it may have changed what was read."""
         with self._ruling(deadline):
-            self.process.confirm_stood()
+            self.process.verify_frozen()
 
     def _judged(self, frame: bytes) -> CandidateReply:
         reply = CandidateReply.model_validate_json(frame)

@@ -1,4 +1,4 @@
-"""What the judge does to a candidate's process from outside: stop, read, watch and kill it."""
+"""A candidate's process as the judge sees it: freeze it, read its memory, watch it, kill it."""
 
 import ctypes
 import os
@@ -22,13 +22,13 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _EVENTS = os.WSTOPPED | os.WCONTINUED
 
 STOP_S = 2.0
-"""How long a process may take to stand still."""
+"""How long a process may take to freeze."""
 _QUICK_S = 5e-3
 RESTING_NS = 50_000
-"""Processor time that a stopped process and all that it started may use together: on a busy
-machine a thread that was interrupted on its way to standing still finishes it late."""
+"""Processor time that a frozen process and its descendants may use together: on a busy machine a
+thread that was interrupted while it stopped finishes that late."""
 STOP_ROUNDS = 1000
-"""How often descendants are looked at until all of them stand still."""
+"""How often descendants are checked until all of them are frozen."""
 
 
 class _Span(ctypes.Structure):
@@ -44,7 +44,7 @@ class ProcessGoneError(Exception):
 
 
 class CandidateRanError(Exception):
-    """The process, or one that it started, ran while it was to stand still."""
+    """The process, or one that it started, ran while it should have been frozen."""
 
 
 class UnreadableError(Exception):
@@ -57,7 +57,7 @@ def adopt_orphans() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Have this process keep what it frees: large copies then cost no page faults."""
+    """Make this process reuse memory that it frees, so large copies cost no page faults."""
     for knob in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
         _LIBC.mallopt(knob, 1 << 30)
 
@@ -77,7 +77,7 @@ def _runs(pid: int) -> bool:
 
 
 def _cpu_ns(pid: int) -> int:
-    """The processor time of all threads of a process; 0 when it is gone."""
+    """Return the processor time of all threads of a process; 0 if it has exited."""
     try:
         return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
     except OSError:
@@ -85,24 +85,24 @@ def _cpu_ns(pid: int) -> int:
 
 
 class CandidateProcess:
-    """One process under the judge's hands, with everything that it started."""
+    """One process with everything that it started."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.pidfd = os.pidfd_open(pid)
         self.frozen = False
         self.loose = False
-        """Whether it may run between its orders: no submitted code is in it, and it waits."""
+        """Whether it may run between requests, because no submitted code is in it."""
         self.strays: tuple[int, ...] = ()
         self.used_at: dict[int, int] = {}
-        self.restless = 0
+        self.ran_while_frozen = 0
         self.reaped = False
 
     def freeze(self) -> int:
-        """Stop every thread of the process and of its descendants, and wait until they stand.
+        """Stop every thread of the process and of its descendants, and wait until they are stopped.
 
-        Gives the moment, by `time.perf_counter_ns`, at which the last one was seen standing.
-        Raises RestlessError when they do not stand. A loose process is not stopped.
+        Return the moment, by `time.perf_counter_ns`, at which the last one was seen stopped. Raise
+        CandidateRanError if they do not stop. A `loose` process is not stopped.
         """
         if self.frozen or self.loose:
             return time.perf_counter_ns()
@@ -117,7 +117,7 @@ class CandidateProcess:
         return end
 
     def _await_stop(self) -> None:
-        # It is not waited for without end: a thread inside vfork takes no stop.
+        # There is a deadline because a thread inside vfork cannot be stopped.
         begin = time.monotonic()
         while not self._tells(os.WSTOPPED):
             waited = time.monotonic() - begin
@@ -131,16 +131,16 @@ class CandidateProcess:
             select.select([], [], [], 1e-3)
 
     def _tells(self, events: int) -> bool:
-        """Whether the process stopped or was let go since this was last asked.
+        """Whether the process was stopped or resumed since the last call.
 
-        The system notes each of these once and hands it to one who asks, so that after a stop was
-        taken nothing may be told until we let the process go ourselves: no guess is needed.
+        The kernel reports each of these events once. After a stop was reported, nothing may be
+        reported until we resume the process ourselves, so this needs no guess.
         """
         self.check()
         try:
             return os.waitid(os.P_PIDFD, self.pidfd, events | os.WNOHANG) is not None
         except ChildProcessError:
-            return False  # it has ended this very moment, which the next check tells
+            return False  # it has just exited, which the next check reports
 
     def _stop_all(self) -> int:
         for _ in range(STOP_ROUNDS):
@@ -154,33 +154,32 @@ class CandidateProcess:
             self.strays = descendants(self.pid)
         raise CandidateRanError("a process that it started did not stop")
 
-    def confirm_stood(self) -> None:
-        """Raise RestlessError when the process was let go, or anything started, since the freeze.
+    def verify_frozen(self) -> None:
+        """Raise CandidateRanError if the process was resumed, or started another, since the freeze.
 
-        A stop can be undone from within: by a timer whose signal is SIGCONT, or by a child. What
-        the process started is not our own child, and only its processor time tells on it; since a
-        busy machine can look the same, such a stop is counted in `restless`, for whoever needs to
-        know whether all stood still.
+        A stop can be undone from inside, by a timer whose signal is SIGCONT or by a child. What the
+        process started is not our own child, so only its processor time shows that it ran. A busy
+        machine can look the same, so this is only counted, in `ran_while_frozen`.
         """
         if not self.frozen:
             return
         started = set(descendants(self.pid)) - self.used_at.keys()
         if self._tells(_EVENTS) or started:
-            raise CandidateRanError("it ran while it was to stand still")
+            raise CandidateRanError("it ran while it was frozen")
         used = {pid: _cpu_ns(pid) for pid in self.used_at}
         more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
-        self.restless += more > RESTING_NS
+        self.ran_while_frozen += more > RESTING_NS
         self.used_at = used
 
     def cpu_ns(self) -> int:
-        """CPU time that all threads of the process have used, as the kernel counts it."""
+        """Return the CPU time of all threads of the process, as the kernel counts it."""
         return _cpu_ns(self.pid)
 
-    def thaw(self) -> None:
-        """Let run who was frozen, with its descendants; RestlessError when they did already."""
+    def resume(self) -> None:
+        """Resume the process and its descendants; CandidateRanError if they ran while frozen."""
         if not self.frozen:
             return
-        self.confirm_stood()
+        self.verify_frozen()
         self.frozen = False
         signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
         for pid in self.strays:
@@ -197,7 +196,7 @@ class CandidateProcess:
             raise ProcessGoneError(found.si_status if exited else -found.si_status)
 
     def address_of(self, name: str) -> int:
-        """Where the process has mapped the memory file `name`; 0 when it has not."""
+        """Return where the process has mapped the memory file `name`; 0 if it has not."""
         for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines():
             if f"/memfd:{name} " in f"{line} ":
                 return int(line.split("-", 1)[0], 16)
@@ -233,15 +232,15 @@ class CandidateProcess:
                 raise UnreadableError(f"the output cannot be read: {reason}")
             done += got
 
-    def strike(self) -> None:
-        """Have the process killed, and do not wait for it."""
+    def kill_nowait(self) -> None:
+        """Kill the process without waiting for its exit."""
         if not self.reaped:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def kill(self) -> None:
-        """End the process; as PID 1 of its namespace it takes every descendant with it.
+        """Kill the process and wait; as PID 1 of its namespace it takes every descendant with it.
 
-        TimeoutError when it or, where there is no namespace, a descendant does not end.
+        Raise TimeoutError if it, or without a namespace a descendant, does not exit.
         """
         if self.reaped:
             return

@@ -97,7 +97,7 @@ class WatchedProgram:
         self.inherited = held_by(os.getpid())  # what a fork of the judge holds until its exec
 
     def run(self, deadline: Deadline) -> Ended:
-        """Run it to its end; Ruling when it breaks a limit, StartError when it never began."""
+        """Run it to its end; VerdictError if it breaks a limit, StartError if it did not start."""
         spared = (*descendants(os.getpid()),)
         output = self.order.limits.output
         with (

@@ -171,7 +171,7 @@ def claimed(rounds: list[Round]) -> bool:
 
 
 def interval_of(rounds: list[Round]) -> Interval:
-    """The value of all rounds together; Ruling when a claim was not confirmed.
+    """The value of all rounds together; VerdictError when a claim was not confirmed.
 
     Neither is a window which ended sooner than that of a kernel which does nothing.
     """
@@ -196,7 +196,7 @@ def narrow(rounds: list[Round], relative: float) -> bool:
 
 
 def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
-    """What the rounds say together; Ruling when a claim was not confirmed."""
+    """What the rounds say together; VerdictError when a claim was not confirmed."""
     interval = interval_of(rounds)
     by_claim = claimed(rounds)
     own = [[w - each.overhead for w in each.windows] for each in rounds]

@@ -153,7 +153,7 @@ class WorkloadTimer:
         The driver may be busy with a dead candidate's memory for a while, so look repeatedly.
         """
         self.session.beside.close()
-        self.lineup.bury()
+        self.lineup.wait_for_exits()
         now = 0.0
         for _ in range(LOOKS):
             now = median(anchor.overhead(self._touch(anchor)) for _ in range(CALIBRATIONS))
@@ -203,7 +203,7 @@ class WorkloadTimer:
         result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
         seat.handle.process.loose = self.session.on_gpu
         self._settle(seat)
-        self.lineup.bury()  # whose work could disturb what counts from here on
+        self.lineup.wait_for_exits()  # whose work could disturb what counts from here on
         with self.session.lasting("calibrate"):
             self._calibrate(seat, anchor, result)
         seat.handle.process.loose = False
@@ -235,15 +235,15 @@ class WorkloadTimer:
         Otherwise it could have finished its work after its time, or disturbed the calibration. A
         busy machine causes the same now and then, so a few such calls are only repeated.
         """
-        restless = seat.handle.process.restless
+        ran_while_frozen = seat.handle.process.ran_while_frozen
         exchange = self._call(seat)
         every = CALIBRATED_EVERY if self.session.on_gpu else 1
         touched = None
         if len(result.windows) % every == 0:
             with self.session.lasting("calibrate"):
                 touched = self._touch(anchor)
-        seat.handle.confirm_stood(self.deadline)
-        if seat.handle.process.restless > restless:
+        seat.handle.verify_frozen(self.deadline)
+        if seat.handle.process.ran_while_frozen > ran_while_frozen:
             result.discard(VerdictError(Verdict.DISALLOWED, WORKS_ON))
         elif touched and result.disturbed_by(anchor.overhead(touched)):
             result.discard(DisturbedError(result))

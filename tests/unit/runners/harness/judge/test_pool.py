@@ -60,7 +60,7 @@ def test_several_start_at_once_and_each_is_used_once(
         for _ in range(4):
             with lineup.seat() as seat:
                 used.append(seat.handle.process.pid)
-            lineup.bury()
+            lineup.wait_for_exits()
             assert seat.handle.process.reaped
 
     assert used[:3] == expected
@@ -115,7 +115,7 @@ def test_who_has_left_a_seat_ends_while_the_next_one_takes_his(
             select.select([first.handle.process.pidfd], [], [], 10)  # it is on its way already
             with pytest.raises(ProcessGoneError):
                 first.handle.process.check()
-            lineup.bury()
+            lineup.wait_for_exits()
             assert closed == [first.handle]
             second.handle.process.check()
         lineup.close()
@@ -128,7 +128,7 @@ def test_who_has_no_namespace_is_not_struck_before_all_that_he_started_is_known(
     with CandidatePool(sit(make_judging()), ROOM, None) as lineup, lineup.seat() as seat:
         alone = seat.handle.welcome.model_copy(update={"layers": ()})
         monkeypatch.setitem(seat.handle.__dict__, "welcome", alone)
-        pool._strike(seat)
+        pool._kill_nowait(seat)
         assert select.select([seat.handle.process.pidfd], [], [], 0.2)[0] == []
 
 

@@ -277,7 +277,7 @@ def test_the_window_holds_the_release_and_the_stop(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handle = start(kernel("return data"))
-    for name in ("thaw", "freeze"):
+    for name in ("resume", "freeze"):
         monkeypatch.setattr(handle.process, name, late(getattr(handle.process, name)))
 
     assert step(handle).window_ns >= 60e6

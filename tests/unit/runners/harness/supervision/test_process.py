@@ -84,7 +84,7 @@ def test_freezing_stops_every_thread_of_a_spinning_process(started: Started) -> 
         end = started.subject.freeze()
         assert before < end <= time.perf_counter_ns()
         assert states(started.subject.pid) == {"T"}
-        started.subject.thaw()
+        started.subject.resume()
 
 
 @pytest.mark.parametrize("started", [SPINNING], indirect=True)
@@ -93,7 +93,7 @@ def test_a_frozen_process_uses_no_processor_and_a_thawed_one_does(started: Start
     first = busy_ns(started.subject.pid)
     time.sleep(0.1)
     assert busy_ns(started.subject.pid) == first
-    started.subject.thaw()
+    started.subject.resume()
     time.sleep(0.1)
     assert busy_ns(started.subject.pid) > first
 
@@ -111,17 +111,17 @@ def test_a_loose_process_runs_on_once_it_is_let_go(started: Started) -> None:
     started.subject.freeze()
     started.subject.loose = True
     assert states(started.subject.pid) == {"T"}
-    started.subject.thaw()
+    started.subject.resume()
 
     before = time.perf_counter_ns()
     assert before <= started.subject.freeze() <= time.perf_counter_ns()
     first = busy_ns(started.subject.pid)
     wait_until(lambda: busy_ns(started.subject.pid) > first)
     assert busy_ns(started.subject.pid) > first
-    started.subject.confirm_stood()  # nobody said that it would
-    started.subject.thaw()
+    started.subject.verify_frozen()  # nobody said that it would
+    started.subject.resume()
 
-    assert (started.subject.frozen, started.subject.restless) == (False, 0)
+    assert (started.subject.frozen, started.subject.ran_while_frozen) == (False, 0)
 
 
 @pytest.mark.parametrize("started", [SPINNING], indirect=True)
@@ -133,8 +133,8 @@ def test_a_process_that_is_loose_no_more_is_stopped_again(started: Started) -> N
         started.subject.freeze()
         assert states(started.subject.pid) == {"T"}
         time.sleep(0.002)
-        started.subject.confirm_stood()
-        started.subject.thaw()
+        started.subject.verify_frozen()
+        started.subject.resume()
         assert states(started.subject.pid) != {"T"}
 
 
@@ -155,7 +155,7 @@ def test_whoever_was_not_stopped_by_the_judge_is_not_let_go_by_it(started: Start
     started.process.send_signal(signal.SIGSTOP)
     wait_until(lambda: states(started.subject.pid) == {"T"})
 
-    started.subject.thaw()
+    started.subject.resume()
 
     time.sleep(0.02)
     assert states(started.subject.pid) == {"T"}
@@ -167,7 +167,7 @@ def test_children_stand_still_go_on_and_die_with_their_parent(started: Started) 
     (child,) = started.subject.strays
     assert states(child) == {"T"}
 
-    started.subject.thaw()
+    started.subject.resume()
     assert states(child) != {"T"}
 
     started.subject.kill()
@@ -236,10 +236,10 @@ def test_standing_still_is_confirmed(started: Started) -> None:
     for _ in range(20):
         started.subject.freeze()
         time.sleep(0.002)
-        started.subject.confirm_stood()
-        started.subject.thaw()
+        started.subject.verify_frozen()
+        started.subject.resume()
 
-    assert not started.subject.restless
+    assert not started.subject.ran_while_frozen
 
 
 @pytest.mark.parametrize("back", [(), (signal.SIGSTOP,)], ids=["let go", "and stopped again"])
@@ -252,8 +252,8 @@ def test_a_stop_that_is_undone_once_is_noticed(
         started.process.send_signal(number)
         time.sleep(0.01)
 
-    with pytest.raises(CandidateRanError, match="while it was to stand still"):
-        started.subject.thaw()
+    with pytest.raises(CandidateRanError, match="while it was frozen"):
+        started.subject.resume()
 
 
 @pytest.mark.parametrize("started", [SPINNING], indirect=True)
@@ -264,10 +264,10 @@ def test_what_seems_to_run_on_a_busy_machine_is_counted_and_not_refused(
     late = process._cpu_ns(started.subject.pid) + 2 * process.RESTING_NS
     monkeypatch.setattr(process, "_cpu_ns", lambda _: late)
 
-    started.subject.confirm_stood()
-    started.subject.confirm_stood()  # what was counted once is not counted again
+    started.subject.verify_frozen()
+    started.subject.verify_frozen()  # what was counted once is not counted again
 
-    assert started.subject.restless == 1
+    assert started.subject.ran_while_frozen == 1
 
 
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
@@ -277,9 +277,9 @@ def test_what_it_started_is_seen_to_run_by_its_processor_time(started: Started) 
     os.kill(child, signal.SIGCONT)
     time.sleep(0.02)
 
-    started.subject.confirm_stood()
+    started.subject.verify_frozen()
 
-    assert started.subject.restless == 1
+    assert started.subject.ran_while_frozen == 1
 
 
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
@@ -290,9 +290,9 @@ def test_many_may_not_use_together_what_one_may(
     used = {pid: at + process.RESTING_NS * 3 // 4 for pid, at in started.subject.used_at.items()}
     monkeypatch.setattr(process, "_cpu_ns", used.__getitem__)
 
-    started.subject.confirm_stood()
+    started.subject.verify_frozen()
 
-    assert started.subject.restless == 1
+    assert started.subject.ran_while_frozen == 1
 
 
 WAKING = """
@@ -335,7 +335,7 @@ def test_whoever_wakes_the_process_or_hides_is_stopped_too(started: Started) -> 
             states(pid) <= {"T", "Z"} for pid in (started.subject.pid, *started.subject.strays)
         )
         time.sleep(0.005)
-        started.subject.thaw()
+        started.subject.resume()
 
 
 @pytest.mark.parametrize("started", [WAITING], indirect=True)
@@ -398,8 +398,8 @@ def test_what_is_started_during_a_stop_is_noticed_at_once(started: Started) -> N
     started.process.send_signal(signal.SIGCONT)
     wait_until(lambda: bool(descendants(started.subject.pid)))
 
-    with pytest.raises(CandidateRanError, match="while it was to stand still"):
-        started.subject.thaw()
+    with pytest.raises(CandidateRanError, match="while it was frozen"):
+        started.subject.resume()
 
 
 def wait_until(true: Callable[[], bool]) -> None:

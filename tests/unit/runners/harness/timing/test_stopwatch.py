@@ -161,17 +161,17 @@ def test_where_rounds_differ_far_more_than_samples_later_ones_have_fewer(
     assert counts[3:] == [6, 6] if spared else [20, 20]
 
 
-def restless(at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def ran_while_frozen(at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine look busy, as often as calls are counted in `at`."""
     asked: list[int] = []
-    confirm = CandidateProcess.confirm_stood
+    confirm = CandidateProcess.verify_frozen
 
     def counting(subject: CandidateProcess) -> None:
         confirm(subject)
         asked.append(1)
-        subject.restless += len(asked) in at
+        subject.ran_while_frozen += len(asked) in at
 
-    monkeypatch.setattr(CandidateProcess, "confirm_stood", counting)
+    monkeypatch.setattr(CandidateProcess, "verify_frozen", counting)
 
 
 def test_a_call_beside_which_something_ran_is_repeated(
@@ -179,7 +179,7 @@ def test_a_call_beside_which_something_ran_is_repeated(
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
     with two_seats(stopwatch) as (seat, anchor):
-        restless(set(range(1, 300, 25)), monkeypatch)
+        ran_while_frozen(set(range(1, 300, 25)), monkeypatch)
         found = stopwatch._round(seat, anchor, 0)
 
     assert 0 < found.discarded <= 4
@@ -191,7 +191,7 @@ def test_a_kernel_beside_which_something_always_runs_is_refused(
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
     with two_seats(stopwatch) as (seat, anchor):
-        restless(set(range(1000)), monkeypatch)
+        ran_while_frozen(set(range(1000)), monkeypatch)
         with pytest.raises(VerdictError, match="works on after its calls") as ruling:
             stopwatch._round(seat, anchor, 0)
 

@@ -65,12 +65,12 @@ class Machine:
         self.lives, self.looked = True, 0
 
     def round(self, anchor: HostCandidate) -> Round:
-        playing: Any = SimpleNamespace(seat=self.lineup.seat, bury=self.bury)
+        playing: Any = SimpleNamespace(seat=self.lineup.seat, wait_for_exits=self.wait_for_exits)
         self.stopwatch.lineup = playing
         return self.stopwatch._next_round(anchor, 0)
 
-    def bury(self) -> None:
-        self.lineup.bury()
+    def wait_for_exits(self) -> None:
+        self.lineup.wait_for_exits()
         self.lives = False
 
 
