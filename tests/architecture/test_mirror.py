@@ -35,7 +35,7 @@ COVERED_ELSEWHERE = {
     "bot/store/embedded": "tests/integration/test_embedded.py",
     "bot/store/migrate.py": "tests/migrations/test_migrate.py",
     "bot/store/postgres": "tests/conformance/test_store.py",
-    "runners/backends/local_process": "tests/unit/runners/backends/local_process",
+    "runners/backends/local_process.py": "tests/unit/runners/backends/test_local_process_gpus.py",
     "runners/backends/modal_app": "tests/unit/runners/backends/modal_app",
     "runners/backends/ray_cluster": "tests/unit/runners/backends/ray_cluster",
     "runners/harness/gpu": "tests/gpu",

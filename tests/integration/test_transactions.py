@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 WITHIN_S = 20.0
 BANS = """
 import asyncio, sys
-from bot.services.moderation import Deed, ban
+from bot.services.moderation import Decision, ban
 from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 
@@ -34,7 +34,7 @@ async def main():
     async with open_store(sys.argv[1], SystemClock()) as store:
         ada = await store.people.find("local:ada")
         print("opened", flush=True)
-        await ban(store, Deed(ada.id, "forged times"), "local:bob")
+        await ban(store, Decision(ada.id, "forged times"), "local:bob")
         print("banned", flush=True)
 
 asyncio.run(main())
