@@ -24,7 +24,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
-from bot.domain.errors import SetupError
+from bot.domain.errors import SetupError, fault_words
 from bot.domain.prices import parse_prices
 from runners.contract.task import GPU_NAME
 
@@ -326,7 +326,7 @@ def read_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
+            f"{'.'.join(str(part) for part in fault['loc'])}: {fault_words(fault)}"
             for fault in error.errors(include_input=False, include_url=False)
         )
         raise SetupError(f"the environment cannot be used: {faults}") from None

@@ -1,9 +1,10 @@
 """What an opened installation gives a command, and what a command gives it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.domain.ids import PersonId
+from bot.domain.prices import Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 from runners.contract.evaluation import BENCHMARK_ROUNDS, RANKED_ROUNDS, RoundPolicy
@@ -25,6 +26,7 @@ class OpenPodium:
     served: bool
     shared: bool
     lease_s: float = 30.0
+    prices: Prices = field(default_factory=dict)
 
 
 LinkFor = Callable[[str], str]

@@ -80,7 +80,15 @@ class Installation:
                 await (migrate(dsn) if exclusive else check(dsn))
             store = await stack.enter_async_context(open_store(dsn, clock))
             shared = settings.database_url is not None
-            yield OpenPodium(store, clock, self._place(dsn), served, shared, settings.lease_s)
+            yield OpenPodium(
+                store,
+                clock,
+                self._place(dsn),
+                served,
+                shared,
+                settings.lease_s,
+                settings.gpu_prices,
+            )
 
     @asynccontextmanager
     async def _database(

@@ -12,6 +12,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
+from bot.domain.prices import with_costs
 from bot.domain.publication import Draft, Released
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
@@ -174,10 +175,11 @@ class LocalClient:
         await withdraw(self.podium.store, self.viewer, reason, number)
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
-        return await status(self.podium.store, number)
+        return with_costs(await status(self.podium.store, number), self.podium.prices)
 
-    def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
-        return watch(self.podium.store, number)
+    async def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
+        async for found in watch(self.podium.store, number):
+            yield with_costs(found, self.podium.prices)
 
     async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
         found = await status(self.podium.store, number)

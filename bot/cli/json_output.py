@@ -162,6 +162,7 @@ def _job_json(status: JobStatus) -> Json:
         "error": status.job.error,
         "verdict": None if evaluation is None else evaluation.verdict.value,
         "message": "" if evaluation is None else evaluation.message,
+        "cost": status.cost,
         "cases": [] if evaluation is None else [case_json(case) for case in evaluation.cases],
     }
 

@@ -3,9 +3,26 @@
 import difflib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
+
+from runners.contract.task import FILE_NAME_FORM, GPU_NAME, TASK_NAME_FORM
 
 _LONGEST_NAME = 100
 """Letters of a wrong name that are said again."""
+_FORMS = {
+    GPU_NAME.pattern: (
+        "must be the name of a GPU type, such as H100 or CPU: at most 32 letters, digits and any "
+        "of . _ : ! -"
+    ),
+    TASK_NAME_FORM: (
+        "must be at most 64 lowercase letters, digits, - and _, and begin with a letter or a digit"
+    ),
+    FILE_NAME_FORM: (
+        "must be a file name of at most 100 letters, digits and any of . _ + -, and begin with a "
+        "letter, a digit or _"
+    ),
+}
+"""What a text of each pattern must be, in words."""
 
 
 class UserError(Exception):
@@ -54,3 +71,13 @@ def board_moved(name: str) -> UserError:
         f"the task of leaderboard {name!r} was changed meanwhile; give the command again to see "
         "what differs now",
     )
+
+
+def fault_words(fault: Mapping[str, Any]) -> str:
+    """What is wrong with one value: an entry of pydantic's list of errors, in words for people."""
+    message = str(fault["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
+    if fault["type"] != "string_pattern_mismatch":
+        return message
+    # The context may be left out of the entry, the message ends with the pattern.
+    pattern = message.removeprefix("String should match pattern '").removesuffix("'")
+    return _FORMS.get(pattern, f"must have the form {pattern}")

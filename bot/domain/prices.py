@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
+from bot.domain.status import JobStatus, SubmissionStatus
 from runners.contract.gpus import gpu_types
 
 Prices = Mapping[str, float]
@@ -35,3 +37,14 @@ def cost(prices: Prices, gpu: str, seconds: float) -> float | None:
 def show_cost(value: float | None) -> str:
     """A cost for people, to four significant digits; a dash where none is known."""
     return "-" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
+
+
+def with_costs(found: SubmissionStatus, prices: Prices) -> SubmissionStatus:
+    """The same with the cost of each job that has an evaluation."""
+    return replace(found, jobs=tuple(_with_cost(each, prices) for each in found.jobs))
+
+
+def _with_cost(job: JobStatus, prices: Prices) -> JobStatus:
+    if job.evaluation is None:
+        return job
+    return replace(job, cost=cost(prices, job.job.gpu, job.evaluation.gpu_s))

@@ -39,6 +39,8 @@ class JobStatus:
     note: str = ""
     place: QueuePosition | None = None
     evaluation: Evaluation | None = None
+    cost: float | None = None
+    """What its GPU time costs, in the owner's currency; None where no price is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from bot.domain.job import JobState
+from bot.domain.prices import show_cost
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted
 from bot.domain.status import JobStatus, SubmissionStatus
@@ -56,9 +57,11 @@ _CASE_COLUMNS = (
 )
 
 
-def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Report:
+def evaluation_report(
+    evaluation: Evaluation, title: str | None = None, *, cost: float | None = None
+) -> Report:
     """Everything that an evaluation says; hand in a disclosed one where it is not one's own."""
-    blocks: list[Block] = [verdict_line(evaluation)]
+    blocks: list[Block] = [verdict_line(evaluation, cost)]
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
     if evaluation.cases:
@@ -83,11 +86,13 @@ def evaluation_report(evaluation: Evaluation, title: str | None = None) -> Repor
     return Report(title or f"{evaluation.task} on {evaluation.gpu}", tuple(blocks))
 
 
-def verdict_line(evaluation: Evaluation) -> Text:
-    """The verdict in words, where it fell, and how long the whole evaluation took."""
+def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
+    """The verdict in words, where it fell, how long the whole evaluation took, and its cost."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = VERDICT_WORDS[evaluation.verdict]
-    spent = f"{evaluation.wall_s:.1f} s in all{_cost(evaluation)}"
+    spent = f"{evaluation.wall_s:.1f} s in all{_gpu_time(evaluation)}"
+    if cost is not None:
+        spent += f", cost {show_cost(cost)}"
     return Text(
         f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {spent}",
         _tone(evaluation.verdict),
@@ -105,7 +110,7 @@ def _cut_short(evaluation: Evaluation) -> Iterator[str]:
             )
 
 
-def _cost(evaluation: Evaluation) -> str:
+def _gpu_time(evaluation: Evaluation) -> str:
     """For how long GPUs were in use, where the time in all does not say it."""
     if evaluation.gpu_s == evaluation.wall_s:
         return ""
@@ -201,7 +206,7 @@ def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) 
         if job.evaluation is None:
             blocks.append(job_line(job))
         else:
-            blocks += evaluation_report(job.evaluation).blocks
+            blocks += evaluation_report(job.evaluation, cost=job.cost).blocks
     blocks += archives(submission.id, files)
     return Report(title, tuple(blocks))
 

@@ -37,7 +37,8 @@ class _Application(FastAPI):
     @override
     def build_middleware_stack(self) -> ASGIApp:
         door: WebContext = self.state.door
-        sealed = Sealing(RelativeRedirects(super().build_middleware_stack()), door.public_url)
+        inner = RelativeRedirects(super().build_middleware_stack())
+        sealed = Sealing(inner, door.public_url, self.state.most_at_once)
         return RequestIds(OwnCookies(sealed))
 
 
@@ -45,6 +46,7 @@ def build(door: WebContext) -> FastAPI:
     """The application with every route there is."""
     app = _Application(title="Podium", openapi_url=None)
     app.state.door = door
+    app.state.most_at_once = MOST_AT_ONCE
     # The slices come first: the pages' `/admin/{deed}` would take `/admin/cleanup-jobs`.
     for each in (*slices(), *(plugins.load(routes, name) for name in plugins.names(routes))):
         app.include_router(each.router)
@@ -177,6 +179,7 @@ def _room() -> int:
 
 def _config(door: WebContext, settings: HttpSettings, most: int) -> uvicorn.Config:
     app = build(door)
+    app.state.most_at_once = most
     app.state.loopback = is_local(door, settings)
     config = uvicorn.Config(
         Proxies(app, settings.proxies),
@@ -187,7 +190,6 @@ def _config(door: WebContext, settings: HttpSettings, most: int) -> uvicorn.Conf
         http=ClientConnection,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=most,
         timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=CLOSES_S,
         ssl_certfile=settings.certificate,

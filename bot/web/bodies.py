@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 from typing_extensions import override
 
-from bot.domain.errors import UserError
+from bot.domain.errors import UserError, fault_words
 from runners.contract.wire import Wire
 
 READ_S = 60.0
@@ -182,7 +182,7 @@ def _faults(error: ValidationError) -> str:
     """Where it does not fit and why; never what was sent."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     words = [
-        f"{'.'.join(str(part) for part in fault['loc']) or 'all of it'}: {fault['msg']}"
+        f"{'.'.join(str(part) for part in fault['loc']) or 'all of it'}: {fault_words(fault)}"
         for fault in found[:_MOST_FAULTS]
     ]
     more = len(found) - len(words)

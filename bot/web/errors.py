@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from bot.domain.accounts import Person
-from bot.domain.errors import StoreError, UserError
+from bot.domain.errors import StoreError, UserError, fault_words
 from bot.web.context import door_of
 from bot.web.rendering import for_people, wants_page
 from bot.web.sessions import browser_of
@@ -129,7 +129,7 @@ async def answer_to(request: Request, error: Exception) -> Response:
             return problem(status, _slug(status), _words(status), headers)
         case RequestValidationError():
             faults = "; ".join(
-                f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+                f"{'.'.join(map(str, each['loc']))}: {fault_words(each)}" for each in error.errors()
             )
             return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "bad-request", faults)
         case _:

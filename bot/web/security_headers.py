@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 import h11
 from starlette.datastructures import MutableHeaders
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -11,13 +12,22 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 NOSNIFF = ("X-Content-Type-Options", "nosniff")
 _HSTS = ("Strict-Transport-Security", "max-age=31536000")
 """For a year; not for other names beneath ours, which may be somebody else's."""
+_BUSY = PlainTextResponse(
+    "Podium answers as many requests as it can just now; try again in some seconds\n",
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    {"Retry-After": "5", "Connection": "close"},
+)
 
 
 class Sealing:
-    """The application with these headers; by HTTPS alone where its public address is of HTTPS."""
+    """The application with these headers; by HTTPS alone where its public address is of HTTPS.
 
-    def __init__(self, app: ASGIApp, public_url: str | None) -> None:
-        self._app = app
+    Whoever comes while `most` requests are answered is asked to come again: uvicorn's own answer
+    (`limit_concurrency`) would lack the headers.
+    """
+
+    def __init__(self, app: ASGIApp, public_url: str | None, most: int) -> None:
+        self._app, self._most, self._answering = app, most, 0
         https = (public_url or "").startswith("https:")
         self._headers = dict((NOSNIFF, _HSTS) if https else (NOSNIFF,))
 
@@ -29,7 +39,14 @@ class Sealing:
                 MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
-        await self._app(scope, receive, sealed)
+        if self._answering >= self._most:
+            await _BUSY(scope, receive, sealed)
+            return
+        self._answering += 1
+        try:
+            await self._app(scope, receive, sealed)
+        finally:
+            self._answering -= 1
 
 
 class SealedProtocol(H11Protocol):

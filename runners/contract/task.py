@@ -12,7 +12,9 @@ Scalar = bool | int | float | str
 ArgValue = Scalar | tuple[Scalar, ...]
 """One argument of `generate_input` as task.yml may write it."""
 
-FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$")]
+FILE_NAME_FORM = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
+TASK_NAME_FORM = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+FileName = Annotated[str, StringConstraints(pattern=FILE_NAME_FORM)]
 """A flat file name: no folder, no hidden file, at most 100 characters."""
 ArgName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 LanguageName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_+-]{0,15}$")]
@@ -149,7 +151,7 @@ class TaskDefinition(Wire):
     under which the submission is imported. The candidate sees only `shared_files`.
     """
 
-    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+    name: Annotated[str, StringConstraints(pattern=TASK_NAME_FORM)]
     lang: LanguageName
     description: Annotated[str, StringConstraints(min_length=1)]
     files: dict[FileName, str]

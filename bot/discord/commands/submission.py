@@ -13,6 +13,7 @@ from bot.discord.options import Tree, group
 from bot.discord.responses import answering
 from bot.discord.roles import viewer_of
 from bot.domain.ids import SubmissionId
+from bot.domain.prices import with_costs
 from bot.reports.comparison import comparison_report
 from bot.reports.submission import status_report
 from bot.services.comparison import compare as compare_submissions
@@ -45,7 +46,7 @@ async def show(
     async with answering(interaction) as answer:
         door = door_of(interaction)
         own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
-        found = await status(door.store, own.id)
+        found = with_costs(await status(door.store, own.id), door.prices)
         files = await profile_files(door.store, found.submission)
         report = await asyncio.to_thread(status_report, found, files)
         await answer.show(report, buttons_of(found))

@@ -22,6 +22,7 @@ from bot.discord.roles import of_room
 from bot.discord.submission_thread.pacing import EditRateLimiter
 from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
 from bot.domain.ids import SubmissionId
+from bot.domain.prices import with_costs
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Display
 from bot.reports.submission import status_report
@@ -94,7 +95,7 @@ class ThreadUpdater:
 
     async def forward(self, show: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; raises what Discord or the store raises, and may be repeated."""
-        now = await status(self.door.store, show.submission)
+        now = with_costs(await status(self.door.store, show.submission), self.door.prices)
         show.queued = any(each.place is not None for each in now.jobs)
         again_s = await self._privately(show, owner, now)
         if again_s is not None:

@@ -18,7 +18,7 @@ from bot.domain.tasks.yaml_document import (
     validation_refusal,
 )
 from bot.domain.errors import UserError
-from runners.contract.task import GPU_NAME
+from runners.contract.task import GPU_NAME, TASK_NAME_FORM
 from runners.contract.wire import Wire
 
 Gpu = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
@@ -53,7 +53,7 @@ class _Lenient(Wire):
 
 class _ProblemEntry(_Lenient):
     directory: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_./-]*$")]
-    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+    name: Annotated[str, StringConstraints(pattern=TASK_NAME_FORM)]
     deadline: str | None = None
     gpus: tuple[Gpu, ...] = ()
 

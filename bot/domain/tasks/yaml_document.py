@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import yaml
 from pydantic import ValidationError
 
-from bot.domain.errors import UserError
+from bot.domain.errors import UserError, fault_words
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
@@ -173,7 +173,7 @@ def validation_refusal(document: Document, error: ValidationError) -> UserError:
         where = ".".join(map(str, path))
         return document.refusal(path[:-1], f"the key {where!r} is missing")
     where = ".".join(str(part) for part in path if not _is_type_label(part, document))
-    message = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    message = fault_words(found)
     return document.refusal(path, f"{where}: {message}" if where else message)
 
 

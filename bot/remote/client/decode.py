@@ -135,6 +135,7 @@ def _job_status(submission: Submission, answer: JobAnswer) -> JobStatus:
         note=answer.note,
         place=None if place is None else _place(place),
         evaluation=answer.evaluation,
+        cost=answer.cost,
     )
 
 

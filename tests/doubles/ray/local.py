@@ -12,6 +12,8 @@ from typing import IO
 TOKEN = "a-token-of-the-tests-and-nothing-else"  # noqa: S105 - of nothing that lasts
 CPU_NODE = {"num_cpus": 1, "resources": {"PODIUM_CPU": 1}}
 _ROOT = Path(__file__).resolve().parents[3]
+_STARTS = 3
+"""Ray gives up starting after 30 s of its own, which a busy machine may need."""
 
 
 class LocalRay:
@@ -57,8 +59,35 @@ def _there(stream: IO[str] | None) -> IO[str]:
 @contextmanager
 def local_ray(*nodes: dict[str, object], token: bool = True) -> Iterator[LocalRay]:
     """A cluster until left; `token=False` for one that lets in everybody."""
+    process, ray = _started(nodes, token=token)
+    with process:
+        yield ray
+        _there(process.stdin).close()
+        process.wait(60)
+
+
+def _started(
+    nodes: tuple[dict[str, object], ...], *, token: bool
+) -> "tuple[subprocess.Popen[str], LocalRay]":
+    """A cluster with these nodes, at the last of a few tries at the latest."""
+    for remaining in reversed(range(_STARTS)):
+        process = _process(token=token)
+        try:
+            ray = LocalRay(process, token=token)
+            for node in nodes:
+                ray.add(node)
+        except (AssertionError, BrokenPipeError):
+            process.communicate()
+            if not remaining:
+                raise
+        else:
+            return process, ray
+    raise AssertionError("there is no try")
+
+
+def _process(*, token: bool) -> "subprocess.Popen[str]":
     ours = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, "-m", "tests.doubles.ray.nodes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -67,10 +96,3 @@ def local_ray(*nodes: dict[str, object], token: bool = True) -> Iterator[LocalRa
         cwd=_ROOT,
         env=ours | (_with_token() if token else {"RAY_AUTH_MODE": "disabled"}),
     )
-    with process:
-        ray = LocalRay(process, token=token)
-        for node in nodes:
-            ray.add(node)
-        yield ray
-        _there(process.stdin).close()
-        process.wait(60)

@@ -156,7 +156,7 @@ def test_the_log_and_the_profiler_are_told_as_the_evaluation_server_is(
     monkeypatch.setenv("ENABLE_DEVICE_METRICS", "")
     assert (read_settings().log_level, read_settings().device_metrics) == ("info", False)
     monkeypatch.setenv("LOG_LEVEL", "loud")
-    with pytest.raises(SetupError, match="LOG_LEVEL: Input should be 'debug', 'info'"):
+    with pytest.raises(SetupError, match="LOG_LEVEL: must be 'debug', 'info'"):
         read_settings()
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -26,7 +26,6 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.job import JobEvent
 from bot.domain.moderation import Exclusion
-from bot.domain.prices import Prices, cost
 from bot.domain.records import HistoryEntry
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import SubmissionRequest
@@ -44,7 +43,6 @@ class Around:
     task_version: int
     unserved: tuple[str, ...]
     now: datetime
-    prices: Prices = field(default_factory=dict)
 
 
 def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnswer:
@@ -63,14 +61,14 @@ def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnsw
         gpus=submission.gpus,
         state=found.state,
         created_at=submission.created_at,
-        jobs=tuple(_job(each, around.prices) for each in found.jobs),
+        jobs=tuple(_job(each) for each in found.jobs),
         exclusion=_exclusion(found.exclusion),
         warning=submission.warning,
         unserved=around.unserved,
     )
 
 
-def _job(status: JobStatus, prices: Prices) -> JobAnswer:
+def _job(status: JobStatus) -> JobAnswer:
     job, evaluation = status.job, status.evaluation
     return JobAnswer(
         id=job.id,
@@ -89,7 +87,7 @@ def _job(status: JobStatus, prices: Prices) -> JobAnswer:
         note=status.note,
         place=_place(status.place),
         evaluation=evaluation,
-        cost=None if evaluation is None else cost(prices, job.gpu, evaluation.gpu_s),
+        cost=status.cost,
     )
 
 

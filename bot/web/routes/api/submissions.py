@@ -25,6 +25,7 @@ from bot.domain.api.submissions import (
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import EventId, SubmissionId
 from bot.domain.job import FINAL_STATES, Topic
+from bot.domain.prices import with_costs
 from bot.services import moderation
 from bot.services import submissions as cancelling
 from bot.services import submissions as rerunning
@@ -186,14 +187,13 @@ async def _made(
 
 
 async def _read(door: WebContext, viewer: Caller, number: SubmissionId) -> SubmissionAnswer:
-    found = await read_submission(door.store, door.clock, viewer, number)
+    found = with_costs(await read_submission(door.store, door.clock, viewer, number), door.prices)
     person = await door.store.people.get(found.submission.person)
     version = await door.store.boards.version(found.submission.task_version)
     around = Around(
         person="" if person is None else person.name,
         task_version=0 if version is None else version.number,
         unserved=await unserved(door.store, number),
-        prices=door.prices,
         now=door.clock.now(),
     )
     return submission_answer(found, around)

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.prices import with_costs
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Block
 from bot.reports.history import history_line
@@ -92,7 +93,7 @@ class Judged:
 async def submission(request: Request, number: Number, viewer: AnyViewer) -> Response:
     """The report as it stands; a part of it goes on by itself while jobs move."""
     door, asked = door_of(request), SubmissionId(number)
-    found = await read_submission(door.store, door.clock, viewer, asked)
+    found = with_costs(await read_submission(door.store, door.clock, viewer, asked), door.prices)
     shown, hidden = await _source(door, viewer, asked)
     files = await read_files(door.store, door.clock, viewer, asked)
     values = {
@@ -135,7 +136,9 @@ def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:
     return tuple(
         Judged(
             each,
-            () if each.evaluation is None else evaluation_report(each.evaluation).blocks,
+            ()
+            if each.evaluation is None
+            else evaluation_report(each.evaluation, cost=each.cost).blocks,
             () if each.evaluation is None else benchmarks(each.evaluation.cases),
         )
         for each in found.jobs

@@ -5,6 +5,7 @@ import pytest
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Job, JobState
 from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.prices import show_cost, with_costs
 from bot.domain.records import StoredFile
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import Submission, SubmissionState
@@ -106,3 +107,19 @@ def test_who_is_disqualified_reads_why_above_the_result() -> None:
     jobs = (JobStatus(_job(JobState.QUEUED)),)
     first, _ = status_report(SubmissionStatus(_submission(), make_board(), jobs, why)).blocks
     assert first == Text("disqualified, so it is not ranked: it reads the answer", Tone.BAD)
+
+
+def test_what_an_evaluation_costs_is_told_where_the_price_is_known() -> None:
+    done = JobStatus(_job(JobState.SUCCEEDED), evaluation=make_evaluation(gpu="H100"))
+    queued = JobStatus(_job(JobState.QUEUED))
+    found = SubmissionStatus(_submission(), make_board(), (done, queued))
+    assert done.evaluation is not None
+
+    priced = with_costs(found, {"H100": 0.5})
+    cost = 0.5 * done.evaluation.gpu_s
+    assert [each.cost for each in priced.jobs] == [cost, None]
+    first = status_report(priced).blocks[0]
+    assert isinstance(first, Text)
+    assert first.text.endswith(f", cost {show_cost(cost)}")
+    assert with_costs(found, {"A100": 0.5}) == found
+    assert "cost" not in str(status_report(found))

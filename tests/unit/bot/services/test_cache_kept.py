@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from bot.services.cache import ResponseCache
+from tests.doubles.loop_clock import moved
 
 
 class Making:
@@ -32,14 +33,15 @@ async def test_an_old_value_is_made_anew() -> None:
 
 async def test_while_one_makes_it_anew_the_others_get_the_one_there_was() -> None:
     kept, making = ResponseCache(), Making()
-    await kept.get("a", 0.05, making)
-    await asyncio.sleep(0.06)
-    making.let.clear()
-    maker = asyncio.create_task(kept.get("a", 0.05, making))
-    await asyncio.sleep(0)
-    assert await kept.get("a", 0.05, making) == 1
-    making.let.set()
-    assert await maker == 2
+    with moved() as clock:
+        await kept.get("a", 60, making)
+        await clock.move(61)
+        making.let.clear()
+        maker = asyncio.create_task(kept.get("a", 60, making))
+        await asyncio.sleep(0)
+        assert await kept.get("a", 60, making) == 1
+        making.let.set()
+        assert await maker == 2
 
 
 async def test_what_fails_is_not_kept_and_who_goes_away_leaves_it_to_the_next() -> None:

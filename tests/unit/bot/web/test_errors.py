@@ -32,7 +32,11 @@ REQUEST = Request({"type": "http"})
         (SetupError("away"), 503, "away"),
         (RunnerError("away"), 503, "away"),
         (HTTPException(405, headers={"Allow": "GET"}), 405, "method-not-allowed"),
-        (RequestValidationError([{"loc": ("q",), "msg": "wrong"}]), 422, "bad-request"),
+        (
+            RequestValidationError([{"loc": ("q",), "msg": "wrong", "type": "x"}]),
+            422,
+            "bad-request",
+        ),
         (KeyError("x"), 500, "incident"),
     ],
 )

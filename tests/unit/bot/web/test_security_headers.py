@@ -1,9 +1,13 @@
+import asyncio
 from dataclasses import replace
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from bot.web.context import WebContext
+from bot.web.security_headers import Sealing
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -39,3 +43,26 @@ async def test_the_host_of_a_stranger_is_told_to_nobody(door: WebContext) -> Non
                     answer = await client.get(path, headers={"Host": host})
                     told = f"{answer.headers} {answer.text}".lower()
                     assert "evil.test" not in told, (host, path)
+
+
+async def test_who_comes_while_too_many_are_answered_is_asked_to_come_again() -> None:
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        await end.wait()
+        await PlainTextResponse("there")(scope, receive, send)
+
+    way = httpx.ASGITransport(Sealing(slow, "https://podium.example.org", 1))
+    async with httpx.AsyncClient(transport=way, base_url="http://podium.test") as client:
+        first = asyncio.create_task(client.get("/"))
+        await begun.wait()
+        refused = await client.get("/")
+        end.set()
+        answered = [await first, await client.get("/")]
+
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+    assert "try again" in refused.text
+    assert refused.headers["x-content-type-options"] == "nosniff"
+    assert "strict-transport-security" in refused.headers
+    assert [each.text for each in answered] == ["there", "there"]
