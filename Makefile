@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# Tests start thousands of processes, each of which would compile our modules anew without bytecode.
 # Many tests wait for processes, so two cores carry three files at once (tests/conftest.py mixes them).
 TESTS_AT_ONCE ?= 3
 
@@ -19,7 +20,9 @@ up: $(VENV)/.installed-local ## Run Podium here until Ctrl-C, with its pages at 
 	@PODIUM_HTTP_PORT=$${PODIUM_HTTP_PORT-8000} $(BIN)/podium up $(ARGS)
 
 test: $(VENV)/.installed-dev ## Run every test (ARGS="tests/unit -k rank" for some)
-	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m compileall -q bot runners tests
+	@env -u PYTHONDONTWRITEBYTECODE \
+		$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.installed-dev ## Run ruff, the import contracts, mypy, the audits of workflows and images
 	$(BIN)/ruff check .
