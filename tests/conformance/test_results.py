@@ -6,6 +6,7 @@ from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.records import ScoreHistory
 from bot.domain.scoring import ScoreValue, in_time, records
 from bot.domain.submission import Submission
+from runners.contract.verdict import Verdict
 from tests.doubles.stored import Scene, make_evaluation
 
 
@@ -77,3 +78,27 @@ async def test_the_course_of_a_leaderboard_has_every_record_and_a_part_of_the_re
     own = [each for each in scores if each.person == bob.id]
     assert list(await results.scores_of(bob.id, *place)) == own
     assert await results.scores_of(bob.id, scene.board.task_version, "T4") == ()
+
+
+async def test_who_was_renamed_stands_everywhere_under_the_new_name(scene: Scene) -> None:
+    results, place = scene.store.results, (scene.board.task_version, "CPU")
+    await _ranked(scene, scene.ada, 500.0)
+    await scene.submit(scene.ada)
+    job = await scene.claim_one()
+    wrong = make_evaluation(Verdict.WRONG_ANSWER)
+    assert await scene.store.jobs.accept(job.id, job.fence, wrong, None)
+
+    async def names() -> set[str]:
+        return {
+            *(each.best.person_name for each in await results.entrants(*place)),
+            *(each.person_name for each in await results.refusals(*place)),
+            *(each.person_name for each in await results.scores(*place)),
+            *(each.person_name for each in await results.fastest([place])),
+        }
+
+    assert await names() == {"Ada"}
+    person = await scene.store.people.get(scene.ada.id)
+    assert person is not None
+    renamed = await scene.store.people.ensure("local:ada", "Countess")
+    assert renamed.id == scene.ada.id
+    assert await names() == {"Countess"}

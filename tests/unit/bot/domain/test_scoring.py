@@ -114,6 +114,11 @@ def test_a_ranked_run_by_the_last_benchmark_need_not_time_the_others() -> None:
     assert mismatch(make_request(mode=Mode.RANKED, task=task), timed((10, 1))) is None
 
 
+def test_a_ranked_run_that_did_not_pass_need_not_have_timed_anything() -> None:
+    wrong = make_evaluation(verdict=Verdict.WRONG_ANSWER)
+    assert mismatch(make_request(mode=Mode.RANKED), wrong) is None
+
+
 @pytest.mark.parametrize(
     ("changes", "part"),
     [

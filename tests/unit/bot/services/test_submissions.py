@@ -1,11 +1,16 @@
 from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from bot.domain.board import Access, Viewer, Visibility
 from bot.domain.errors import UserError
+from bot.domain.ids import PersonId
 from bot.domain.job import PRIORITIES
 from bot.domain.publication import PublishRequest
+from bot.domain.submission import IdempotencyKey, Submission
+from bot.ports.records import Submissions
 from bot.services.publishing.publish import publish
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON, make_task
@@ -61,3 +66,37 @@ async def test_a_hidden_board_takes_submissions_of_its_guests_alone(place: Place
     await place.store.boards.invite(place.board.id, frozenset({"discord-role:5"}))
     viewer = Viewer(bob, frozenset({"discord-role:5"}))
     assert (await place.submit(bob, viewer=viewer)).person == bob
+
+
+class _LateKeys:
+    """Submissions whose keys are found at the second look: the first one came in between."""
+
+    def __init__(self, submissions: Submissions) -> None:
+        self._submissions = submissions
+        self.looks = 0
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a proxy of every operation
+        return getattr(self._submissions, name)
+
+    async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
+        self.looks += 1
+        return None if self.looks == 1 else await self._submissions.first(person, once)
+
+
+async def test_of_two_at_the_same_moment_the_refused_one_gets_what_the_other_stored(
+    place: Place,
+) -> None:
+    stored = await place.submit(key="k-1")
+    await place.store.boards.configure(place.board.id, place.board.gpus, place.clock.now())
+    place.clock.advance(1)
+
+    for key, answer in (("k-1", stored), ("k-2", None)):
+        late = _LateKeys(place.store.submissions)
+        with patch.object(place.store, "submissions", late):
+            if answer is None:
+                with pytest.raises(UserError, match="closed at"):
+                    await place.submit(key=key)
+            else:
+                assert await place.submit(key=key) == answer
+        assert late.looks == 2
+    assert len(await place.store.submissions.history(place.ada)) == 1

@@ -177,15 +177,17 @@ async def test_work_whose_lease_was_lost_is_stopped_and_its_result_dropped(place
     assert await place.store.results.evaluations(submission.id) == ()
 
 
-async def abandoned(place: Place, runner: Runner, directive: str) -> tuple[Submission, CallId]:
-    """A job whose worker started a call and vanished."""
+async def abandoned(
+    place: Place, runner: Runner, directive: str, **changes: object
+) -> tuple[Submission, CallId]:
+    """A job whose worker started a call and vanished; `changes` are those of the call's request."""
     submission = await place.submit(content=source(directive))
     recording = RecordingRunner()
     async with dispatching(place.store, place.clock, [recording], drain_s=0.0):
         await until_state(place, submission, JobState.RUNNING)
         await until_started(recording)
     place.clock.advance(20)
-    call = await runner.start(recording.requests[0])
+    call = await runner.start(recording.requests[0].model_copy(update=changes))
     claim = Claim("dead", {"CPU": 1}, timedelta(seconds=30))
     (job,) = await place.store.jobs.claim(claim)
     assert await place.store.jobs.attach(job.id, job.fence, f"{runner.name}/{call}")
@@ -217,6 +219,16 @@ async def test_a_call_that_is_gone_is_started_anew(place: Place) -> None:
     async with dispatching(place.store, place.clock, [runner]):
         await until_state(place, submission, JobState.SUCCEEDED)
     assert runner.started == 2
+
+
+async def test_a_joined_call_that_answers_another_request_is_started_anew(place: Place) -> None:
+    runner = fake.create()
+    submission, _ = await abandoned(place, runner, "seconds=0.1", request_id="another")
+    async with dispatching(place.store, place.clock, [runner]):
+        await until_state(place, submission, JobState.SUCCEEDED)
+    assert runner.started == 2
+    (stored,) = await place.store.results.evaluations(submission.id)
+    assert stored.evaluation.request_id != "another"
 
 
 async def test_a_call_of_a_runner_that_is_not_ours_is_started_anew(place: Place) -> None:

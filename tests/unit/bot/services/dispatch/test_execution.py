@@ -1,10 +1,20 @@
 import asyncio
 
 import pytest
+from typing_extensions import override
 
-from bot.services.dispatch.execution import ProgressFeed
-from runners.contract.evaluation import Progress
+from bot.domain.ids import JobId, SubmissionId
+from bot.domain.job import LeasedJob
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.execution import Execution, ExecutionRequest, ProgressFeed
+from bot.services.dispatch.runner_pool import RunnerPool
+from bot.services.dispatch.store_queue import StoreQueue
+from runners.backends import fake
+from runners.contract.evaluation import CPU, EvaluationRequest, Progress
+from runners.contract.runner import CallId, RunnerError
 from runners.contract.verdict import Stage
+from tests.doubles.factories import NOON, make_capabilities, make_request
+from tests.doubles.memory_store import MemoryStore
 
 
 async def test_a_change_of_stage_is_told_at_once_and_counts_are_thinned_out() -> None:
@@ -76,3 +86,37 @@ async def test_an_error_while_telling_does_not_reach_the_evaluation(
         feed.put(Progress(stage=Stage.TEST))
         await asyncio.sleep(0.01)
     assert "progress-lost" in capsys.readouterr().out
+
+
+class UnableRunner(fake.FakeRunner):
+    """A runner that offers a slot and starts nothing on it: it is silent, or says why."""
+
+    def __init__(self, words: str | None) -> None:
+        super().__init__("unable", make_capabilities())
+        self._words = words
+
+    @override
+    async def start(self, request: EvaluationRequest) -> CallId:
+        if self._words is None:
+            await asyncio.get_running_loop().create_future()
+        raise RunnerError(self._words or "")
+
+
+@pytest.mark.parametrize("words", [None, "the machine is full"])
+async def test_a_runner_that_starts_no_call_offers_nothing_until_it_is_asked_again(
+    memory_store: MemoryStore, words: str | None
+) -> None:
+    pool = RunnerPool([UnableRunner(words)], ask_s=1)
+    await pool.refresh()
+    config = DispatchConfig(call_s=0.01)
+    request = make_request()
+    job = LeasedJob(JobId(1), SubmissionId(2), CPU, request.mode, 3, None, NOON)
+    queue = StoreQueue(memory_store, config)
+    execution = Execution(ExecutionRequest(job, request, queue, config), pool, lambda: None)
+
+    with pytest.raises(RunnerError, match=words or "runner unable did not start the call"):
+        await execution.evaluation()
+    assert pool.doubtful.is_set()
+    assert pool.slots() == {}
+    await pool.refresh()
+    assert pool.slots() == {CPU: 1}
