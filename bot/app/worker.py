@@ -16,7 +16,7 @@ from bot.domain.errors import SetupError, StoreError
 from bot.remote.http import server
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.maintenance import recover
-from bot.services.notify import notify
+from bot.services.notify import run_notifications
 from bot.services.reference_times import time_references
 from bot.settings import Settings
 from bot.store.clock import SystemClock
@@ -135,7 +135,7 @@ async def _working(
     store, clock = podium.store, podium.clock
     upkeep: dict[str, _Upkeep] = {
         "reaper": lambda stop: recover(store, stop, every_s=sixth_s),
-        "news": lambda stop: notify(store, clock, stop, every_s=sixth_s),
+        "news": lambda stop: run_notifications(store, clock, stop, every_s=sixth_s),
     }
     if references:
         upkeep["references"] = lambda stop: time_references(store, stop, every_s=sixth_s)

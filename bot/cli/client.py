@@ -20,13 +20,13 @@ from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
 from bot.reports.export import pieces
 from bot.services import export as exporting
-from bot.services.history import history
+from bot.services.history import submission_history
 from bot.services.lookup import task_of, visible_boards
 from bot.services.moderation import withdraw
 from bot.services.publishing.pipeline import Pipeline
 from bot.services.sources import profile_files
-from bot.services.standings import standings
-from bot.services.status import awaited, status, watch
+from bot.services.standings import board_standings
+from bot.services.status import awaited, submission_status, watch
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from runners.contract.task import Mode
 
@@ -175,14 +175,14 @@ class LocalClient:
         await withdraw(self.podium.store, self.viewer, reason, number)
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
-        return with_costs(await status(self.podium.store, number), self.podium.prices)
+        return with_costs(await submission_status(self.podium.store, number), self.podium.prices)
 
     async def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
         async for found in watch(self.podium.store, number):
             yield with_costs(found, self.podium.prices)
 
     async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
-        found = await status(self.podium.store, number)
+        found = await submission_status(self.podium.store, number)
         return await profile_files(self.podium.store, found.submission)
 
     async def boards(self) -> Sequence[Board]:
@@ -191,14 +191,14 @@ class LocalClient:
     async def standings(
         self, board: str, gpu: str | None, version: int | None
     ) -> Sequence[BoardStandings]:
-        return await standings(self.podium.store, self.viewer, board, gpu, version=version)
+        return await board_standings(self.podium.store, self.viewer, board, gpu, version=version)
 
     async def template(self, board: str, language: str | None) -> bytes:
         found, task = await task_of(self.podium.store, self.viewer, board)
         return template_of(task, found.name, language).content
 
     async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
-        return await history(self.podium.store, self.viewer, board, limit=limit)
+        return await submission_history(self.podium.store, self.viewer, board, limit=limit)
 
     async def publish(
         self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
@@ -213,7 +213,7 @@ class LocalClient:
 
     async def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         store = self.podium.store
-        found = await exporting.export(store, self.viewer, board)
+        found = await exporting.export_board(store, self.viewer, board)
         async with (
             aclosing(exporting.evaluations(store, found)) as evaluations,
             aclosing(exporting.sources(store, found)) as sources,

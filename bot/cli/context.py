@@ -98,7 +98,7 @@ def _installation() -> "Installation":
 
 
 @asynccontextmanager
-async def acting(
+async def open_as_person(
     line: CommandLine, data: Path | None, actor: str | None, *, enters: bool = True
 ) -> AsyncIterator[tuple["OpenPodium", "Person"]]:
     """Podium, opened, and who acts on it.
@@ -118,7 +118,7 @@ async def acting(
 
 
 @asynccontextmanager
-async def asking(
+async def client_for_person(
     line: CommandLine, where: Where, *, enters: bool = True
 ) -> AsyncIterator["Client"]:
     """The Podium that a command is for, as the person who acts there."""
@@ -131,13 +131,13 @@ async def asking(
         ) as client:
             yield client
         return
-    async with acting(line, where.data, where.actor, enters=enters) as (podium, person):
+    async with open_as_person(line, where.data, where.actor, enters=enters) as (podium, person):
         here = line.installation.at(where.data)
         yield LocalClient(here, podium, viewer_here(person.id), person.name)
 
 
 @asynccontextmanager
-async def looking(line: CommandLine, where: Where) -> AsyncIterator["Client"]:
+async def client_for_viewer(line: CommandLine, where: Where) -> AsyncIterator["Client"]:
     """The Podium that a command is for, for somebody who only looks and needs no account."""
     from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
 

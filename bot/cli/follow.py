@@ -25,7 +25,7 @@ from bot.ports import Store
 from bot.reports.blocks import Text, Tone
 from bot.reports.escaping import one_line
 from bot.reports.submission import job_line, status_report
-from bot.services.status import status
+from bot.services.status import submission_status
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Runner
 from runners.contract.verdict import Verdict
@@ -123,7 +123,7 @@ async def follow_all(
     async with store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
         async for notice in notices:
             for number in _moved(notice, waiting):
-                reading = await status(store, number)
+                reading = await submission_status(store, number)
                 _show_status(lines, waiting[number], reading)
                 if reading.is_final:
                     ended[number] = reading

@@ -9,14 +9,14 @@ import discord
 from typing_extensions import override
 
 from bot.discord import submitting
-from bot.discord.context import door_of
-from bot.discord.responses import InteractionReply, answering
+from bot.discord.context import context_of
+from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import viewer_of
 from bot.domain.board import Board, Viewer
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.reports.tasks import template_report
-from bot.services.lookup import seen_board, task_of
+from bot.services.lookup import task_of, visible_board
 from bot.services.rejudge import rejudge_from
 
 
@@ -76,7 +76,7 @@ class SubmissionButton(
 
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        async with answering(interaction) as answer:
+        async with replying(interaction) as answer:
             await _DEEDS[self.deed](answer, self.submission)
 
 
@@ -128,10 +128,10 @@ class BoardButton(
 
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        async with answering(interaction) as answer:
-            door = door_of(interaction)
+        async with replying(interaction) as answer:
+            door = context_of(interaction)
             viewer = await viewer_of(interaction)
-            board = await seen_board(door.store, viewer, self.board)
+            board = await visible_board(door.store, viewer, self.board)
             match self.deed:
                 case BoardAction.TEMPLATE:
                     await answer.show(
@@ -148,7 +148,7 @@ _BOARD_LABELS = {
 
 
 async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, version: int) -> None:
-    store = door_of(answer.interaction).store
+    store = context_of(answer.interaction).store
     count, present = await rejudge_from(store, viewer, board, version)
     words = "1 submission is" if count == 1 else f"{count} submissions are"
     words += f" judged by task version {present}; the standings fill as results come."

@@ -58,7 +58,7 @@ class DiscordContext:
         return await self.store.people.ensure(f"{DOOR}:{user.id}", user.global_name or user.name)
 
 
-def door_of(interaction: discord.Interaction[Any]) -> DiscordContext:
+def context_of(interaction: discord.Interaction[Any]) -> DiscordContext:
     """The door through which an interaction came."""
     door = getattr(interaction.client, "door", None)
     if not isinstance(door, DiscordContext):

@@ -21,7 +21,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
-from bot.discord.context import DOOR, DiscordContext, door_of
+from bot.discord.context import DOOR, DiscordContext, context_of
 from bot.discord.draw import MessageDraft
 from bot.discord.errors import SupersededError, cause, gives_way, is_passing, words_for
 from bot.discord.responses import InteractionReply, as_files
@@ -135,8 +135,8 @@ class InteractionClaim:
         name, taken = name_of(interaction), TAKEN.get()
         asked = InteractionRequest(name, DOOR, request, interaction.token, interaction.created_at)
         if taken is not None and taken.id == name:
-            return cls(door_of(interaction), asked, taken.owner, is_taken=True)
-        return cls(door_of(interaction), asked, secrets.token_hex(8))
+            return cls(context_of(interaction), asked, taken.owner, is_taken=True)
+        return cls(context_of(interaction), asked, secrets.token_hex(8))
 
     async def begin(self, answer: InteractionReply) -> None:
         """Claim and acknowledge; SupersededError when that is another copy's, or cannot be."""

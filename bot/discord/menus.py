@@ -8,7 +8,7 @@ import discord
 from typing_extensions import override
 
 from bot.discord.options import in_menus, span
-from bot.discord.responses import InteractionReply, answering
+from bot.discord.responses import InteractionReply, replying
 from bot.domain.errors import UserError
 
 MENU_S = 840.0
@@ -33,7 +33,7 @@ class Question(discord.ui.View):
         self, interaction: discord.Interaction[Any]
     ) -> AbstractAsyncContextManager[InteractionReply]:
         """Acknowledges the click on the button."""
-        return answering(interaction)
+        return replying(interaction)
 
     async def go_on(self, interaction: discord.Interaction[Any]) -> None:
         """Go on with what is chosen by now, once."""

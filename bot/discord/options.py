@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import discord
 from discord import app_commands
 
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.roles import ADMIN, has_role, viewer_of
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
@@ -26,7 +26,7 @@ async def boards(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[str]]:
     """Boards whose name has the typed text in it: open ones first, then by name."""
-    door = door_of(interaction)
+    door = context_of(interaction)
     try:
         found = await visible_boards(door.store, await viewer_of(interaction))
     except StoreError:
@@ -41,7 +41,7 @@ async def gpus(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[str]]:
     """GPU types of the chosen board, or of all; what is typed already stays in front."""
-    door = door_of(interaction)
+    door = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
     try:
         found = await visible_boards(door.store, await viewer_of(interaction))
@@ -58,7 +58,7 @@ async def own_submissions(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[int]]:
     """The person's newest submissions whose number begins as typed."""
-    door = door_of(interaction)
+    door = context_of(interaction)
     try:
         person = await door.person(interaction.user)
         found = await door.store.submissions.history(person.id, limit=200)
@@ -77,7 +77,7 @@ async def any_submissions(
     """For an admin: whose submission has the typed number, or one that begins with it."""
     if not current.isdecimal() or len(current) > _DIGITS or not has_role(interaction, ADMIN):
         return []
-    store = door_of(interaction).store
+    store = context_of(interaction).store
     typed = int(current)
     found: list[app_commands.Choice[int]] = []
     try:
@@ -98,7 +98,7 @@ async def own_tokens(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[int]]:
     """The person's tokens whose number begins as typed."""
-    door = door_of(interaction)
+    door = context_of(interaction)
     try:
         person = await door.person(interaction.user)
         found = await door.store.tokens.of(person.id)

@@ -15,7 +15,7 @@ import discord
 from typing_extensions import override
 
 from bot.discord import roles
-from bot.discord.context import DOOR, door_of
+from bot.discord.context import DOOR, context_of
 from bot.discord.escaping import MOST, line, moment
 from bot.discord.options import in_menus, span
 from bot.discord.responses import InteractionReply, renewing
@@ -28,7 +28,7 @@ from bot.reports.blocks import Report
 from bot.reports.charts import season_chart
 from bot.reports.standings import standings_beside, standings_pages
 from bot.services.audit import audit_page
-from bot.services.lookup import seen_board, visible_boards
+from bot.services.lookup import visible_board, visible_boards
 from bot.services.trends import season
 
 _BOARDS, _DECISIONS = 10, 8
@@ -102,7 +102,7 @@ async def leaf(
 
 
 async def _boards(interaction: discord.Interaction[Any], number: int) -> ListPage:
-    door = door_of(interaction)
+    door = context_of(interaction)
     now = door.clock.now()
     found = await visible_boards(door.store, await roles.viewer_of(interaction))
     if not found:
@@ -131,7 +131,7 @@ def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
 
 async def _audit(interaction: discord.Interaction[Any], number: int) -> ListPage:
     require(interaction, ADMIN)
-    page = await audit_page(door_of(interaction).store, number, _DECISIONS)
+    page = await audit_page(context_of(interaction).store, number, _DECISIONS)
     if not page.decisions:
         return ListPage("Nothing was decided before.", number, more=False)
 
@@ -258,9 +258,9 @@ class StandingsGpuSelect(
 
 
 async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> Season:
-    door = door_of(answer.interaction)
+    door = context_of(answer.interaction)
     viewer = await viewer_of(answer.interaction)
-    found = await seen_board(door.store, viewer, board)
+    found = await visible_board(door.store, viewer, board)
     return await season(door.store, door.clock, viewer, found.name, gpu=gpu)
 
 

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 import discord
 
-from bot.discord.context import DOOR, DiscordContext, door_of
+from bot.discord.context import DOOR, DiscordContext, context_of
 from bot.discord.menus import GpuMenus, Question
 from bot.discord.notifications import season
 from bot.discord.publication_thread.state import PublicationThread
@@ -49,7 +49,7 @@ async def upload_of(
 
 async def create(upload: TaskUpload, answer: InteractionReply) -> None:
     """Hand in a new board for the GPU types that are named, or ask for them first."""
-    door = door_of(answer.interaction)
+    door = context_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=NO_BOARD))
     if upload.request.gpus:
         await hand_in(upload, answer)
@@ -69,7 +69,7 @@ async def create(upload: TaskUpload, answer: InteractionReply) -> None:
 
 async def update(upload: TaskUpload, board: Board, answer: InteractionReply) -> None:
     """Show what the next version changes; hand it in when the person agrees."""
-    door = door_of(answer.interaction)
+    door = context_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=board.task_version))
     await validate_publish(door.store, door.clock, upload.request, upload.task)
     report = await asyncio.to_thread(_change, board, await _present(door, board), upload)
@@ -102,7 +102,7 @@ async def _present(door: DiscordContext, board: Board) -> TaskDefinition:
 
 async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
     """Store what is to be checked; from here on it survives this process and this interaction."""
-    door, request = door_of(answer.interaction), upload.request
+    door, request = context_of(answer.interaction), upload.request
     await validate_publish(door.store, door.clock, request, upload.task)
     place = PublicationThread.here(answer.interaction).model_dump_json()
     stored = REQUEST.dump_json(request).decode()
@@ -116,7 +116,7 @@ async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
 
 async def reconfigure(board: Board, request: PublishRequest, answer: InteractionReply) -> None:
     """Change a board's deadline, its GPU types, or who may see it, alone."""
-    door = door_of(answer.interaction)
+    door = context_of(answer.interaction)
     task = await _present(door, board)
     published = await publish(door.store, door.clock, replace(request, onto=None), task)
     board = published.board

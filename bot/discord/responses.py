@@ -85,7 +85,7 @@ async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]
 
 
 @asynccontextmanager
-async def answering(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
+async def replying(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
     """Acknowledge at once, seen by this person alone; whatever goes wrong is told there.
 
     When another copy of the bot has answered, nothing is done at all.

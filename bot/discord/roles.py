@@ -6,7 +6,7 @@ from typing import Any
 import discord
 import structlog
 
-from bot.discord.context import DOOR, door_of
+from bot.discord.context import DOOR, context_of
 from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
 from bot.domain.board import Viewer
@@ -37,7 +37,7 @@ def require(interaction: discord.Interaction[Any], *names: str) -> None:
 async def admin_deed(interaction: discord.Interaction[Any], reason: str) -> Decision:
     """What an admin does now, and why; UserError for anybody else."""
     require(interaction, ADMIN)
-    actor = await door_of(interaction).person(interaction.user)
+    actor = await context_of(interaction).person(interaction.user)
     return Decision(actor.id, reason)
 
 
@@ -106,7 +106,7 @@ def room(channel: int) -> str:
 
 async def viewer_of(interaction: discord.Interaction[Any]) -> Viewer:
     """Who gave a command, with what can be known of them in this place."""
-    door = door_of(interaction)
+    door = context_of(interaction)
     user = interaction.user
     account = await door.person(user)
     held = frozenset({person(user.id)})

@@ -9,7 +9,7 @@ import discord
 from typing_extensions import override
 
 from bot.discord.channels import display_here, takes_threads
-from bot.discord.context import DiscordContext, door_of
+from bot.discord.context import DiscordContext, context_of
 from bot.discord.escaping import plain
 from bot.discord.guilds import require_room
 from bot.discord.interaction_claims import answered_before, keeping, name_of
@@ -59,7 +59,7 @@ async def read(script: discord.Attachment) -> bytes:
 
 async def take_in(answer: InteractionReply, upload: SubmissionUpload) -> None:
     """Store the submission and say so, or first ask for the GPU types where several are offered."""
-    door = door_of(answer.interaction)
+    door = context_of(answer.interaction)
     await require_room(door, answer.interaction)
     gpus = upload.gpus or tuple(answered_before(answer.interaction).get("gpus", ()))
     upload = replace(upload, gpus=gpus)
@@ -134,7 +134,7 @@ class SubmitMenus(GpuMenus):
 async def stop(answer: InteractionReply, submission: SubmissionId) -> None:
     """What is queued ends at once, what runs within seconds."""
     viewer = await viewer_of(answer.interaction)
-    stopped = await submissions.cancel(door_of(answer.interaction).store, viewer, submission)
+    stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
     if not stopped:
         raise UserError("finished", f"submission {submission} has ended already")
     await answer.say(f"Stopping submission #{submission}.")
@@ -144,7 +144,7 @@ async def run_again(
     answer: InteractionReply, submission: SubmissionId, mode: Mode | None = None
 ) -> None:
     """The same source as a new submission, in its own mode where none is named."""
-    door, viewer = door_of(answer.interaction), await viewer_of(answer.interaction)
+    door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
     request = submissions.RerunRequest(viewer, submission, mode, display_here(answer.interaction))
     again = await submissions.rerun(door.store, door.clock, request)
     words = f"Submission #{submission} runs again as #{again.id}."
@@ -158,7 +158,7 @@ async def rank_again(answer: InteractionReply, submission: SubmissionId) -> None
 
 async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
     """The file, for those who may see it."""
-    door, viewer = door_of(answer.interaction), await viewer_of(answer.interaction)
+    door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
     found = await sources.source(door.store, door.clock, viewer, submission)
     file = Attachment(found.file_name, found.text.encode())
     await answer.show(Report(f"Source of submission #{submission}", (file,)))

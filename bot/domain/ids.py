@@ -14,7 +14,7 @@ ReleaseId = NewType("ReleaseId", int)
 AuditId = NewType("AuditId", int)
 
 
-def is_the_houses(submission: SubmissionId) -> bool:
+def is_system_submission(submission: SubmissionId) -> bool:
     """Whether it is one of the house's own, whose numbers are all below zero.
 
     Such a one times a task's reference; nobody waits for it, and nobody is ranked by it.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_the_houses
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_system_submission
 from bot.domain.submission import SubmissionState
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
@@ -98,7 +98,7 @@ class LeasedJob:
     @property
     def of_the_house(self) -> bool:
         """Whether it times a task's reference."""
-        return is_the_houses(self.submission)
+        return is_system_submission(self.submission)
 
 
 class GiveUpReason(StrEnum):

@@ -199,9 +199,9 @@ class Audit(Protocol):
 class References(Protocol):
     """One row per task version and GPU type, whose submission is the house's own.
 
-    Such a submission has a number below zero (`is_the_houses`), no score, and no place in any
-    history, export, statistic or list of refusals; its job counts in the `backlog`, for it takes a
-    slot. `Jobs.accept` stores its time here, in the statement that ends its job.
+    Such a submission has a number below zero (`is_system_submission`), no score, and no place in
+    any history, export, statistic or list of refusals; its job counts in the `backlog`, for it
+    takes a slot. `Jobs.accept` stores its time here, in the statement that ends its job.
     """
 
     async def lacking(self) -> tuple[Untimed, ...]:

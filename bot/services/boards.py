@@ -16,7 +16,7 @@ from bot.services.audit import audited
 from bot.services.lookup import find_board, own_board, visible_boards
 
 
-async def boards(
+async def list_boards(
     store: Store, viewer: Viewer, *, after: str = "", limit: int | None = None
 ) -> tuple[BoardOverview, ...]:
     """The boards that the viewer may see, by name: those behind a name, at most so many."""
@@ -72,7 +72,7 @@ class BoardArchive:
     submissions: int
 
 
-async def keepsake(
+async def board_archive(
     store: Store, viewer: Viewer, deletion: Deletion, *, zip_bytes: int
 ) -> BoardArchive:
     """What must reach the person before the board may go; UserError unless the name was typed.

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId, is_the_houses
+from bot.domain.ids import PersonId, SubmissionId, is_system_submission
 from bot.domain.records import ComparedSubmission, HistoryEntry, SubmissionComparison
 from bot.domain.scoring import Standing
 from bot.domain.submission import Submission
 from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side, unified
 from bot.ports import Clock, Store
 from bot.services.history import history_of
-from bot.services.lookup import find_submission, seen_submission
+from bot.services.lookup import find_submission, visible_submission
 from bot.services.sources import Source, shows_sources, source
 from bot.services.standings import leaderboard
 from runners.contract.task import Mode
@@ -107,7 +107,7 @@ async def comparable(
     store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
 ) -> Comparable:
     """UserError `unknown-submission` where it does not exist for the viewer."""
-    given = await seen_submission(store, viewer, number)
+    given = await visible_submission(store, viewer, number)
     board = await store.boards.get(given.board)
     if board is None:
         raise LookupError(f"board {given.board} of submission {number} is gone")
@@ -129,7 +129,9 @@ async def _past(
     """A person's newest submissions to the board, without the one that is compared."""
     past = await history_of(store, person, board.id, limit=_NEWEST)
     numbers = ((each.submission.id, each) for each in past)
-    return tuple(each for other, each in numbers if other != number and not is_the_houses(other))
+    return tuple(
+        each for other, each in numbers if other != number and not is_system_submission(other)
+    )
 
 
 async def _fastest(

@@ -12,7 +12,7 @@ from bot.ports import Store
 from bot.services.lookup import find_board
 
 
-async def export(store: Store, viewer: Viewer, board_name: str) -> BoardExport:
+async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardExport:
     """Everything of a board; who asked is noted."""
     board = await find_board(store, viewer, board_name)
     submissions = await store.submissions.to(board.id)
@@ -38,7 +38,7 @@ async def export(store: Store, viewer: Viewer, board_name: str) -> BoardExport:
         )
         for each in submissions
     )
-    await store.audit.record(viewer.person, "export", f"board {board.name}", "")
+    await store.audit.record(viewer.person, "export_board", f"board {board.name}", "")
     return BoardExport(board, rows)
 
 

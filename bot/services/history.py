@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bot.domain.accounts import Person
 from bot.domain.board import Board, TaskVersion, Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.submission import Submission
@@ -16,7 +16,7 @@ from bot.services.standings import leaderboard
 from runners.contract.task import Mode
 
 
-async def history(
+async def submission_history(
     store: Store,
     viewer: Viewer,
     board_name: str | None = None,
@@ -82,11 +82,11 @@ class _Lookup:
 _PERSONAL_NEWEST = 200
 
 
-async def personal(store: Store, viewer: Viewer, board_name: str) -> PersonalBoard:
+async def personal_board(store: Store, viewer: Viewer, board_name: str) -> PersonalBoard:
     """The viewer's own standings and newest submissions on a board."""
     board = await find_board(store, viewer, board_name)
     found = [await own_standing(store, viewer.person, board, gpu) for gpu in board.gpus]
-    past = await history(store, viewer, board_name, limit=_PERSONAL_NEWEST)
+    past = await submission_history(store, viewer, board_name, limit=_PERSONAL_NEWEST)
     return PersonalBoard(board, tuple(each for each in found if each is not None), past)
 
 
@@ -129,7 +129,7 @@ class PersonProfile:
     own: bool
 
 
-async def portrait(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
+async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
     """UserError `unknown-person` where the viewer has no way to know that there is such a one."""
     person = await store.people.get(person_id)
     own = person_id == viewer.person
@@ -150,11 +150,11 @@ async def portrait(store: Store, viewer: Viewer, person_id: PersonId) -> PersonP
 
 
 def _is_shown(given: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
-    """As `lookup.seen_submission` has it: what the house has judged is for the board's creator."""
+    """As `lookup.visible_submission` says: the house's own is for the board's creator."""
     board = boards.get(given.board)
     if board is None:
         return False
-    return board.belongs_to(viewer) or not is_the_houses(given.id)
+    return board.belongs_to(viewer) or not is_system_submission(given.id)
 
 
 async def _ranked(store: Store, person: PersonId, *, own: bool) -> list[HistoryEntry]:

@@ -2,7 +2,7 @@
 
 from bot.domain.board import Board, TaskVersion, Viewer
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.ids import BoardId, SubmissionId, is_storable, is_the_houses
+from bot.domain.ids import BoardId, SubmissionId, is_storable, is_system_submission
 from bot.domain.submission import Submission
 from bot.ports import Store
 from runners.contract.task import TaskDefinition
@@ -25,7 +25,7 @@ async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
     return board
 
 
-async def seen_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
+async def visible_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
     """The board that a message speaks of, which may be gone by now for this viewer."""
     found = await store.boards.get(board)
     if found is None or not found.visible_to(viewer):
@@ -65,7 +65,9 @@ async def find_submission(store: Store, submission_id: SubmissionId) -> Submissi
     return submission
 
 
-async def seen_submission(store: Store, viewer: Viewer, submission_id: SubmissionId) -> Submission:
+async def visible_submission(
+    store: Store, viewer: Viewer, submission_id: SubmissionId
+) -> Submission:
     """One's own submission, or anybody's to a board that the viewer sees; else there is none.
 
     What the house has judged of a task is for the board's creator: its log may quote hidden files.
@@ -75,14 +77,14 @@ async def seen_submission(store: Store, viewer: Viewer, submission_id: Submissio
         board = await store.boards.get(submission.board)
         if board is None or not board.visible_to(viewer):
             raise _unknown(submission_id)
-        if is_the_houses(submission.id) and not board.belongs_to(viewer):
+        if is_system_submission(submission.id) and not board.belongs_to(viewer):
             raise _unknown(submission_id)
     return submission
 
 
 async def own_submission(store: Store, viewer: Viewer, submission_id: SubmissionId) -> Submission:
     """A submission of the viewer's own."""
-    submission = await seen_submission(store, viewer, submission_id)
+    submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person:
         raise UserError(
             "not-yours", f"submission {submission_id} is somebody else's; name your own"

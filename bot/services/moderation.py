@@ -158,7 +158,7 @@ async def _person(store: Store, identity: str) -> PersonId:
     return found.id
 
 
-async def house_rules(store: Store) -> SubmissionRules:
+async def submission_rules(store: Store) -> SubmissionRules:
     """Limits, pauses and bans as they are now."""
     names = {board.id: board.name for board in await store.boards.all()}
     limits = await store.moderation.limits()

@@ -25,12 +25,14 @@ from bot.ports import Clock, Store
 _log = structlog.get_logger(__name__)
 
 
-async def notify(store: Store, clock: Clock, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
+async def run_notifications(
+    store: Store, clock: Clock, stop: asyncio.Event, *, every_s: float = 5.0
+) -> None:
     """Put what is news into the outbox, now and every so often, until `stop` is set."""
     while not stop.is_set():
         try:
-            await tell_of_scores(store)
-            await remind_of_deadlines(store, clock)
+            await announce_scores(store)
+            await announce_deadlines(store, clock)
         except StoreError as error:
             _log.warning("news has to wait", action="news-waits", error=str(error))
         with suppress(TimeoutError):
@@ -38,7 +40,7 @@ async def notify(store: Store, clock: Clock, stop: asyncio.Event, *, every_s: fl
                 await stop.wait()
 
 
-async def tell_of_scores(store: Store) -> None:
+async def announce_scores(store: Store) -> None:
     """Settle every score that nobody was told of; several processes may do so at once."""
     while waiting := await store.outbox.untold():
         for place, score in enumerate(waiting):
@@ -104,7 +106,7 @@ async def _losses(
     return told
 
 
-async def remind_of_deadlines(store: Store, clock: Clock) -> None:
+async def announce_deadlines(store: Store, clock: Clock) -> None:
     """Remind everyone who asked of the boards that close within a day, once each."""
     listeners = await store.listeners.to(NewsKind.DEADLINE)
     if not listeners:
@@ -134,7 +136,7 @@ async def still_wanted(
     return board.visible_to(Viewer(NOBODY if person is None else person.id, credentials))
 
 
-async def ask_for(
+async def set_notifications(
     store: Store, addressee: str, wishes: Mapping[NewsKind, bool | None]
 ) -> frozenset[NewsKind]:
     """Change what an addressee is told of; what has no wish stays. Gives all that holds now."""

@@ -10,7 +10,7 @@ STEP_S = 0.001
 Thing = TypeVar("Thing")
 
 
-async def paced(things: Iterable[Thing], step_s: float = STEP_S) -> AsyncIterator[Thing]:
+async def yielding(things: Iterable[Thing], step_s: float = STEP_S) -> AsyncIterator[Thing]:
     """The same things, with a turn for the others whenever a step has taken so many seconds."""
     now = asyncio.get_running_loop().time
     ends = now() + step_s

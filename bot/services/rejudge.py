@@ -2,7 +2,7 @@
 
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import PRIORITIES
 from bot.domain.scoring import rank_entrants
 from bot.domain.submission import NewSubmission, Submission, SubmissionState
@@ -12,10 +12,12 @@ from bot.services.moderation import Decision
 from runners.contract.task import Mode
 
 
-async def rejudge(store: Store, deed: Decision, submission_id: SubmissionId) -> Submission:
+async def rejudge_submission(
+    store: Store, deed: Decision, submission_id: SubmissionId
+) -> Submission:
     """A new submission of the same source for the same person, whatever the deadline."""
     earlier = await find_submission(store, submission_id)
-    if is_the_houses(submission_id):
+    if is_system_submission(submission_id):
         words = f"submission {submission_id} times a task's reference; nobody is ranked by it"
         raise UserError("not-a-persons", words)
     board = await store.boards.get(earlier.board)
@@ -40,7 +42,7 @@ async def rejudge(store: Store, deed: Decision, submission_id: SubmissionId) -> 
     async with store.transaction() as tx:
         again = await tx.submissions.add(new)
         subject = f"submission {submission_id} as {again.id}"
-        await tx.audit.record(deed.actor, "rejudge", subject, deed.reason)
+        await tx.audit.record(deed.actor, "rejudge_submission", subject, deed.reason)
     return again
 
 
@@ -60,7 +62,7 @@ async def rejudge_standings(
     wanted = await best_of(store, board, version)
     found = [each for each in wanted if _runs(each, board.gpus) - there]
     for submission in found:
-        await rejudge(store, deed, submission.id)
+        await rejudge_submission(store, deed, submission.id)
     return len(found)
 
 

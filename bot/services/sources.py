@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from bot.domain.board import Board, SourceVisibility, Viewer
 from bot.domain.disclosure import without_quotes
 from bot.domain.errors import UserError
-from bot.domain.ids import SubmissionId, is_the_houses
+from bot.domain.ids import SubmissionId, is_system_submission
 from bot.domain.records import StoredFile
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
-from bot.services.lookup import seen_submission
-from bot.services.status import status
+from bot.services.lookup import visible_submission
+from bot.services.status import submission_status
 from runners.contract.task import Mode
 
 
@@ -27,7 +27,7 @@ class Source:
 
 async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: SubmissionId) -> Source:
     """One's own source at any time, somebody else's as its board has it."""
-    submission = await seen_submission(store, viewer, submission_id)
+    submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person:
         board = await store.boards.get(submission.board)
         if board is None:
@@ -70,8 +70,8 @@ async def read_submission(
     Others get no log, no warning and no exception's words as long as its source is hidden from
     them: compilers and programs quote it.
     """
-    await seen_submission(store, viewer, number)
-    found = await status(store, number)
+    await visible_submission(store, viewer, number)
+    found = await submission_status(store, number)
     if _is_whole(found, clock, viewer):
         return found
     submission = replace(found.submission, warning="")
@@ -83,8 +83,8 @@ async def read_files(
     store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
 ) -> tuple[StoredFile, ...]:
     """The files that its profile left; none for those who get no log."""
-    submission = await seen_submission(store, viewer, number)
-    found = await status(store, number)
+    submission = await visible_submission(store, viewer, number)
+    found = await submission_status(store, number)
     return await profile_files(store, submission) if _is_whole(found, clock, viewer) else ()
 
 
@@ -92,7 +92,7 @@ def _is_whole(found: SubmissionStatus, clock: Clock, viewer: Viewer) -> bool:
     """Whether the viewer may see everything that its source could be told from."""
     submission, board = found.submission, found.board
     own = viewer.sees_all or submission.person == viewer.person
-    if is_the_houses(submission.id):
+    if is_system_submission(submission.id):
         return own or board.belongs_to(viewer)
     return own or board.access.shows_sources(is_open=board.is_open(clock.now()))
 

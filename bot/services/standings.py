@@ -129,7 +129,7 @@ async def _public_message(store: Store, refusal: FailedRun) -> str:
     return ""
 
 
-async def standings(
+async def board_standings(
     store: Store,
     viewer: Viewer,
     board_name: str,

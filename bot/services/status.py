@@ -28,7 +28,7 @@ _RETRY_S = 0.5
 _STAGES = frozenset(str(stage) for stage in Stage)
 
 
-async def status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
+async def submission_status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
     """Where a submission stands now; UserError when there is none of this number."""
     submission = await find_submission(store, submission_id)
     board = await store.boards.get(submission.board)
@@ -137,12 +137,12 @@ async def _readings(
 ) -> AsyncGenerator[SubmissionStatus, None]:
     """One reading at once, then one for each hint, and at least about one a second."""
     async with store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
-        reading = await status(store, submission_id)
+        reading = await submission_status(store, submission_id)
         yield reading
         while not reading.is_final:
             notice = await anext(notices)
             if notice is None or notice.payload == str(submission_id):
-                reading = await status(store, submission_id)
+                reading = await submission_status(store, submission_id)
                 yield reading
 
 

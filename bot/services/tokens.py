@@ -35,7 +35,7 @@ class NewToken:
     secret: str
 
 
-async def link(
+async def create_token(
     store: Store,
     person: PersonId,
     label: str,
@@ -55,7 +55,7 @@ async def link(
     return NewToken(kept, secret)
 
 
-async def link_from(
+async def create_token_for_caller(
     store: Store,
     clock: Clock,
     asks: Caller,
@@ -71,10 +71,10 @@ async def link_from(
     until = clock.now() + lifetime
     if asks.until is not None and until > asks.until:
         until = asks.until
-    return await link(store, asks.person, label, scope=scope, expires_at=until)
+    return await create_token(store, asks.person, label, scope=scope, expires_at=until)
 
 
-async def viewer_of_secret(store: Store, clock: Clock, secret: str) -> Caller:
+async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
     """Who calls by a token, with the rights that person and token have now.
 
     UserError `bad-token` when it is nobody's, a worker's, a browser's, revoked or expired.
@@ -99,7 +99,7 @@ async def caller_for(
     return caller(viewer, await store.rights.of(person.id), scope, until=until)
 
 
-async def unlink(store: Store, person: PersonId, token: TokenId) -> None:
+async def revoke_token(store: Store, person: PersonId, token: TokenId) -> None:
     """End one of a person's tokens."""
     if not await store.tokens.revoke(person, token):
         raise UserError("unknown-token", f"you have no token {token}; /profile tokens lists them")
@@ -110,7 +110,7 @@ LOCAL = "local"
 _LONGEST_NAME = 64
 
 
-async def grant(
+async def create_local_token(
     store: Store,
     clock: Clock,
     actor: PersonId,
@@ -129,15 +129,17 @@ async def grant(
     async with audited(store, actor, f"{scope.word}-token", f"person {person.identity}") as tx:
         if scope is TokenScope.ADMIN:
             await tx.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
-        return await link(tx, person.id, "made at the machine", scope=scope, expires_at=until)
+        return await create_token(
+            tx, person.id, "made at the machine", scope=scope, expires_at=until
+        )
 
 
-async def granted(store: Store, name: str) -> tuple[Token, ...]:
+async def list_tokens(store: Store, name: str) -> tuple[Token, ...]:
     """A person's tokens that are not revoked."""
     return await store.tokens.of((await _known(store, name)).id)
 
 
-async def withdraw_grant(
+async def revoke_access(
     store: Store, actor: PersonId, name: str, token: TokenId | None = None
 ) -> int:
     """End one token of a person; or all, with the rights given at this machine. Gives how many.
@@ -148,7 +150,7 @@ async def withdraw_grant(
     async with audited(store, actor, "revoke-token", f"person {person.identity}") as tx:
         if token is None:
             return await _withdraw_all(tx, person.id)
-        await unlink(tx, person.id, token)
+        await revoke_token(tx, person.id, token)
         return 1
 
 

@@ -8,7 +8,7 @@ from bot.domain.leaderboard import GpuScaling, PersonScaling, Season
 from bot.domain.scoring import Standing
 from bot.ports import Clock, Store
 from bot.services.lookup import find_board
-from bot.services.standings import leaderboard, standings
+from bot.services.standings import board_standings, leaderboard
 
 
 async def scaling(store: Store, viewer: Viewer, board_name: str) -> GpuScaling:
@@ -46,7 +46,7 @@ async def season(
 ) -> Season:
     """The season of the board's present task version, on its first GPU type unless told which."""
     board = await find_board(store, viewer, board_name)
-    (leaderboard,) = await standings(store, viewer, board_name, gpu or board.gpus[0])
+    (leaderboard,) = await board_standings(store, viewer, board_name, gpu or board.gpus[0])
     course = await store.results.course(board.task_version, leaderboard.gpu, MOST)
     now = clock.now()
     end = now if board.deadline is None else min(now, board.deadline)

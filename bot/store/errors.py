@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 
 from bot.domain.errors import SetupError, StoreError, UserError
-from bot.domain.ids import SubmissionId, is_the_houses
+from bot.domain.ids import SubmissionId, is_system_submission
 
 DRIVER_FAILURES = (
     asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError,
@@ -103,7 +103,7 @@ def board_exists(name: str) -> UserError:
 
 def require_number(made: Iterable[SubmissionId], expected: int | None) -> None:
     """UserError unless so many of a board's submissions are people's; None takes any number."""
-    if expected is not None and sum(not is_the_houses(each) for each in made) != expected:
+    if expected is not None and sum(not is_system_submission(each) for each in made) != expected:
         raise UserError(
             "moved", "somebody submitted meanwhile; nothing was deleted; give the command again"
         )

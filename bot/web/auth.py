@@ -21,8 +21,8 @@ from bot.domain.accounts import (
 from bot.domain.api.workers import HARNESS_HEADER, SESSION
 from bot.domain.errors import UserError
 from bot.services.remote_workers import RemoteWorker, admitted
-from bot.services.tokens import viewer_of_secret
-from bot.web.context import WebContext, door_of
+from bot.services.tokens import caller_for_token
+from bot.web.context import WebContext, context_of
 from bot.web.sessions import browser_of
 
 _LONGEST_TOKEN = 200
@@ -32,7 +32,7 @@ async def agent_of(
     request: Request, session: Annotated[str, Path(pattern=SESSION.pattern)]
 ) -> RemoteWorker:
     """The agent that asks; UserError without a worker's token, or with another harness."""
-    door = door_of(request)
+    door = context_of(request)
     name = await admitted(door.store, door.clock, bearer(request))
     _check_harness(request.headers.get(HARNESS_HEADER, ""), door)
     return RemoteWorker(door.store, f"{name}:{session}", door.lease)
@@ -96,8 +96,8 @@ async def viewer_of(request: Request) -> Caller:
 
 async def caller_by(request: Request, secret: str) -> Caller:
     """Who calls by this token, however it came; UserError `bad-token` when it is nobody's."""
-    door = door_of(request)
-    return await viewer_of_secret(door.store, door.clock, secret)
+    door = context_of(request)
+    return await caller_for_token(door.store, door.clock, secret)
 
 
 async def still_looks(request: Request, viewer: Caller) -> bool:

@@ -114,7 +114,7 @@ def is_here(request: Request) -> bool:
     return bool(getattr(request.app.state, "loopback", False))
 
 
-def door_of(request: Request) -> WebContext:
+def context_of(request: Request) -> WebContext:
     """The door through which a request came."""
     door = request.app.state.door
     if not isinstance(door, WebContext):

@@ -15,7 +15,7 @@ from starlette.routing import Match
 
 from bot.domain.accounts import Person
 from bot.domain.errors import StoreError, UserError, fault_words
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.rendering import for_people, wants_page
 from bot.web.sessions import browser_of
 from runners.contract.runner import RunnerError
@@ -107,7 +107,7 @@ async def _signed_in(request: Request) -> Person | None:
         browser = await browser_of(request)
         if browser is None:
             return None
-        return await door_of(request).store.people.get(browser.session.caller.person)
+        return await context_of(request).store.people.get(browser.session.caller.person)
     except StoreError:
         return None
 
@@ -116,7 +116,7 @@ async def answer_to(request: Request, error: Exception) -> Response:
     """The answer to a request that failed."""
     match error:
         case UserError():
-            headers = _when(error, door_of(request).clock.now()) if error.moments else {}
+            headers = _when(error, context_of(request).clock.now()) if error.moments else {}
             return problem(status_of(error.code), error.code, error.message, headers)
         case StoreError() | RunnerError():
             return _away(error)

@@ -27,7 +27,7 @@ from bot.reports.blocks import Block
 from bot.reports.escaping import clean
 from bot.services.apart import Apart, BusyError, TooHardError
 from bot.services.cache import SharedCache, always
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.marks import marked
 from runners.languages import spec_by_suffix
 
@@ -206,7 +206,7 @@ async def sheet(
     """The same, not yet sent; it is for this viewer alone."""
     me = None
     if viewer.person != NOBODY:
-        me = await door_of(request).store.people.get(viewer.person)
+        me = await context_of(request).store.people.get(viewer.person)
     # Not in a thread: each time the loop sends or waits, it would have to win the interpreter back.
     return RenderedPage.of(draw(template, {"me": me, "here": request.url.path, **values}))
 

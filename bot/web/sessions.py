@@ -16,7 +16,7 @@ from fastapi import Request, Response
 from bot.domain.errors import UserError
 from bot.services.sessions import LIFETIME, BrowserSession, session_of
 from bot.services.tokens import NewToken
-from bot.web.context import door_of
+from bot.web.context import context_of
 
 STAMP = "stamp"
 """The field of every form that acts."""
@@ -36,7 +36,7 @@ class Browser:
 
 def is_https(request: Request) -> bool:
     """Whether the browser speaks HTTPS, to us or to the proxy in front of us."""
-    public = door_of(request).public_url
+    public = context_of(request).public_url
     return request.url.scheme == "https" or (public or "").startswith("https:")
 
 
@@ -50,7 +50,7 @@ async def browser_of(request: Request) -> Browser | None:
     secret = request.cookies.get(cookie_name(request), "")
     if not 1 <= len(secret) <= _LONGEST_SECRET:
         return None
-    door = door_of(request)
+    door = context_of(request)
     found = await session_of(door.store, door.clock, secret)
     return None if found is None else Browser(found, _stamp(secret))
 
@@ -75,7 +75,7 @@ def require_same_origin(request: Request) -> None:
 
 def _is_ours(request: Request) -> bool:
     origin = request.headers.get("Origin", "")
-    ours = {door_of(request).public_url or "", request.headers.get("Host", "")}
+    ours = {context_of(request).public_url or "", request.headers.get("Host", "")}
     return bool(origin) and bool({origin, urlsplit(origin).netloc} & (ours - {""}))
 
 

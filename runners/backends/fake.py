@@ -25,13 +25,7 @@ from runners.contract.evaluation import (
     StopReason,
 )
 from runners.contract.files import EvaluationFile
-from runners.contract.runner import (
-    CallId,
-    Capabilities,
-    ProgressSink,
-    RunnerError,
-    RunnerLostError,
-)
+from runners.contract.runner import CallId, Capabilities, ProgressSink, RunnerError, RunnerLostError
 from runners.contract.task import Grader, Mode, TaskFormat
 from runners.contract.verdict import Stage, Verdict
 from runners.languages import names_of, specs

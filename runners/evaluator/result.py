@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, TypedDict
 
-from runners.contract.evaluation import (
-    CaseKind,
-    CaseResult,
-    CaseStatus,
-    Evaluation,
-    Measurement,
-)
+from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation, Measurement
 from runners.contract.verdict import Stage, Verdict
 from runners.evaluator.config import ErrorKind
 from runners.evaluator.job import KernelJob

@@ -6,14 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runners.contract.task import TaskFormat
-from runners.languages import (
-    BuildKit,
-    Built,
-    InvalidSubmissionError,
-    Kernel,
-    LanguageSpec,
-    Recipe,
-)
+from runners.languages import BuildKit, Built, InvalidSubmissionError, Kernel, LanguageSpec, Recipe
 
 SPEC = LanguageSpec(
     name="py",

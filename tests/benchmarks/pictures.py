@@ -18,7 +18,7 @@ from bot.domain.board import Viewer
 from bot.reports.blocks import Chart
 from bot.reports.charts import season_chart
 from bot.reports.history import personal_report
-from bot.services.history import personal
+from bot.services.history import personal_board
 from bot.services.trends import season
 from bot.settings import Settings
 from tests.architecture.tree import ROOT
@@ -69,9 +69,9 @@ async def draw(data_dir: Path, folder: Path) -> None:
         viewer = Viewer(ada.id, sees_all=True)
         chart = season_chart(await season(podium.store, podium.clock, viewer, "matmul"))
         assert chart is not None
-        report = personal_report(await personal(podium.store, viewer, "matmul"))
+        report = personal_report(await personal_board(podium.store, viewer, "matmul"))
     (own,) = [block for block in report.blocks if isinstance(block, Chart)]
-    for name, each in (("season", chart), ("personal", own)):
+    for name, each in (("season", chart), ("personal_board", own)):
         path = folder / f"discord-{name}.png"
         path.write_bytes(png(each))
         print(path)

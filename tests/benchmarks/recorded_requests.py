@@ -20,12 +20,7 @@ from bot.store.task_folders import read_folder
 from bot.web.compat.evaluation_server.requests import Request
 from bot.web.compat.evaluation_server.translate import order_of as translated
 from runners.contract.evaluation import Evaluation, EvaluationRequest, RoundPolicy
-from runners.contract.task import (
-    Mode,
-    TaskDefinition,
-    TaskFormat,
-    Workload,
-)
+from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from tests.doubles import ioing
 from tests.doubles.judging import ROOT, SORT, make_judging, make_sort_task, serving
 from tests.doubles.kernelbot import KERNEL, make_affine_task

@@ -2,7 +2,7 @@
 
 from bot.domain.accounts import HOUSE
 from bot.domain.board import NewBoard
-from bot.domain.ids import is_the_houses
+from bot.domain.ids import is_system_submission
 from bot.domain.job import HOUSE_PRIORITY, Claim, Job, JobState
 from bot.domain.pins import Pins
 from bot.domain.scoring import ScoreValue
@@ -122,7 +122,7 @@ async def test_a_reference_is_timed_by_the_pool_and_again_by_another_one(scene: 
     assert await scene.store.references.lacking() == ()
     await pin(scene, (("CPU", "modal"),))
     (job,) = await claim(scene, modal=1)
-    assert is_the_houses(job.submission)
+    assert is_system_submission(job.submission)
     evaluation, time = make_evaluation(), ScoreValue(812_000.0, 3_000.0)
     assert await scene.store.jobs.accept(job.id, job.fence, evaluation, time)
     await pin(scene, (("CPU", "modal"), ("H100", "box")))

@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from bot.domain.accounts import HOUSE
-from bot.domain.ids import TaskVersionId, is_the_houses
+from bot.domain.ids import TaskVersionId, is_system_submission
 from bot.domain.job import HOUSE_PRIORITY, Job
 from bot.domain.records import DayCount
 from bot.domain.reference_times import FAILED, Reference, Untimed
@@ -45,7 +45,7 @@ async def of(scene: Scene) -> Reference:
 async def ordered(scene: Scene) -> Job:
     assert await order(scene)
     job = await scene.claim_one()
-    assert is_the_houses(job.submission)
+    assert is_system_submission(job.submission)
     return job
 
 
@@ -80,9 +80,9 @@ async def test_an_unknown_version_is_never_stored(scene: Scene) -> None:
 
 async def test_people_s_submissions_are_numbered_without_it(scene: Scene) -> None:
     job = await ordered(scene)
-    assert is_the_houses(job.submission)
+    assert is_system_submission(job.submission)
     own = await scene.submit()
-    assert not is_the_houses(own.id)
+    assert not is_system_submission(own.id)
     assert await scene.store.submissions.source(job.submission) == SOURCE
 
 
@@ -92,7 +92,7 @@ async def test_everybody_s_job_goes_before_it(scene: Scene) -> None:
     ranked = await scene.submit()
     first, second, last = await scene.claim(9)
     assert (first.submission, second.submission) == (test.id, ranked.id)
-    assert is_the_houses(last.submission)
+    assert is_system_submission(last.submission)
 
 
 async def test_its_time_is_stored_once_with_the_machine(scene: Scene, clock: ManualClock) -> None:

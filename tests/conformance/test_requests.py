@@ -13,7 +13,7 @@ from bot.domain.moderation import RateLimit
 from bot.domain.submission import NewSubmission, Submission
 from bot.domain.tasks.task_file import digest
 from bot.ports import Store
-from bot.web.compat.evaluation_server.jobs import houses_board
+from bot.web.compat.evaluation_server.jobs import requests_board
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock
@@ -41,7 +41,7 @@ async def add(
 
 @pytest.fixture
 async def board(store: Store) -> Board:
-    return await houses_board(store)
+    return await requests_board(store)
 
 
 async def judged(scene: Scene, made: Submission, verdict: Verdict = Verdict.PASSED) -> None:
@@ -77,7 +77,7 @@ async def test_the_houses_board_is_in_no_list_and_no_reference_of_it_is_timed(
 
 
 async def test_two_at_once_make_one_board_and_one_version(scene: Scene) -> None:
-    first, second = await asyncio.gather(houses_board(scene.store), houses_board(scene.store))
+    first, second = await asyncio.gather(requests_board(scene.store), requests_board(scene.store))
     assert first.id == second.id
     made = await asyncio.gather(*(add(scene, first, str(number)) for number in range(8)))
     assert len({each.task_version for each in made}) == 1

@@ -20,13 +20,13 @@ from bot.domain.publication import PublishRequest
 from bot.ports import Clock, Store
 from bot.services import moderation as moderate
 from bot.services import remote_workers, sessions, tokens
-from bot.services.boards import Deletion, Invitation, delete_board, invite, keepsake, uninvite
+from bot.services.boards import Deletion, Invitation, board_archive, delete_board, invite, uninvite
 from bot.services.demo import demo_owner, remove_demo
 from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
-from bot.services.rejudge import rejudge
+from bot.services.rejudge import rejudge_submission
 from bot.services.submissions import cancel
-from bot.services.tokens import MOST_TOKENS, link
+from bot.services.tokens import MOST_TOKENS, create_token
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.stored import Scene, make_task
 
@@ -164,7 +164,7 @@ async def test_of_two_that_wait_for_each_other_each_is_stored_whole_or_fails(sce
 async def test_of_many_tokens_at_one_moment_a_person_gets_no_more_than_the_most(
     scene: Scene,
 ) -> None:
-    asked = [link(scene.store, scene.ada.id, f"number {n}") for n in range(2 * MOST_TOKENS)]
+    asked = [create_token(scene.store, scene.ada.id, f"number {n}") for n in range(2 * MOST_TOKENS)]
     made = await asyncio.gather(*asked, return_exceptions=True)
     refused = [each for each in made if isinstance(each, BaseException)]
     assert [each.code for each in refused if isinstance(each, UserError)] == (
@@ -232,12 +232,14 @@ def _invitation(guest: str) -> Invitation:
 
 async def _delete_board(at: Recorded) -> None:
     deletion = Deletion("vectoradd", "vectoradd")
-    kept = await keepsake(at.store, at.viewer, deletion, zip_bytes=1 << 20)
+    kept = await board_archive(at.store, at.viewer, deletion, zip_bytes=1 << 20)
     await delete_board(at.store, at.viewer, deletion, kept)
 
 
 async def _grant(at: Recorded, scope: TokenScope) -> object:
-    return await tokens.grant(at.store, at.clock, at.scene.ada.id, "bob", scope=scope, lifetime=DAY)
+    return await tokens.create_local_token(
+        at.store, at.clock, at.scene.ada.id, "bob", scope=scope, lifetime=DAY
+    )
 
 
 USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
@@ -254,7 +256,7 @@ USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
     "resume gpu": lambda at: moderate.resume_gpu(at.store, at.deed, "CPU"),
     "limit": lambda at: moderate.set_limit(at.store, at.deed, RateLimit(7, DAY)),
     "unlimit": lambda at: moderate.drop_limit(at.store, at.deed, None, None),
-    "rejudge": lambda at: rejudge(at.store, at.deed, at.mine),
+    "rejudge_submission": lambda at: rejudge_submission(at.store, at.deed, at.mine),
     "cancel": lambda at: cancel(at.store, at.viewer, at.mine),
     "publish": lambda at: publish(
         at.store, at.clock, PublishRequest(at.scene.ada.id, "new", ("CPU",)), make_task()
@@ -275,7 +277,7 @@ USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
     "revoke worker token": lambda at: remote_workers.revoke(at.store, at.scene.ada.id, "box"),
     "token": lambda at: _grant(at, TokenScope.PERSON),
     "admin token": lambda at: _grant(at, TokenScope.ADMIN),
-    "revoke tokens": lambda at: tokens.withdraw_grant(at.store, at.scene.ada.id, "ada"),
+    "revoke tokens": lambda at: tokens.revoke_access(at.store, at.scene.ada.id, "ada"),
     "sign-in link": lambda at: sessions.sign_in_here(at.store, at.clock, "bob", "here"),
 }
 

@@ -10,7 +10,7 @@ import httpx
 
 from bot.domain.accounts import TokenScope
 from bot.domain.api.base import PATH
-from bot.services.tokens import grant
+from bot.services.tokens import create_local_token
 from bot.web.context import WebContext
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
@@ -44,7 +44,9 @@ class Api:
     async def headers(self, name: str, scope: TokenScope = TokenScope.PERSON) -> dict[str, str]:
         """What a request of this person has."""
         place, day = self.place, timedelta(days=1)
-        made = await grant(place.store, place.clock, place.ada, name, scope=scope, lifetime=day)
+        made = await create_local_token(
+            place.store, place.clock, place.ada, name, scope=scope, lifetime=day
+        )
         return {"Authorization": f"Bearer {made.secret}"}
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from bot.services.tokens import NewToken, link
+from bot.services.tokens import NewToken, create_token
 from bot.web.context import WebContext
 from tests.doubles.agents import way_to
 
@@ -65,7 +65,7 @@ class Browser:
 async def signed_in(door: WebContext, name: str = "ada") -> tuple[Browser, NewToken]:
     """The browser of a person of this name, in by a token."""
     person = await door.store.people.ensure(f"local:{name}", name)
-    made = await link(door.store, person.id, "laptop")
+    made = await create_token(door.store, person.id, "laptop")
     browser = Browser(door)
     answer = await browser.sign_in(made.secret)
     assert answer.status_code == 303, answer.text

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from bot.services.tokens import link
+from bot.services.tokens import create_token
 from bot.web.app import build
 from bot.web.compat.evaluation_server.requests import EvaluateRequest
 from bot.web.context import WebContext
@@ -74,7 +74,7 @@ class EvalServer:
     async def token(self, name: str = "ada") -> str:
         """The secret of a person's token."""
         person = await self.store.people.ensure(f"local:{name}", name)
-        return (await link(self.store, person.id, "test")).secret
+        return (await create_token(self.store, person.id, "test")).secret
 
 
 @asynccontextmanager

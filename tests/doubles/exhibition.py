@@ -12,7 +12,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.services.publishing.publish import publish
-from bot.services.tokens import link
+from bot.services.tokens import create_token
 from runners.contract.evaluation import (
     CaseKind,
     Compiled,
@@ -70,7 +70,7 @@ class Exhibition:
     async def token(self, who: str) -> str:
         """The secret of a person's one token."""
         if who not in self.tokens:
-            self.tokens[who] = (await link(self.store, self.people[who], "test")).secret
+            self.tokens[who] = (await create_token(self.store, self.people[who], "test")).secret
         return self.tokens[who]
 
     async def submit(

@@ -11,7 +11,7 @@ from bot.domain.scoring import score
 from bot.domain.submission import NewSubmission, Submission
 from bot.services.publishing.publish import publish
 from bot.services.submissions import submit
-from bot.web.compat.evaluation_server.jobs import PRIORITY, houses_board
+from bot.web.compat.evaluation_server.jobs import PRIORITY, requests_board
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
@@ -37,7 +37,7 @@ class Place:
 
     async def asked(self) -> Submission:
         """What ada asked of the evaluation server, on the house's board."""
-        board = await houses_board(self.store)
+        board = await requests_board(self.store)
         return await self.store.submissions.add(
             NewSubmission(
                 person=self.ada,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from bot.domain.accounts import TokenScope
-from bot.services.tokens import link
+from bot.services.tokens import create_token
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.place import Place
 
@@ -68,7 +68,7 @@ class PopcornCli:
         cls, place: Place, name: str = "ada", scope: TokenScope = TokenScope.PERSON
     ) -> Self:
         """The command line of a person who has written a token of theirs there."""
-        made = await link(place.store, await place.person(name), "popcorn", scope=scope)
+        made = await create_token(place.store, await place.person(name), "popcorn", scope=scope)
         return cls.with_token(place, made.secret)
 
     @classmethod

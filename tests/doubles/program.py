@@ -2,14 +2,7 @@
 
 from typing import Any
 
-from runners.contract.task import (
-    BuildConfig,
-    Device,
-    Grader,
-    RankingBy,
-    TaskDefinition,
-    Workload,
-)
+from runners.contract.task import BuildConfig, Device, Grader, RankingBy, TaskDefinition, Workload
 
 TASK_H = """
 #pragma once

@@ -18,7 +18,7 @@ from bot.domain.accounts import TokenScope
 from bot.domain.publication import PublishRequest
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.publishing.publish import publish
-from bot.services.tokens import grant
+from bot.services.tokens import create_local_token
 from bot.store.clock import SystemClock
 from bot.web.app import serving
 from bot.web.context import HttpSettings, WebContext
@@ -93,7 +93,7 @@ async def staged() -> AsyncIterator[Scene]:
     ada = await store.people.ensure("local:ada", "Ada")
     task = make_task(gpus=("H100", "CPU"), description="Add two vectors.")
     await publish(store, clock, PublishRequest(ada.id), task)
-    made = await grant(
+    made = await create_local_token(
         store, clock, ada.id, "ada", scope=TokenScope.ADMIN, lifetime=timedelta(days=1)
     )
     known = await fake.create(slots={"H100": 2, "CPU": 8}).capabilities()

@@ -72,7 +72,9 @@ async def test_a_newcomer_is_served_beside_4100_idle_and_half_open_connections(p
         for _ in range(3):
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as newcomer:
                 assert (await newcomer.get("/healthz", timeout=10)).status_code == 200
+        # Idle ones went in the order in which they had come, and no more than had to. Those which
+        # had said nothing or half a head have a deadline too, which a busy machine may reach.
         ended = [number for number, reader in enumerate(readers) if reader.at_eof()]
-        # They went in the order in which they had come, and no more than had to.
-        assert len(ended) < HELD // 4
-        assert max(ended) < HELD // 2
+        idle = [number for number in ended if number % 3 == 2]
+        assert len(idle) < HELD // 12
+        assert max(idle) < HELD // 2

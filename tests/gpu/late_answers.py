@@ -13,7 +13,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
+from hypothesis import (  # noqa: E402
+    HealthCheck,
+    Phase,
+    given,
+    seed,
+    settings,
+)
 from hypothesis import strategies as st  # noqa: E402
 
 from runners.contract.evaluation import RoundPolicy  # noqa: E402

@@ -13,7 +13,7 @@ from bot.domain.moderation import RateLimit
 from bot.domain.submission import LONGEST_KEY, Submission, SubmissionRequest, SubmissionState
 from bot.services import moderation
 from bot.services.moderation import Decision
-from bot.services.rejudge import rejudge
+from bot.services.rejudge import rejudge_submission
 from bot.services.submissions import submit
 from bot.store.postgres import PostgresStore, open_store
 from runners.contract.task import Mode
@@ -106,7 +106,7 @@ async def test_what_an_admin_has_judged_again_counts_for_no_quota(
     await postgres_store.moderation.set_limit(RateLimit(2, HOUR))
     first = await scene.submit()
     for _ in range(3):
-        await rejudge(postgres_store, Decision(scene.ada.id, "a new driver"), first.id)
+        await rejudge_submission(postgres_store, Decision(scene.ada.id, "a new driver"), first.id)
     answers = await rush(scene, copies, clock, Mode.RANKED, Mode.RANKED)
     assert codes(answers) == ["rate-limit"]
 

@@ -23,7 +23,7 @@ from bot.domain.errors import SetupError, UserError
 from bot.domain.interaction import InteractionRequest
 from bot.domain.scoring import ScoreValue
 from bot.ports import Store
-from bot.services.standings import standings
+from bot.services.standings import board_standings
 from bot.store.backup import archive, dump, load, seekable
 from bot.store.backup.archive import Reading
 from bot.store.migrate import migrate, migrations_folder, read_migrations
@@ -154,7 +154,7 @@ async def _goes_on(store: Store) -> None:
     assert board is not None
     assert ada is not None
     scene = Scene(store, board, ada)
-    [found] = await standings(store, Viewer(ada.id), "vectoradd")
+    [found] = await board_standings(store, Viewer(ada.id), "vectoradd")
     assert [(each.score.person_name, each.rank) for each in found.entries] == [
         ('Bob "the\tbuilder"', 1), ("Ada", 2),
     ]  # fmt: skip

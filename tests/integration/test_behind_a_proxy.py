@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from bot.services.tokens import link
+from bot.services.tokens import create_token
 from bot.web.app import serving
 from bot.web.context import HttpSettings, WebContext
 from tests.doubles.agents import make_door
@@ -41,7 +41,7 @@ async def at(
 @pytest.fixture
 async def secret(memory_store: MemoryStore) -> str:
     ada = await memory_store.people.ensure("local:ada", "Ada")
-    return (await link(memory_store, ada.id, "laptop")).secret
+    return (await create_token(memory_store, ada.id, "laptop")).secret
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from bot.remote.client import publish as publishing
 from bot.remote.client import watch
 from bot.services.publishing import engine
 from bot.services.publishing.publish import publish
-from bot.services.tokens import link
+from bot.services.tokens import create_token
 from bot.settings import Settings
 from bot.store.clock import SystemClock
 from tests.doubles.factories import make_task
@@ -53,7 +53,9 @@ def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
 async def _opened(visiting: Visiting) -> str:
     ken = await _person(visiting, "ken")
     await publish(visiting.store, SystemClock(), PublishRequest(ken.id), make_task())
-    return (await link(visiting.store, (await _person(visiting, "ada")).id, "laptop")).secret
+    return (
+        await create_token(visiting.store, (await _person(visiting, "ada")).id, "laptop")
+    ).secret
 
 
 async def _another_board(visiting: Visiting, **changes: object) -> None:
@@ -217,7 +219,7 @@ def _creating(podium: Visiting, name: str) -> str:
     async def made() -> str:
         person = await _person(podium, name)
         await podium.store.rights.note(person.id, MACHINE, Rights(is_creator=True))
-        return (await link(podium.store, person.id, "laptop")).secret
+        return (await create_token(podium.store, person.id, "laptop")).secret
 
     return asyncio.run(made())
 

@@ -15,11 +15,11 @@ from bot.app.logs import log_to
 from bot.domain.api.workers import HARNESS_HEADER
 from bot.domain.ids import SubmissionId
 from bot.services.submissions import submit
-from bot.services.tokens import link
+from bot.services.tokens import create_token
 from bot.store.postgres import PostgresStore
 from bot.web.app import build
 from bot.web.auth import FromPerson
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.request_ids import HEADER
 from runners.backends import fake
 from tests.doubles.agents import HARNESS, make_door, make_token
@@ -48,14 +48,14 @@ async def test_a_submission_is_followed_by_its_ids_and_no_secret_is_on_the_way(
     log = tmp_path / "podium.log"
     log_to(log, secrets=["postgresql://ada:hunter22@db/podium", "hunter22"])
     place = await make_place(memory_store, clock)
-    token = (await link(memory_store, place.ada, "laptop")).secret
+    token = (await create_token(memory_store, place.ada, "laptop")).secret
     worker_token = await make_token(memory_store, clock)
     app = build(make_door(memory_store, clock))
 
     @app.post("/hand-in")
     async def take(request: Request, viewer: FromPerson) -> int:
         wish = make_submission(viewer=viewer, content=await request.body())
-        return (await submit(door_of(request).store, clock, wish)).id
+        return (await submit(context_of(request).store, clock, wish)).id
 
     way = httpx.ASGITransport(app)
     async with (

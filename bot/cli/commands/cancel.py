@@ -12,7 +12,7 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
-    asking,
+    client_for_person,
     command_line,
 )
 from bot.cli.json_output import dumps
@@ -43,6 +43,6 @@ def cancel(
 
 async def _cancel(line: CommandLine, where: Where, submission: SubmissionId) -> tuple[int, bool]:
     """How many jobs are stopped, and whether the submission has ended."""
-    async with asking(line, where, enters=False) as client:
+    async with client_for_person(line, where, enters=False) as client:
         jobs = await client.cancel(submission)
         return jobs, (await client.status(submission)).is_final

@@ -12,14 +12,7 @@ import typer
 
 from bot.app.context import Hurry, OpenPodium, cap_rounds
 from bot.app.installation import Installation
-from bot.cli.context import (
-    AsJson,
-    CommandLine,
-    DataFolder,
-    command_line,
-    program,
-    viewer_here,
-)
+from bot.cli.context import AsJson, CommandLine, DataFolder, command_line, program, viewer_here
 from bot.cli.demo_script import PEOPLE, PREFIX, DemoSubmission, choose, misplaced, story
 from bot.cli.demo_script import surprises as surprises_of
 from bot.cli.draw import draw
@@ -38,7 +31,7 @@ from bot.domain.tasks.task_file import parse_task
 from bot.reports.standings import standings_report
 from bot.services.demo import Removed, demo_owner, remove_demo
 from bot.services.publishing.publish import publish, validate_publish
-from bot.services.standings import standings
+from bot.services.standings import board_standings
 from bot.services.submissions import submit
 from bot.services.syntax import fault_of
 from runners.contract.runner import Capabilities
@@ -99,7 +92,7 @@ def demo(
         line.say(f"its log is {installation.data_dir / 'podium.log'}")
     if as_json:
         shapes = [standings_json(each) for each in outcome.leaderboards]
-        shape = {"standings": shapes, "judged": outcome.judged, "faults": outcome.faults}
+        shape = {"board_standings": shapes, "judged": outcome.judged, "faults": outcome.faults}
         line.out.out(dumps(shape), highlight=False)
     else:
         _draw(line, outcome)
@@ -220,7 +213,7 @@ class _Demonstration:
         self, podium: OpenPodium, entries: Sequence[DemoSubmission]
     ) -> tuple[BoardStandings, ...]:
         names = dict.fromkeys(entry.board for entry in entries)
-        found = [await standings(podium.store, viewer_here(), name) for name in names]
+        found = [await board_standings(podium.store, viewer_here(), name) for name in names]
         return tuple(chain.from_iterable(found))
 
 

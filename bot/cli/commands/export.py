@@ -14,7 +14,7 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
-    asking,
+    client_for_person,
     command_line,
 )
 from bot.cli.datasets import DataFormat, made_whole, require, written
@@ -50,7 +50,7 @@ async def _export(
     line: CommandLine, where: Where, board: str, wish: tuple[Path, DataFormat]
 ) -> int:
     out, form = wish
-    async with asking(line, where) as client, aclosing(client.export(board)) as pieces:
+    async with client_for_person(line, where) as client, aclosing(client.export(board)) as pieces:
         head = await anext(pieces)  # a wrong name leaves no folder behind
         if not isinstance(head, ExportHead):
             raise TypeError(f"an export began with {head.kind}")

@@ -13,7 +13,7 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
-    asking,
+    client_for_person,
     command_line,
 )
 from bot.cli.draw import draw
@@ -44,5 +44,5 @@ def history(
 async def _history(
     line: CommandLine, where: Where, board: str | None, limit: int
 ) -> tuple[str, Sequence[HistoryEntry]]:
-    async with asking(line, where, enters=False) as client:
+    async with client_for_person(line, where, enters=False) as client:
         return await client.whoami(), await client.history(board, limit)

@@ -12,7 +12,7 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
-    asking,
+    client_for_person,
     command_line,
 )
 from bot.cli.follow import print_result, wait_for_result
@@ -42,5 +42,5 @@ def rerun(
 async def _rerun(
     line: CommandLine, where: Where, earlier: SubmissionId, mode: Mode | None, *, wait: bool
 ) -> SubmissionStatus:
-    async with asking(line, where, enters=False) as client:
+    async with client_for_person(line, where, enters=False) as client:
         return await wait_for_result(line, client, await client.rerun(earlier, mode), wait=wait)

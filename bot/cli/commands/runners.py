@@ -10,8 +10,8 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
+    client_for_viewer,
     command_line,
-    looking,
 )
 from bot.cli.draw import draw
 from bot.cli.json_output import dumps
@@ -31,7 +31,7 @@ def runners(
 
 
 async def _show(line: CommandLine, where: Where, *, as_json: bool) -> None:
-    async with looking(line, where) as client:
+    async with client_for_viewer(line, where) as client:
         found, now = await client.workers()
     if as_json:
         line.out.out(dumps([_shape(each) for each in found]), highlight=False)

@@ -14,8 +14,8 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
+    client_for_viewer,
     command_line,
-    looking,
 )
 from bot.cli.draw import draw
 from bot.cli.files import save as save_files
@@ -79,7 +79,7 @@ def show(
 async def _show(
     line: CommandLine, where: Where, wish: _Wish
 ) -> tuple[list[Report], list[Json] | Json]:
-    async with looking(line, where) as client:
+    async with client_for_viewer(line, where) as client:
         number = (wish.target or "").removeprefix("#")
         if number.isascii() and number.isdecimal() and len(number) < 19:
             return await _submission(line, client, SubmissionId(int(number)), wish.save)

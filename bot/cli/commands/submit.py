@@ -15,7 +15,7 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
-    asking,
+    client_for_person,
     command_line,
     read_submission,
 )
@@ -63,7 +63,7 @@ def submit(
 async def _submit(
     line: CommandLine, where: Where, order: _Order, *, wait: bool
 ) -> SubmissionStatus:
-    async with asking(line, where) as client:
+    async with client_for_person(line, where) as client:
         number = await client.submit(
             order.file_name, order.content, order.mode, board=order.board, gpus=order.gpus
         )

@@ -17,7 +17,7 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
-    asking,
+    client_for_person,
     command_line,
 )
 from bot.cli.draw import draw
@@ -156,7 +156,7 @@ async def _publish(
     line: CommandLine, where: Where, listed: Sequence[Listed], wish: _Wish
 ) -> Sequence[Released]:
     drafts = [wish.draft(each) for each in listed]
-    async with asking(line, where) as client:
+    async with client_for_person(line, where) as client:
         return await client.publish(drafts, line.say, unchecked=wish.unchecked)
 
 

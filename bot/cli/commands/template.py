@@ -13,8 +13,8 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
+    client_for_viewer,
     command_line,
-    looking,
 )
 from bot.cli.json_output import dumps
 from bot.domain.errors import UserError
@@ -48,7 +48,7 @@ def template(
 
 async def _template(line: CommandLine, where: Where, wish: _Wish) -> str:
     """Write the file; gives what a further command needs to go where this one went."""
-    async with looking(line, where) as client:
+    async with client_for_viewer(line, where) as client:
         _write(wish.file, await client.template(wish.board, wish.lang))
         return client.suffix
 

@@ -8,14 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.context import (
-    Actor,
-    AsJson,
-    CommandLine,
-    DataFolder,
-    acting,
-    command_line,
-)
+from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, command_line, open_as_person
 from bot.cli.draw import draw
 from bot.cli.json_output import dumps
 from bot.domain.accounts import Token, TokenScope
@@ -23,7 +16,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.reports.admin import personal_tokens_report, worker_tokens_report
 from bot.services.remote_workers import MOST_DAYS, issue, revoke, worker_tokens
-from bot.services.tokens import grant, granted, withdraw_grant
+from bot.services.tokens import create_local_token, list_tokens, revoke_access
 
 GROUP = "Tokens of people and of machines that judge from elsewhere."
 
@@ -117,12 +110,14 @@ async def _create(
     line: CommandLine, data: Path | None, actor: str | None, wanted: _Wanted, *, as_json: bool
 ) -> None:
     name, scope, lifetime = wanted.name, wanted.scope, wanted.lifetime
-    async with acting(line, data, actor) as (podium, by):
+    async with open_as_person(line, data, actor) as (podium, by):
         store, clock = podium.store, podium.clock
         if scope is TokenScope.WORKER:
             made = await issue(store, clock, by.id, name, lifetime=lifetime)
         else:
-            made = await grant(store, clock, by.id, name, scope=scope, lifetime=lifetime)
+            made = await create_local_token(
+                store, clock, by.id, name, scope=scope, lifetime=lifetime
+            )
     if as_json:
         line.out.out(dumps({**_shape(made.token), "token": made.secret}), highlight=False)
         return
@@ -142,7 +137,7 @@ async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_
             found = await worker_tokens(podium.store)
             report = worker_tokens_report(found, now)
         else:
-            found = await granted(podium.store, person)
+            found = await list_tokens(podium.store, person)
             report = personal_tokens_report(found, now)
     if as_json:
         line.out.out(dumps([_shape(each) for each in found]), highlight=False)
@@ -151,7 +146,7 @@ async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_
 
 
 async def _revoke(line: CommandLine, data: Path | None, actor: str | None, worker: str) -> None:
-    async with acting(line, data, actor) as (podium, person):
+    async with open_as_person(line, data, actor) as (podium, person):
         await revoke(podium.store, person.id, worker)
     line.out.out(f"the token of worker {worker} is ended", highlight=False)
 
@@ -159,8 +154,8 @@ async def _revoke(line: CommandLine, data: Path | None, actor: str | None, worke
 async def _withdraw(
     line: CommandLine, data: Path | None, actor: str | None, name: str, *, token: TokenId | None
 ) -> None:
-    async with acting(line, data, actor) as (podium, by):
-        ended = await withdraw_grant(podium.store, by.id, name, token)
+    async with open_as_person(line, data, actor) as (podium, by):
+        ended = await revoke_access(podium.store, by.id, name, token)
     line.out.out(f"{ended} {'token' if ended == 1 else 'tokens'} of {name} ended", highlight=False)
 
 

@@ -12,7 +12,7 @@ from bot.cli.context import (
     DataFolder,
     ServerUrl,
     Where,
-    asking,
+    client_for_person,
     command_line,
 )
 from bot.cli.json_output import dumps
@@ -39,5 +39,5 @@ def withdraw(
 
 
 async def _withdraw(line: CommandLine, where: Where, submission: SubmissionId, reason: str) -> None:
-    async with asking(line, where, enters=False) as client:
+    async with client_for_person(line, where, enters=False) as client:
         await client.withdraw(submission, reason)

@@ -6,10 +6,10 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import DOOR, door_of
+from bot.discord.context import DOOR, context_of
 from bot.discord.escaping import line
 from bot.discord.options import Tree, group
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 from bot.discord.roles import admin_deed, viewer_of
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -17,7 +17,7 @@ from bot.services import moderation
 from bot.services.lookup import find_board
 from bot.services.moderation import ban as ban_person
 from bot.services.moderation import unban as unban_person
-from bot.services.rejudge import rejudge as judge_again
+from bot.services.rejudge import rejudge_submission as judge_again
 
 _Reason = app_commands.Range[str, 1, 300]
 _WHAT = {
@@ -44,9 +44,9 @@ async def pause(
     gpu: str | None = None,
 ) -> None:
     """Until `/admin resume`, restarts included."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        store = door_of(interaction).store
+        store = context_of(interaction).store
         _require_one(leaderboard_name, gpu)
         if leaderboard_name is not None:
             board = await find_board(store, await viewer_of(interaction), leaderboard_name)
@@ -75,9 +75,9 @@ async def resume(
     gpu: str | None = None,
 ) -> None:
     """Ends just this pause; others stay."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        store = door_of(interaction).store
+        store = context_of(interaction).store
         _require_one(leaderboard_name, gpu)
         if leaderboard_name is not None:
             board = await find_board(store, await viewer_of(interaction), leaderboard_name)
@@ -115,9 +115,9 @@ async def disqualify(
     interaction: discord.Interaction[Any], number: _Number, reason: _Reason
 ) -> None:
     """The owner's next best submission takes its place."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        door = door_of(interaction)
+        door = context_of(interaction)
         await moderation.disqualify(door.store, deed, SubmissionId(number))
         await answer.say(f"Submission #{number} is not ranked any more.")
 
@@ -130,9 +130,9 @@ async def requalify(
     interaction: discord.Interaction[Any], number: _Number, reason: _Reason
 ) -> None:
     """Ends a disqualification or a withdrawal."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        door = door_of(interaction)
+        door = context_of(interaction)
         await moderation.requalify(door.store, deed, SubmissionId(number))
         await answer.say(f"Submission #{number} is ranked again.")
 
@@ -143,9 +143,9 @@ async def requalify(
 @app_commands.autocomplete(number=options.any_submissions)
 async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason: _Reason) -> None:
     """A new submission of the same source, for the same person."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        door = door_of(interaction)
+        door = context_of(interaction)
         again = await judge_again(door.store, deed, SubmissionId(number))
         await answer.say(f"Submission #{number} is judged again as #{again.id}.")
 
@@ -161,9 +161,9 @@ async def _admin_people(tree: Tree) -> None:
 @app_commands.describe(who="The person", reason="Shown to the person")
 async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
     """What is unfinished is stopped; what has a result keeps it and its rank."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        door = door_of(interaction)
+        door = context_of(interaction)
         await door.person(who)  # may never have submitted, and is banned nevertheless
         stopped = await ban_person(door.store, deed, f"{DOOR}:{who.id}")
         words = f"{line(who.name)} may not submit any more."
@@ -177,9 +177,9 @@ async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: 
 @app_commands.describe(who="The person", reason="Kept in the audit")
 async def unban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
     """Ends the ban."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        door = door_of(interaction)
+        door = context_of(interaction)
         await unban_person(door.store, deed, f"{DOOR}:{who.id}")
         await answer.say(f"{line(who.name)} may submit again.")
 

@@ -7,15 +7,15 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.options import Tree, group
 from bot.discord.pagination import PagedList, leaf
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 from bot.discord.roles import ADMIN, require, viewer_of
 from bot.reports.admin import audit_report, stats_report, workers_report
 from bot.reports.export import export_report
 from bot.services.audit import whole_audit
-from bot.services.export import export as export_board
+from bot.services.export import export_board
 from bot.services.operations import stats as count
 
 
@@ -31,10 +31,10 @@ async def _admin_reports(tree: Tree) -> None:
 @app_commands.describe(as_file="The whole record as a file instead")
 async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False) -> None:
     """The record, which nobody can change."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, ADMIN)
         if as_file:
-            decisions = await whole_audit(door_of(interaction).store)
+            decisions = await whole_audit(context_of(interaction).store)
             await answer.show(await asyncio.to_thread(audit_report, decisions))
         else:
             await answer.say(*await leaf(interaction, PagedList.AUDIT))
@@ -43,18 +43,18 @@ async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False)
 @app_commands.command(description="People, submissions a day, verdicts, and the queue")
 async def stats(interaction: discord.Interaction[Any]) -> None:
     """The counts as they are now."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, ADMIN)
-        door = door_of(interaction)
+        door = context_of(interaction)
         await answer.show(stats_report(await count(door.store, door.clock, door.prices)))
 
 
 @app_commands.command(description="The workers that live, and what they offer")
 async def runners(interaction: discord.Interaction[Any]) -> None:
     """One line for each."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, ADMIN)
-        door = door_of(interaction)
+        door = context_of(interaction)
         found = await door.store.workers.alive()
         await answer.show(workers_report(found, door.clock.now()))
 
@@ -69,10 +69,10 @@ async def _admin_export(tree: Tree) -> None:
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def export(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
     """Three files, for this admin alone."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, ADMIN)
         viewer = await viewer_of(interaction)
-        found = await export_board(door_of(interaction).store, viewer, leaderboard_name)
+        found = await export_board(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(await asyncio.to_thread(export_report, found))
 
 

@@ -8,11 +8,11 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, roles
-from bot.discord.context import DiscordContext, door_of
+from bot.discord.context import DiscordContext, context_of
 from bot.discord.guilds import house
 from bot.discord.notifications import kinds_in_words
 from bot.discord.options import Tree, group
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 from bot.discord.roles import ADMIN, admin_deed, require, viewer_of
 from bot.domain.accounts import Person
 from bot.domain.errors import UserError
@@ -24,8 +24,8 @@ from bot.reports.admin import house_rules_report
 from bot.services import moderation
 from bot.services.audit import audited
 from bot.services.lookup import find_board
-from bot.services.moderation import house_rules
-from bot.services.notify import ask_for
+from bot.services.moderation import submission_rules
+from bot.services.notify import set_notifications
 from runners.contract.task import Mode
 
 _Reason = app_commands.Range[str, 0, 300]
@@ -58,9 +58,9 @@ async def limit(
     reason: _Reason = "",
 ) -> None:
     """Replaces the limit of the same board and mode."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        door = door_of(interaction)
+        door = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
         wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
         await moderation.set_limit(door.store, deed, wanted)
@@ -82,9 +82,9 @@ async def unlimit(
     reason: _Reason = "",
 ) -> None:
     """The limit of just this board and mode."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
-        door = door_of(interaction)
+        door = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
         await moderation.drop_limit(door.store, deed, board, mode)
         await answer.say("The limit is gone.")
@@ -93,16 +93,16 @@ async def unlimit(
 @app_commands.command(description="What keeps submissions out: limits, pauses, bans")
 async def limits(interaction: discord.Interaction[Any]) -> None:
     """A table of each."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, ADMIN)
-        await answer.show(house_rules_report(await house_rules(door_of(interaction).store)))
+        await answer.show(house_rules_report(await submission_rules(context_of(interaction).store)))
 
 
 async def _board(interaction: discord.Interaction[Any], name: str | None) -> BoardId | None:
     if name is None:
         return None
     viewer = await viewer_of(interaction)
-    return (await find_board(door_of(interaction).store, viewer, name)).id
+    return (await find_board(context_of(interaction).store, viewer, name)).id
 
 
 async def _admin_channels(tree: Tree) -> None:
@@ -116,9 +116,9 @@ async def _admin_channels(tree: Tree) -> None:
 @app_commands.describe(channel="The channel; the first one named replaces #submissions")
 async def allow(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
     """Beside those that are allowed already."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, ADMIN)
-        door = door_of(interaction)
+        door = context_of(interaction)
         actor = await door.person(interaction.user)
         async with _audited(door, actor, "channel-allow", channel) as tx:
             await tx.moderation.open_room(house(channel.guild.id), str(channel.id))
@@ -129,9 +129,9 @@ async def allow(interaction: discord.Interaction[Any], channel: discord.TextChan
 @app_commands.describe(channel="The channel")
 async def forbid(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
     """Without any allowed channel it is #submissions again."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, ADMIN)
-        door = door_of(interaction)
+        door = context_of(interaction)
         actor = await door.person(interaction.user)
         async with _audited(door, actor, "channel-forbid", channel) as tx:
             if not await tx.moderation.close_room(house(channel.guild.id), str(channel.id)):
@@ -165,16 +165,16 @@ async def notices(
     record: bool | None = None,
 ) -> None:
     """Of boards that not every member may see the channel is told nothing."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, ADMIN)
         if not channel.permissions_for(channel.guild.me).send_messages:
             raise UserError("not-allowed", f"I may not write in #{channel.name}; let me first")
-        door = door_of(interaction)
+        door = context_of(interaction)
         wishes = {NewsKind.DEADLINE: deadline, NewsKind.RECORD: record}
         actor = await door.person(interaction.user)
         subject = f"channel {channel.id} of guild {channel.guild.id}"
         async with door.store.transaction() as tx:
-            told = kinds_in_words(await ask_for(tx, roles.room(channel.id), wishes))
+            told = kinds_in_words(await set_notifications(tx, roles.room(channel.id), wishes))
             await tx.audit.record(actor.id, "notices", subject, told)
         await answer.say(f"{channel.mention} is told of: {told}.")
 

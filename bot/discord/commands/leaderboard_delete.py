@@ -8,16 +8,16 @@ from discord import app_commands
 from typing_extensions import override
 
 from bot.discord import options
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import line
 from bot.discord.menus import MENU_S
 from bot.discord.options import Tree, group
-from bot.discord.responses import InteractionReply, answering, as_files, straight
+from bot.discord.responses import InteractionReply, as_files, replying, straight
 from bot.discord.roles import viewer_of
 from bot.domain.errors import UserError
 from bot.reports.blocks import Attachment, Report, Text, Tone
-from bot.services.boards import BoardArchive, Deletion, delete_board, keepsake
+from bot.services.boards import BoardArchive, Deletion, board_archive, delete_board
 from bot.services.lookup import own_board, visible_boards
 
 
@@ -42,13 +42,13 @@ async def delete(
 
 async def _confirm(interaction: discord.Interaction[Any], name: str) -> None:
     viewer = await viewer_of(interaction)
-    board = await own_board(door_of(interaction).store, viewer, name)
+    board = await own_board(context_of(interaction).store, viewer, name)
     await interaction.response.send_modal(Confirmation(board.name))
 
 
 async def _ask_which(interaction: discord.Interaction[Any]) -> None:
     viewer = await viewer_of(interaction)
-    boards = await visible_boards(door_of(interaction).store, viewer)
+    boards = await visible_boards(context_of(interaction).store, viewer)
     names = [each.name for each in boards if each.belongs_to(viewer)]
     if not names:
         raise UserError("no-board", "there is no board that you may delete")
@@ -87,11 +87,11 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
 
     @override
     async def on_submit(self, interaction: discord.Interaction[Any]) -> None:
-        async with answering(interaction) as answer:
+        async with replying(interaction) as answer:
             viewer = await viewer_of(interaction)
             deletion = Deletion(self.name, self.typed.value, self.reason.value)
-            store = door_of(interaction).store
-            kept = await keepsake(store, viewer, deletion, zip_bytes=FILE_BYTES)
+            store = context_of(interaction).store
+            kept = await board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
             where = await _hand_out(answer, _sheets(self.name, kept))
             await delete_board(store, viewer, deletion, kept)
             gone = Text(f"It is gone. Its task and every source are in {where}.", Tone.GOOD)

@@ -7,10 +7,10 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, roles
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.escaping import MOST, line
 from bot.discord.options import Tree, group
-from bot.discord.responses import InteractionReply, answering
+from bot.discord.responses import InteractionReply, replying
 from bot.domain.board import Board, Viewer, Visibility
 from bot.ports import Store
 from bot.services.boards import Invitation
@@ -75,10 +75,10 @@ async def _change(
     board: str,
     guests: Iterable[Guest | None],
 ) -> None:
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
         invitation = Invitation(board, _named(guests))
-        await _show(answer, await change(door_of(interaction).store, viewer, invitation))
+        await _show(answer, await change(context_of(interaction).store, viewer, invitation))
 
 
 def _named(guests: Iterable[Guest | None]) -> frozenset[str]:

@@ -9,7 +9,7 @@ from discord import app_commands
 from bot.discord.draw import MessageDraft
 from bot.discord.escaping import MOST
 from bot.discord.options import Tree, group
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 
 _HELP = """\
 **From nothing to a ranked kernel**
@@ -36,7 +36,7 @@ async def setup(tree: Tree) -> None:
 @app_commands.command(name="help", description="What to do first, and every command")
 async def show_help(interaction: discord.Interaction[Any]) -> None:
     """The first steps, then the list."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         found = getattr(interaction.client, "tree", None)
         lines = [] if found is None else list(every_command(found))
         await answer.show_all(

@@ -7,9 +7,9 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, publish_form
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.options import Tree, group
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 from bot.discord.roles import ADMIN, CREATOR, member, require, viewer_of
 from bot.domain.board import Access, SourceVisibility, Visibility
 from bot.domain.errors import UserError
@@ -66,9 +66,9 @@ async def create(  # noqa: PLR0913  an argument for each option
     pool: str | None = None,
 ) -> None:
     """Check the zip, run its solutions, publish, and tell the channel."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, CREATOR, ADMIN)
-        door = door_of(interaction)
+        door = context_of(interaction)
         if await door.store.boards.find(leaderboard_name) is not None:
             raise UserError("board-exists", f"there is a board {leaderboard_name!r}; update it")
         person = await door.person(interaction.user)
@@ -119,13 +119,13 @@ async def update(  # noqa: PLR0913  an argument for each option
     pool: str | None = None,
 ) -> None:
     """Old scores stay with their version."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         require(interaction, CREATOR, ADMIN)
         change = _Change(visibility, members_only, sources)
         if (deadline, task_zip, gpus, pool, change) == (None, None, None, None, _Change()):
             raise UserError("nothing", "name what is to be changed, such as deadline or task_zip")
         viewer = await viewer_of(interaction)
-        board = await own_board(door_of(interaction).store, viewer, leaderboard_name)
+        board = await own_board(context_of(interaction).store, viewer, leaderboard_name)
         endless = deadline is not None and deadline.strip().lower() == "none"
         request = PublishRequest(
             viewer.person,

@@ -6,15 +6,15 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.options import Tree, group
 from bot.discord.pagination import MOST_AT_ONCE, PagedList, beside, first_page, leaf
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.errors import UserError
 from bot.reports.charts import scaling_report
 from bot.reports.history import personal_report
-from bot.services.history import personal
+from bot.services.history import personal_board
 from bot.services.trends import scaling, season
 
 
@@ -35,8 +35,8 @@ async def show(
 
     Of several GPU types the best ranks of each.
     """
-    async with answering(interaction) as answer:
-        door = door_of(interaction)
+    async with replying(interaction) as answer:
+        door = context_of(interaction)
         viewer = await viewer_of(interaction)
         parts = [each.strip() for each in (gpu or "").split(",")]
         names: list[str | None] = list(dict.fromkeys(each for each in parts if each))
@@ -61,9 +61,9 @@ async def _leaderboard_personal(tree: Tree) -> None:
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def show_personal(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
     """Places, the plot of your ranked times, and what you have submitted."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         viewer = await viewer_of(interaction)
-        found = await personal(door_of(interaction).store, viewer, leaderboard_name)
+        found = await personal_board(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(personal_report(found))
 
 
@@ -79,9 +79,9 @@ async def _leaderboard_gpus(tree: Tree) -> None:
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def compare_gpus(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
     """A table, and a plot where there are several GPU types."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         viewer = await viewer_of(interaction)
-        found = await scaling(door_of(interaction).store, viewer, leaderboard_name)
+        found = await scaling(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(scaling_report(found))
 
 
@@ -93,7 +93,7 @@ async def _leaderboard_list(tree: Tree) -> None:
 @app_commands.command(name="list", description="Every board: open ones first, then ended ones")
 async def list_boards(interaction: discord.Interaction[Any]) -> None:
     """One line for each board, in pages."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         await answer.say(*await leaf(interaction, PagedList.BOARDS))
 
 

@@ -6,9 +6,9 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.options import Tree, group
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.errors import StoreError, UserError
 from bot.reports.tasks import task_report, template_report
@@ -27,8 +27,8 @@ async def setup(tree: Tree) -> None:
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
     """The description, then the files."""
-    async with answering(interaction) as answer:
-        store = door_of(interaction).store
+    async with replying(interaction) as answer:
+        store = context_of(interaction).store
         viewer = await viewer_of(interaction)
         await answer.show(task_report(*await task_of(store, viewer, leaderboard_name)))
 
@@ -40,8 +40,8 @@ async def template(
     interaction: discord.Interaction[Any], leaderboard_name: str, lang: str | None = None
 ) -> None:
     """The template whose language is meant; the only one needs no name."""
-    async with answering(interaction) as answer:
-        store, viewer = door_of(interaction).store, await viewer_of(interaction)
+    async with replying(interaction) as answer:
+        store, viewer = context_of(interaction).store, await viewer_of(interaction)
         board, definition = await task_of(store, viewer, leaderboard_name)
         await answer.show(template_report(board, definition, lang))
 
@@ -53,7 +53,7 @@ async def _languages(
     board = getattr(interaction.namespace, "leaderboard_name", None)
     try:
         viewer = await viewer_of(interaction)
-        _, definition = await task_of(door_of(interaction).store, viewer, str(board))
+        _, definition = await task_of(context_of(interaction).store, viewer, str(board))
     except (UserError, StoreError):
         return []
     fitting = [name for name in definition.templates if current.casefold() in name.casefold()]

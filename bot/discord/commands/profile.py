@@ -6,19 +6,19 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.escaping import line
 from bot.discord.notifications import kinds_in_words
 from bot.discord.options import Tree, group
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.accounts import scope_of
 from bot.domain.ids import TokenId
 from bot.domain.notifications import NewsKind
 from bot.reports.blocks import Column, Report, Table
-from bot.services.notify import ask_for
-from bot.services.tokens import link as make_token
-from bot.services.tokens import unlink
+from bot.services.notify import set_notifications
+from bot.services.tokens import create_token as make_token
+from bot.services.tokens import revoke_token
 
 
 async def _profile(tree: Tree) -> None:
@@ -39,8 +39,8 @@ async def link(
     scope: Literal["read", "submit", "admin"] = "submit",
 ) -> None:
     """Shown once, to this person alone."""
-    async with answering(interaction) as answer:
-        store, viewer = door_of(interaction).store, await viewer_of(interaction)
+    async with replying(interaction) as answer:
+        store, viewer = context_of(interaction).store, await viewer_of(interaction)
         made = await make_token(store, viewer.person, label, scope=scope_of(scope))
         await answer.say(
             f"Your token {made.token.id} ({line(made.token.label)}), shown this once; keep it to "
@@ -51,8 +51,8 @@ async def link(
 @app_commands.command(description="Your tokens")
 async def tokens(interaction: discord.Interaction[Any]) -> None:
     """What is known of them; the secrets are not."""
-    async with answering(interaction) as answer:
-        door = door_of(interaction)
+    async with replying(interaction) as answer:
+        door = context_of(interaction)
         person = await door.person(interaction.user)
         found = await door.store.tokens.of(person.id)
         if not found:
@@ -73,10 +73,10 @@ async def revoke(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, 2**53]
 ) -> None:
     """Whatever uses it is refused from now on."""
-    async with answering(interaction) as answer:
-        door = door_of(interaction)
+    async with replying(interaction) as answer:
+        door = context_of(interaction)
         person = await door.person(interaction.user)
-        await unlink(door.store, person.id, TokenId(number))
+        await revoke_token(door.store, person.id, TokenId(number))
         await answer.say(f"Token {number} is revoked.")
 
 
@@ -99,15 +99,15 @@ async def notices(
     record: bool | None = None,
 ) -> None:
     """Without a wish it only says what holds."""
-    async with answering(interaction) as answer:
-        door = door_of(interaction)
+    async with replying(interaction) as answer:
+        door = context_of(interaction)
         person = await door.person(interaction.user)
         wishes = {
             NewsKind.DEADLINE: deadline,
             NewsKind.LOST_RANK: lost_rank,
             NewsKind.RECORD: record,
         }
-        kinds = await ask_for(door.store, person.identity, wishes)
+        kinds = await set_notifications(door.store, person.identity, wishes)
         await answer.say(f"You are told of: {kinds_in_words(kinds)}.")
 
 

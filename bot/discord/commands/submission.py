@@ -8,9 +8,9 @@ from discord import app_commands
 
 from bot.discord import options, submitting
 from bot.discord.buttons import buttons_of
-from bot.discord.context import door_of
+from bot.discord.context import context_of
 from bot.discord.options import Tree, group
-from bot.discord.responses import answering
+from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.ids import SubmissionId
 from bot.domain.prices import with_costs
@@ -20,7 +20,7 @@ from bot.services.comparison import compare as compare_submissions
 from bot.services.lookup import own_submission
 from bot.services.moderation import withdraw as take_off
 from bot.services.sources import profile_files
-from bot.services.status import status
+from bot.services.status import submission_status
 from runners.contract.task import Mode
 
 _LARGEST = 2**53
@@ -43,10 +43,10 @@ async def show(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
     """The report as it stands now, whoever asks again gets the newer one."""
-    async with answering(interaction) as answer:
-        door = door_of(interaction)
+    async with replying(interaction) as answer:
+        door = context_of(interaction)
         own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
-        found = with_costs(await status(door.store, own.id), door.prices)
+        found = with_costs(await submission_status(door.store, own.id), door.prices)
         files = await profile_files(door.store, found.submission)
         report = await asyncio.to_thread(status_report, found, files)
         await answer.show(report, buttons_of(found))
@@ -60,7 +60,7 @@ async def show_source(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
     """The file."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         await submitting.show_source(answer, SubmissionId(number))
 
 
@@ -72,7 +72,7 @@ async def stop(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
     """What is queued ends at once, what runs within seconds."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         await submitting.stop(answer, SubmissionId(number))
 
 
@@ -95,7 +95,7 @@ async def rerun(
     interaction: discord.Interaction[Any], number: _Number, mode: Mode | None = None
 ) -> None:
     """A new submission with a number of its own."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         await submitting.run_again(answer, SubmissionId(number), mode)
 
 
@@ -109,9 +109,9 @@ async def withdraw(
     reason: app_commands.Range[str, 0, 300] = "",
 ) -> None:
     """The result stays; your next best submission is ranked instead."""
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         viewer = await viewer_of(interaction)
-        await take_off(door_of(interaction).store, viewer, reason, SubmissionId(number))
+        await take_off(context_of(interaction).store, viewer, reason, SubmissionId(number))
         await answer.say(f"Submission #{number} is off its board.")
 
 
@@ -120,8 +120,8 @@ async def withdraw(
 @app_commands.autocomplete(first=options.own_submissions, second=options.own_submissions)
 async def compare(interaction: discord.Interaction[Any], first: _Number, second: _Number) -> None:
     """Both sources have to be visible to you."""
-    async with answering(interaction) as answer:
-        door = door_of(interaction)
+    async with replying(interaction) as answer:
+        door = context_of(interaction)
         found = await compare_submissions(
             door.store,
             door.clock,

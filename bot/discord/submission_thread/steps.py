@@ -28,7 +28,7 @@ from bot.domain.submission import Display
 from bot.reports.submission import status_report
 from bot.services.sources import profile_files
 from bot.services.standings import placements
-from bot.services.status import status
+from bot.services.status import submission_status
 from runners.contract.task import Mode
 
 _log = structlog.get_logger(__name__)
@@ -95,7 +95,9 @@ class ThreadUpdater:
 
     async def forward(self, show: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; raises what Discord or the store raises, and may be repeated."""
-        now = with_costs(await status(self.door.store, show.submission), self.door.prices)
+        now = with_costs(
+            await submission_status(self.door.store, show.submission), self.door.prices
+        )
         show.queued = any(each.place is not None for each in now.jobs)
         again_s = await self._privately(show, owner, now)
         if again_s is not None:

@@ -8,14 +8,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 from bot.domain.api.base import ResponseBody, Time
 from bot.domain.board import SourceVisibility, Visibility
 from runners.contract.evaluation import Timing
-from runners.contract.task import (
-    Device,
-    Grader,
-    LanguageName,
-    RankingBy,
-    TaskFormat,
-    Workload,
-)
+from runners.contract.task import Device, Grader, LanguageName, RankingBy, TaskFormat, Workload
 
 
 class BestTime(Time):

@@ -6,14 +6,7 @@ from asyncpg import Record
 
 from bot.domain.accounts import Person
 from bot.domain.board import Access, Board, SourceVisibility, TaskVersion, Visibility
-from bot.domain.ids import (
-    BoardId,
-    EventId,
-    JobId,
-    PersonId,
-    SubmissionId,
-    TaskVersionId,
-)
+from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import Job, JobEvent, JobState, submission_state
 from bot.domain.submission import Display, Submission
 from bot.store.text import without_worker

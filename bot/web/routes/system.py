@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from bot.domain.errors import StoreError
 from bot.services.operations import ComponentHealth, State, measures, readiness
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.prometheus import CONTENT_TYPE, exposition
 from bot.web.rendering import PREFIX, assets, takes_gzip
 
@@ -48,7 +48,7 @@ async def readyz(
 
 
 async def _parts(request: Request) -> tuple[ComponentHealth, ...]:
-    door = door_of(request)
+    door = context_of(request)
 
     async def look() -> tuple[ComponentHealth, ...]:
         return await readiness(door.store, judges=door.judges, lines=door.lines)
@@ -73,7 +73,7 @@ METRICS_FOR_S = 5.0
 @_metrics.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
     """Measured at most every few seconds, however many ask."""
-    door = door_of(request)
+    door = context_of(request)
     found = None
     try:
         found = await door.kept.get_within(

@@ -41,7 +41,7 @@ from bot.domain.job import Notice, Topic
 from bot.services.apart import Apart
 from bot.web.auth import FromAgent
 from bot.web.bodies import parsed, read, whole, written
-from bot.web.context import Closing, WebContext, door_of
+from bot.web.context import Closing, WebContext, context_of
 from runners.contract.evaluation import Evaluation, Progress
 
 _log = structlog.get_logger(__name__)
@@ -59,7 +59,7 @@ _DONE = 204
 @router.post("/hello")
 async def hello(request: Request, agent: FromAgent) -> Response:
     """The name and the lease of an agent that begins."""
-    lease_s = door_of(request).lease.total_seconds()
+    lease_s = context_of(request).lease.total_seconds()
     _log.info("an agent begins", action="agent-hello", worker=agent.worker)
     return written(WorkerConfig(worker=agent.worker, lease_s=lease_s))
 
@@ -107,7 +107,7 @@ async def notices(
     It begins with an empty line as soon as no hint is missed any more: whoever looks at the queue
     then, and waits on, misses no work.
     """
-    door = door_of(request)
+    door = context_of(request)
     telling = _telling(door, frozenset(gpu), wait_s)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(telling, media_type="application/json", headers=headers)

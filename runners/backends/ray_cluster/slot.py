@@ -19,13 +19,7 @@ from runners.backends.ray_cluster.protocol import (
     DriverReply,
 )
 from runners.contract.evaluation import Evaluation
-from runners.contract.runner import (
-    CallId,
-    Capabilities,
-    ProgressSink,
-    RunnerError,
-    RunnerLostError,
-)
+from runners.contract.runner import CallId, Capabilities, ProgressSink, RunnerError, RunnerLostError
 from runners.contract.wire import Wire
 from runners.slots.harness import START_S, HarnessCall, UnfitError, UnreachedError
 from runners.slots.runner import Fitness

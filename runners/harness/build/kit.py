@@ -15,14 +15,7 @@ from runners.harness.gpu.device_code import DeviceCode
 from runners.harness.protocol import builds
 from runners.harness.toolchains import nvrtc
 from runners.harness.toolchains.nvrtc import parameter_sizes, remarks, resources
-from runners.languages import (
-    BuildKit,
-    Built,
-    CudaCompiler,
-    DeviceBinary,
-    Kernel,
-    Recipe,
-)
+from runners.languages import BuildKit, Built, CudaCompiler, DeviceBinary, Kernel, Recipe
 
 GPU = Path("/dev/nvidiactl")
 GPU_OF_WSL = Path("/dev/dxg")

@@ -11,7 +11,7 @@ from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.io_contract.reference import ContractTask, read_contract
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.kernelbench import KernelBenchTask
-from runners.harness.judge.pool import take_seat
+from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, TaskCode
 from runners.harness.judge.task_code import KernelTask, public_seed
 from runners.harness.judge.verify import verify
@@ -91,7 +91,7 @@ def _first_candidate(
     It sees public inputs only, for what it compiled is handed on to those which see secret ones.
     """
     deadline = session.code.deadline(session.request.task.test_timeout)
-    with take_seat(session, _room(session, (*tests, *timed.workloads)), None) as seat:
+    with fresh_candidate(session, _room(session, (*tests, *timed.workloads)), None) as seat:
         if not _build(session, seat, result, deadline):
             result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
             return

@@ -33,9 +33,14 @@ from runners.harness.build.io_contract.python_kernels import MODEL_SEED
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract.arguments import materialised, size_of
 from runners.harness.io_contract.metrics import count
-from runners.harness.io_contract.sources import SourceProcess, blamed, own_session, wide_room
+from runners.harness.io_contract.sources import (
+    SourceProcess,
+    attribute_to_reference,
+    input_bytes_limit,
+    own_session,
+)
 from runners.harness.judge.session import EvaluationSession, TaskCode
-from runners.harness.protocol.arena import Plan, room_for
+from runners.harness.protocol.arena import Plan, compact_description
 from runners.harness.protocol.values import Node, leaves
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
@@ -167,12 +172,12 @@ class ContractTask(TaskCode):
     @override
     def first_plan(self, largest: Plan) -> Plan:
         """Leave room for outputs that may be much larger than the inputs."""
-        return replace(largest, device_size=max(largest.device_size, wide_room()))
+        return replace(largest, device_size=max(largest.device_size, input_bytes_limit()))
 
     @override
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:
         """Turn a verdict on the reference kernel into the task's fault."""
-        return blamed(side_of(workload))
+        return attribute_to_reference(side_of(workload))
 
     @override
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:
@@ -198,7 +203,7 @@ class ContractTask(TaskCode):
         """
         if self.device.type == "cpu":
             return None
-        room: Node = as_task_error("kernel", lambda: room_for(self._right_for(data)))
+        room: Node = as_task_error("kernel", lambda: compact_description(self._right_for(data)))
         return room
 
     @override

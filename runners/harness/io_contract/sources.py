@@ -17,7 +17,7 @@ from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
-from runners.harness.judge.pool import take_seat
+from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.judge.workspace import candidate_files
 from runners.harness.protocol.arena import Plan
@@ -61,7 +61,7 @@ class SourceProcess:
         Questions of one name have answers of one structure. What is compiled is kept of a call on
         `public` data alone.
         """
-        with blamed(self.side):
+        with attribute_to_reference(self.side):
             if question in self.fallen:
                 raise self.fallen[question]
             found = self.seated.get(question)
@@ -84,7 +84,7 @@ class SourceProcess:
             raise
         stack = self.session.beside.enter_context(ExitStack())
         stack.callback(self.seated.pop, question, None)
-        seat = stack.enter_context(take_seat(self.session, room, answer))
+        seat = stack.enter_context(fresh_candidate(self.session, room, answer))
         seat.build(deadline)
         self.seated[question] = _Seated(seat, stack, answer)
         return self.seated[question]
@@ -92,8 +92,8 @@ class SourceProcess:
     def _rehearsed(self, room: Plan, data: Data, deadline: Deadline) -> Node | None:
         """What an answer looks like on a GPU, by a candidate that is there for nothing else."""
         if self.session.on_gpu:
-            room = replace(room, device_size=max(room.device_size, wide_room()))
-        with take_seat(self.session, room, None) as seat:
+            room = replace(room, device_size=max(room.device_size, input_bytes_limit()))
+        with fresh_candidate(self.session, room, None) as seat:
             seat.build(deadline)
             seat.call(Operation.RUN, data, None, deadline)
             self._keep_builds(seat, deadline)
@@ -109,7 +109,7 @@ class SourceProcess:
         self.session.builds.seal()
 
 
-def wide_room() -> int:
+def input_bytes_limit() -> int:
     """Bytes on a GPU for an input, so that twice as much is there for an unknown output."""
     free, _ = torch.cuda.mem_get_info()
     return min(ROOM_MOST, int(free) // ROOM_PART)
@@ -162,7 +162,7 @@ def _packed(task: TaskDefinition, source: str, stack: ExitStack) -> int:
 
 
 @contextmanager
-def blamed(side: Side) -> Iterator[None]:
+def attribute_to_reference(side: Side) -> Iterator[None]:
     """What falls in the block is the reference's fault, where it is its turn."""
     try:
         yield

@@ -14,13 +14,9 @@ from runners.contract.verdict import Verdict
 from runners.harness.build.input_shapes import Guess, fitting, guesses, tensors_taken
 from runners.harness.build.loading import FUNCTION, PRECISIONS
 from runners.harness.judge.session import TaskCode
-from runners.harness.judge.task_code import (
-    reference_function,
-    reference_module,
-    shape_mismatch,
-)
+from runners.harness.judge.task_code import reference_function, reference_module, shape_mismatch
 from runners.harness.protocol import weights
-from runners.harness.protocol.arena import room_for
+from runners.harness.protocol.arena import compact_description
 from runners.harness.protocol.values import Node, clone, leaves
 from runners.harness.verdicts import VerdictError, as_task_error
 
@@ -61,7 +57,7 @@ class KernelBenchTask(TaskCode):
     @override
     def expected(self, data: Any) -> Node | None:
         """The structure of the reference's output."""
-        room: Node = as_task_error("Model", lambda: room_for(self._forward(data)))
+        room: Node = as_task_error("Model", lambda: compact_description(self._forward(data)))
         return room
 
     @override

@@ -103,7 +103,7 @@ def _kill_nowait(seat: HostCandidate) -> None:
 
 
 @contextmanager
-def take_seat(
+def fresh_candidate(
     session: EvaluationSession, room: Plan, expected: Node | None
 ) -> Iterator[HostCandidate]:
     """Yield one fresh candidate."""

@@ -17,7 +17,7 @@ from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.difference import difference
 from runners.harness.judge.session import TaskCode
-from runners.harness.protocol.arena import lay_out, room_for
+from runners.harness.protocol.arena import compact_description, lay_out
 from runners.harness.protocol.values import Node, clone
 from runners.harness.verdicts import VerdictError, as_task_error
 
@@ -85,7 +85,9 @@ class KernelTask(TaskCode):
         if self._reference is None:
             return None
         reference = self._reference
-        room: Node = as_task_error("ref_kernel", lambda: room_for(reference(clone(data))))
+        room: Node = as_task_error(
+            "ref_kernel", lambda: compact_description(reference(clone(data)))
+        )
         return room
 
     @override

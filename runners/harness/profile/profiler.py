@@ -6,7 +6,7 @@ from contextlib import suppress
 from runners.contract.files import PACKED_MAX, EvaluationFile, fit
 from runners.contract.task import PROFILE_S, Workload
 from runners.harness.deadline import Deadline
-from runners.harness.judge.pool import take_seat
+from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.judge.task_code import seed_of
 from runners.harness.judge.verify import verify
@@ -29,7 +29,7 @@ def profile(session: EvaluationSession, workload: Workload, deadline: Deadline) 
     data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
     expected = session.code.expected(data)
     first = not session.builds.packed
-    with take_seat(session, planned(data), expected) as seat:
+    with fresh_candidate(session, planned(data), expected) as seat:
         seat.build(deadline)
         launch = session.launch_of(workload)
         for _ in range(WARM_UPS):

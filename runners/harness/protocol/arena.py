@@ -72,7 +72,7 @@ def lay_out(value: object) -> Plan:
     return Plan(node, layout.sizes["cpu"], layout.sizes["cuda"])
 
 
-def room_for(value: object) -> Node:
+def compact_description(value: object) -> Node:
     """Describe a value as its copy would lie: whole and without gaps, however it lies itself."""
     layout = Layout()
 

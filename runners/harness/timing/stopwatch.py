@@ -17,7 +17,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.judge.host_candidate import CORES, HostCandidate
 from runners.harness.judge.integrity import refuse_new_processes
-from runners.harness.judge.pool import CandidatePool, take_seat
+from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.judge.task_code import seed_of
 from runners.harness.judge.verify import verify
@@ -163,7 +163,7 @@ class WorkloadTimer:
 
     def _discover(self) -> Node | None:
         """Let one candidate show the output's structure; calibration has to write as many bytes."""
-        with take_seat(self.session, self.room, None) as seat:
+        with fresh_candidate(self.session, self.room, None) as seat:
             seat.build(self.deadline)
             data = self._fresh_input()
             exchange = seat.call(Operation.RUN, data, None, self.deadline)

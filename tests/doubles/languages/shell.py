@@ -4,13 +4,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from runners.languages import (
-    BuildKit,
-    Built,
-    InvalidSubmissionError,
-    LanguageSpec,
-    Recipe,
-)
+from runners.languages import BuildKit, Built, InvalidSubmissionError, LanguageSpec, Recipe
 
 SPEC = LanguageSpec(
     name="sh",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain.errors import StoreError
-from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_the_houses
+from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_system_submission
 from bot.domain.job import (
     FINAL_STATES,
     Claim,
@@ -74,7 +74,7 @@ class MemoryJobs:
         self._tables.evaluations[job] = StoredEvaluation(job, held.gpu, kept, now)
         self._tables.tallied.append((held, self._tables.evaluations[job]))
         self._tables.files[job] = evaluation.files
-        if score is not None and is_the_houses(held.submission):
+        if score is not None and is_system_submission(held.submission):
             self._time_reference(held, evaluation, score)
         elif score is not None:
             self._tables.scores[job] = score

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import Job, JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
@@ -96,7 +96,7 @@ class MemoryResults:
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
             refused = stored.evaluation.verdict is not Verdict.PASSED
             here = submission.task_version == version and stored.gpu == gpu
-            own = is_the_houses(submission.id)
+            own = is_system_submission(submission.id)
             if refused and here and submission.mode is Mode.RANKED and not own:
                 found.append(
                     FailedRun(
@@ -120,7 +120,7 @@ class MemoryResults:
             for stored in self._tables.evaluations.values()
             if stored.gpu == gpu
             and self._version_of(stored) == version
-            and not is_the_houses(self._tables.jobs[stored.job].submission)
+            and not is_system_submission(self._tables.jobs[stored.job].submission)
         ]
         newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
@@ -129,7 +129,8 @@ class MemoryResults:
         found = [
             stored
             for stored in self._tables.evaluations.values()
-            if stored.gpu == gpu and not is_the_houses(self._tables.jobs[stored.job].submission)
+            if stored.gpu == gpu
+            and not is_system_submission(self._tables.jobs[stored.job].submission)
         ]
         newest = sorted(found, key=lambda stored: stored.job, reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
 from bot.domain.accounts import HOUSE
-from bot.domain.ids import BoardId, PersonId, is_the_houses
+from bot.domain.ids import BoardId, PersonId, is_system_submission
 from bot.domain.job import JobState
 from bot.domain.records import DayCount, Schema, Usage
 from bot.domain.tally import BUCKETS_S, REFERENCE, Tally
@@ -33,14 +33,16 @@ class MemoryStatistics:
     async def days(self, since: datetime) -> tuple[DayCount, ...]:
         found: dict[date, list[PersonId]] = defaultdict(list)
         for each in self._tables.submissions.values():
-            if each.created_at >= since and not is_the_houses(each.id):
+            if each.created_at >= since and not is_system_submission(each.id):
                 found[each.created_at.astimezone(UTC).date()].append(each.person)
         return tuple(DayCount(day, len(who), len(set(who))) for day, who in sorted(found.items()))
 
     async def verdicts(self, since: datetime) -> dict[Verdict, int]:
         jobs = self._tables.jobs
         everything = self._tables.evaluations.values()
-        stored = [each for each in everything if not is_the_houses(jobs[each.job].submission)]
+        stored = [
+            each for each in everything if not is_system_submission(jobs[each.job].submission)
+        ]
         return dict(Counter(each.evaluation.verdict for each in stored if each.at >= since))
 
     async def usage(self, since: datetime) -> tuple[Usage, ...]:
@@ -74,7 +76,7 @@ class MemoryOperations:
         judged: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         waited: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         for job, stored in self._tables.tallied:
-            mode = REFERENCE if is_the_houses(job.submission) else job.mode.value
+            mode = REFERENCE if is_system_submission(job.submission) else job.mode.value
             key = job.gpu, mode, stored.evaluation.verdict.value
             began = job.started_at or job.created_at
             judged[key].append(stored.evaluation.wall_s)

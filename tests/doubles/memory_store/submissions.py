@@ -6,7 +6,14 @@ from datetime import timedelta
 
 from bot.domain.board import TaskVersion
 from bot.domain.errors import StoreError
-from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.ids import (
+    BoardId,
+    JobId,
+    PersonId,
+    SubmissionId,
+    TaskVersionId,
+    is_system_submission,
+)
 from bot.domain.job import FINAL_STATES, Job, JobState, submission_state
 from bot.domain.moderation import banned
 from bot.domain.records import RequestCount, RequestRun
@@ -110,7 +117,7 @@ class MemorySubmissions:
         found = (
             one
             for one in self._tables.submissions.values()
-            if one.board == board and not is_the_houses(one.id)
+            if one.board == board and not is_system_submission(one.id)
         )
         return tuple(self._current(one) for one in sorted(found, key=lambda one: one.id))
 

@@ -18,13 +18,7 @@ from bot.store.clock import SystemClock
 from bot.store.errors import DRIVER_FAILURES
 from bot.store.postgres import open_store
 from tests.e2e.chaos.crowd import PEOPLE, hand_in, open_boards, orders
-from tests.e2e.chaos.findings import (
-    Expected,
-    Findings,
-    count_events,
-    examine,
-    longest_recovery_s,
-)
+from tests.e2e.chaos.findings import Expected, Findings, count_events, examine, longest_recovery_s
 from tests.e2e.chaos.schedule import Blow, Victim, schedule
 from tests.e2e.chaos.site import LEASE_S, Site
 

@@ -33,7 +33,7 @@ from bot.web.compat.evaluation_server.requests import (
     EvaluateRequest,
     LegacyRequest,
 )
-from bot.web.context import door_of, is_loopback
+from bot.web.context import context_of, is_loopback
 from bot.web.errors import answer_to
 
 IDENTITY = "eval:loopback"
@@ -56,7 +56,7 @@ async def submitter_of(request: Request) -> Viewer:
 
 
 async def _caller(request: Request, *, acts: bool) -> Viewer:
-    door = door_of(request)
+    door = context_of(request)
     if "Authorization" in request.headers:
         caller = await caller_by(request, _secret(request))
         (require_acting if acts else require_person)(caller)

@@ -22,13 +22,7 @@ from bot.domain.tasks.task_file import MAX_TASK, digest
 from bot.ports import Clock, Store
 from bot.services.submissions import admit
 from bot.web.compat.evaluation_server.requests import Request, kernels_of, require_limits
-from bot.web.compat.evaluation_server.translate import (
-    RECORD,
-    TASK,
-    order_of,
-    recorded,
-    with_record,
-)
+from bot.web.compat.evaluation_server.translate import RECORD, TASK, order_of, recorded, with_record
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.gpus import spelled
 from runners.contract.runner import Capabilities
@@ -61,7 +55,7 @@ async def accept(store: Store, clock: Clock, person: PersonId, request: Request)
     # All of it is written out, while others want their answers.
     task, source, mode = await asyncio.to_thread(_order, request)
     gpu = _choose(await _offers(store), task, request.gpu)
-    board = await houses_board(store)
+    board = await requests_board(store)
     await admit(store, clock, person, board=board, mode=mode)
     new = NewSubmission(
         person=person,
@@ -76,7 +70,7 @@ async def accept(store: Store, clock: Clock, person: PersonId, request: Request)
     return await store.requests.add(new, task, digest(task))
 
 
-async def houses_board(store: Store) -> Board:
+async def requests_board(store: Store) -> Board:
     """The board to which all requests go: no list has it, and nobody but an admin sees it."""
     board = await store.boards.find(BOARD)
     if board is not None:

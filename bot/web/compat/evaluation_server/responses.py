@@ -22,7 +22,7 @@ from bot.web.compat.evaluation_server.jobs import (
     wait,
 )
 from bot.web.compat.evaluation_server.results import result_of
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from runners.contract.verdict import Stage
 
 MOST_WAITING = 256
@@ -161,7 +161,7 @@ async def exchange(
     nothing: the job ends when it is done, or is killed at the time that was given for it.
     """
     requests.require_limits(asked)
-    door, address = door_of(request), address_of(request)
+    door, address = context_of(request), address_of(request)
     if door.device_metrics and "device_metrics" not in asked.model_fields_set:
         asked = asked.model_copy(update={"device_metrics": True})
     until = begun + asked.timeout - margin_s(asked)

@@ -17,7 +17,7 @@ from bot.web.compat.evaluation_server import http, metrics, responses
 from bot.web.compat.evaluation_server.http import answer, reader_of, submitter_of
 from bot.web.compat.evaluation_server.jobs import KEPT_LEAST, forget, served, upkeep
 from bot.web.compat.evaluation_server.responses import EvaluationResponse
-from bot.web.context import door_of
+from bot.web.context import context_of
 
 __all__ = ["router", "upkeep"]
 
@@ -49,7 +49,7 @@ _MOST_DIGITS = 18
 
 async def health(request: Request) -> Response:
     """Whether requests can be judged now; anybody may ask."""
-    store = door_of(request).store
+    store = context_of(request).store
     try:
         counted, there = await metrics.tallies(store), await metrics.slots(store)
     except StoreError:
@@ -74,14 +74,14 @@ async def job(request: Request) -> Response:
     number = str(request.path_params["job_id"])
     if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS:
         raise UserError("unknown-job", f"Job {number[:_MOST_DIGITS]} not found")
-    found = await served(door_of(request).store, viewer, SubmissionId(int(number)))
+    found = await served(context_of(request).store, viewer, SubmissionId(int(number)))
     return answer(200, await asyncio.to_thread(responses.job, found, responses.address_of(request)))
 
 
 async def stats(request: Request) -> Response:
     """Counts over the requests that are kept."""
     await reader_of(request)
-    door = door_of(request)
+    door = context_of(request)
     now, uptime_s = door.clock.now(), time.monotonic() - _LOADED
     counted, runs = await metrics.tallies(door.store), await metrics.newest(door.store)
     return answer(
@@ -101,7 +101,7 @@ async def cleanup(request: Request) -> Response:
     """Remove one's own jobs that ended a while ago; an admin's token removes everybody's."""
     viewer = await submitter_of(request)
     person = None if viewer.sees_all else viewer.person
-    removed = await forget(door_of(request).store, KEPT_LEAST, person)
+    removed = await forget(context_of(request).store, KEPT_LEAST, person)
     return answer(200, {"status": "cleanup_completed", "removed": removed})
 
 

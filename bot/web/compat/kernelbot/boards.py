@@ -20,10 +20,10 @@ from bot.ports import Store
 from bot.reports.escaping import clean
 from bot.services.lookup import find_board, visible_boards
 from bot.services.operations import GpuQueue, pools
-from bot.services.standings import standings
+from bot.services.standings import board_standings
 from bot.web.compat.kernelbot.http import AnyReader, Json, Route, answered
 from bot.web.compat.kernelbot.translate import moment
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from runners.contract.gpus import gpu_type
 from runners.contract.task import GPU_NAME, TaskDefinition, Workload
 
@@ -77,7 +77,7 @@ GpuName = Annotated[str, Path(pattern=GPU_NAME.pattern)]
 @router.get("/leaderboards")
 async def leaderboards(request: Request, reader: AnyReader) -> Response:
     """Every board that the reader may see, by name."""
-    store = door_of(request).store
+    store = context_of(request).store
     found = []
     for board in await visible_boards(store, reader):
         version = await store.boards.version(board.task_version)
@@ -89,7 +89,7 @@ async def leaderboards(request: Request, reader: AnyReader) -> Response:
 @router.get("/gpus/{board}")
 async def gpus(request: Request, reader: AnyReader, board: str) -> Response:
     """The GPU types of a board."""
-    found = await find_board(door_of(request).store, reader, board.lower())
+    found = await find_board(context_of(request).store, reader, board.lower())
     return answered(list(found.gpus))
 
 
@@ -100,7 +100,7 @@ async def queue(
     gpu: GpuName,
 ) -> Response:
     """How busy a GPU type is."""
-    return answered(await runner_queue(door_of(request).store, gpu))
+    return answered(await runner_queue(context_of(request).store, gpu))
 
 
 def _board(board: Board, task: TaskDefinition) -> Json:
@@ -160,7 +160,7 @@ async def ranked(
     offset: Annotated[int, Query(ge=0, le=_MOST)] = 0,
 ) -> Response:
     """The best of each person, the fastest first; times in seconds."""
-    door = door_of(request)
+    door = context_of(request)
     found = await _standings(door, reader, board, gpu)
     entries = found.entries[offset : None if limit is None else offset + limit]
     submitted = await door.store.submissions.several([each.score.submission for each in entries])
@@ -173,7 +173,7 @@ async def count(
     request: Request, reader: AnyReader, board: str, gpu: str, *, user_id: Count = None
 ) -> Response:
     """How many people have a place, or how many ranked runs of one of them count."""
-    found = await _standings(door_of(request), reader, board, gpu)
+    found = await _standings(context_of(request), reader, board, gpu)
     if user_id is None:
         return answered({"count": len(found.entries)})
     person = PersonId(user_id)
@@ -182,7 +182,7 @@ async def count(
 
 
 async def _standings(door: WebContext, reader: Caller, board: str, gpu: str) -> BoardStandings:
-    (found,) = await standings(door.store, reader, board.lower(), gpu)
+    (found,) = await board_standings(door.store, reader, board.lower(), gpu)
     return found
 
 

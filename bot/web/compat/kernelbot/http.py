@@ -20,7 +20,7 @@ from bot.domain.accounts import ANYBODY, Caller, require_acting
 from bot.domain.errors import StoreError, UserError
 from bot.web.auth import caller_by
 from bot.web.bodies import whole
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.errors import answer_to
 from bot.web.limits import POPCORN_TOKEN
 from runners.contract.runner import RunnerError
@@ -60,7 +60,7 @@ class Route(APIRoute):
 async def _patiently(
     request: Request, handle: Callable[[Request], Awaitable[Response]]
 ) -> Response:
-    closing = door_of(request).closing
+    closing = context_of(request).closing
     try:
         async with asyncio.timeout(PATIENCE_S):
             while True:

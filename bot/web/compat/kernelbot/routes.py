@@ -23,16 +23,9 @@ from bot.services.operations import stats
 from bot.services.sources import read_submission
 from bot.web.auth import MayAdminister
 from bot.web.compat.kernelbot import boards, submissions
-from bot.web.compat.kernelbot.http import (
-    HOW,
-    FromSubmitter,
-    Json,
-    Route,
-    answered,
-    not_offered,
-)
+from bot.web.compat.kernelbot.http import HOW, FromSubmitter, Json, Route, answered, not_offered
 from bot.web.compat.kernelbot.submissions import Number, details
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.errors import MethodError
 from bot.web.limits import POPCORN
 
@@ -94,7 +87,7 @@ _ELSEWHERE = {
 async def start(request: Request, admin: MayAdminister) -> Response:
     """Take submissions again."""
     try:
-        await resume(door_of(request).store, Decision(admin.person, _REASON))
+        await resume(context_of(request).store, Decision(admin.person, _REASON))
     except UserError as error:
         if error.code != "not-paused":  # twice is no fault
             raise
@@ -104,7 +97,7 @@ async def start(request: Request, admin: MayAdminister) -> Response:
 @administration.post("/stop")
 async def stop(request: Request, admin: MayAdminister) -> Response:
     """Take no more submissions; what is stored is judged on."""
-    await pause(door_of(request).store, Decision(admin.person, "paused by an admin"))
+    await pause(context_of(request).store, Decision(admin.person, "paused by an admin"))
     return answered({"status": "ok", "accepts_jobs": False})
 
 
@@ -116,7 +109,7 @@ async def counts(
     last_day_only: bool = False,
 ) -> Response:
     """What goes on: of today, or of the last two weeks with the use of the GPUs."""
-    door = door_of(request)
+    door = context_of(request)
     found = await stats(door.store, door.clock)
     today = door.clock.now().date() if last_day_only else None
     return answered({"status": "ok", "stats": _stats(found, today)})
@@ -125,7 +118,7 @@ async def counts(
 @administration.get("/submissions/{number}")
 async def one(request: Request, admin: MayAdminister, number: Number) -> Response:
     """Anybody's submission; its source only where the board shows it to others."""
-    door = door_of(request)
+    door = context_of(request)
     reading = await read_submission(door.store, door.clock, admin, SubmissionId(number))
     found = await details(door, admin, reading)
     job = found.pop("job")
@@ -135,7 +128,7 @@ async def one(request: Request, admin: MayAdminister, number: Number) -> Respons
 @administration.delete("/submissions/{number}")
 async def take_off(request: Request, admin: MayAdminister, number: Number) -> Response:
     """Take anybody's submission off its board; it is kept with its result."""
-    store = door_of(request).store
+    store = context_of(request).store
     await disqualify(store, Decision(admin.person, _REASON), SubmissionId(number))
     return answered({"status": "ok", "submission_id": number})
 

@@ -13,11 +13,11 @@ from bot.domain.scoring import ScoreValue
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.ports import Store
-from bot.services.history import history
+from bot.services.history import submission_history
 from bot.services.lookup import own_submission, task_of
 from bot.services.moderation import withdraw
 from bot.services.sources import source
-from bot.services.status import status
+from bot.services.status import submission_status
 from bot.services.submissions import cancel, submit
 from bot.web.compat.kernelbot.boards import queue_where_known
 from bot.web.compat.kernelbot.events import told
@@ -33,7 +33,7 @@ from bot.web.compat.kernelbot.http import (
 from bot.web.compat.kernelbot.profiling import options_of, require_ncu
 from bot.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds
 from bot.web.compat.kernelbot.wording import standing_of
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode
 
@@ -58,31 +58,31 @@ async def own(
         words = f"limit is from 1 to {_PAGE}, and offset from 0 to {_FURTHEST}"
         raise UserError("bad-page", words)
     name = None if leaderboard is None else leaderboard.lower()
-    store = door_of(request).store
-    found = await history(store, person, name, limit=offset + limit)
+    store = context_of(request).store
+    found = await submission_history(store, person, name, limit=offset + limit)
     return answered([_summary(each) for each in found[offset:]])
 
 
 @router.get("/user/submissions/{number}")
 async def one(request: Request, person: FromPerson, number: Number) -> Response:
     """One of the person's own, as far as it is; popcorn-cli asks every 5 s."""
-    door = door_of(request)
+    door = context_of(request)
     submission = await own_submission(door.store, person, SubmissionId(number))
-    reading = await status(door.store, submission.id)
+    reading = await submission_status(door.store, submission.id)
     return answered(await details(door, person, reading))
 
 
 @router.delete("/user/submissions/{number}")
 async def take_back(request: Request, person: FromSubmitter, number: Number) -> Response:
     """Stop what is unfinished of it, and take it off its board; what was submitted is kept."""
-    store, submission = door_of(request).store, SubmissionId(number)
+    store, submission = context_of(request).store, SubmissionId(number)
     await cancel(store, person, submission)
     try:
         await withdraw(store, person, "", submission)
     except UserError as error:
         if error.code != "off-board":  # the second time is no fault
             raise
-    return answered({"status": "ok", "submission_id": number})
+    return answered({"submission_status": "ok", "submission_id": number})
 
 
 async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -> Json:
@@ -101,7 +101,7 @@ async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -
         "done": reading.is_final,
         "code": await _code(door, caller, submission.id),
         "runs": [run for job in reading.jobs for run in runs_of(job, scores.get(job.job.gpu))],
-        "job": {"status": word, "error": error, "last_heartbeat": None},
+        "job": {"submission_status": word, "error": error, "last_heartbeat": None},
         "runner_queue": queue,
     }
 
@@ -148,8 +148,10 @@ async def begin(
     stored = await _stored(request, person, board, gpu=gpu, mode=mode)
     # Its own number stands for its job's as well: there is one GPU type, so there is one job.
     ids = {"id": stored.id, "job_status_id": stored.id}
-    queue = await queue_where_known(door_of(request).store, stored.gpus[0])
-    return answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
+    queue = await queue_where_known(context_of(request).store, stored.gpus[0])
+    return answered(
+        {"details": ids, "runner_queue": queue, "submission_status": "accepted"}, _ACCEPTED
+    )
 
 
 @router.post("/profile/{board}/{gpu}")
@@ -157,7 +159,7 @@ async def profile(
     request: Request, person: FromSubmitter, board: str, *, gpu: str
 ) -> StreamingResponse:
     """Take a file in, and tell what Nsight Compute sees of it; who hangs up has it cancelled."""
-    _, task = await task_of(door_of(request).store, person, board.lower())
+    _, task = await task_of(context_of(request).store, person, board.lower())
     require_ncu(task, gpu)
     upload = await upload_of(request)
     asked = options_of(upload.fields)
@@ -180,7 +182,7 @@ def _followed(
     request: Request, person: Caller, stored: Submission, *, by_ncu: bool = False
 ) -> StreamingResponse:
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    events = told(door_of(request), person, stored, by_ncu=by_ncu)
+    events = told(context_of(request), person, stored, by_ncu=by_ncu)
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
@@ -202,7 +204,7 @@ async def _submitted(  # noqa: PLR0913 - what the path, the form and the token s
     upload: UploadedFile,
     profile: ProfileOptions | None = None,
 ) -> Submission:
-    door = door_of(request)
+    door = context_of(request)
     return await submit(
         door.store,
         door.clock,

@@ -12,13 +12,13 @@ from bot.domain.moderation import span
 from bot.domain.notifications import NewsKind
 from bot.domain.records import NamedLimit
 from bot.reports.history import history_table
-from bot.services.history import history
+from bot.services.history import submission_history
 from bot.services.lookup import visible_boards
-from bot.services.moderation import house_rules
-from bot.services.notify import ask_for
+from bot.services.moderation import submission_rules
+from bot.services.notify import set_notifications
 from bot.services.sessions import sessions_of, sign_out, sign_out_elsewhere
-from bot.services.tokens import link_from, unlink
-from bot.web.context import door_of
+from bot.services.tokens import create_token_for_caller, revoke_token
+from bot.web.context import context_of
 from bot.web.forms import Act, number_in
 from bot.web.routes.actions.page import SignedIn, go, show
 from bot.web.sessions import Browser
@@ -48,9 +48,9 @@ async def account(request: Request, browser: SignedIn) -> Response:
 async def make(request: Request, act: Act) -> Response:
     """A new token, shown in this one answer; never for more than this session may."""
     require_acting(act.caller)
-    door, fields = door_of(request), act.fields
+    door, fields = context_of(request), act.fields
     try:
-        made = await link_from(
+        made = await create_token_for_caller(
             door.store,
             door.clock,
             act.caller,
@@ -74,24 +74,24 @@ def _days(text: str) -> int:
 async def revoke(request: Request, act: Act, number: _Number) -> Response:
     """Whatever uses it is refused from now on, with the browsers that it signed in."""
     require_acting(act.caller)
-    own = {each.id for each in await door_of(request).store.tokens.of(act.caller.person)}
+    own = {each.id for each in await context_of(request).store.tokens.of(act.caller.person)}
     if TokenId(number) not in own:
         raise UserError("unknown-token", f"you have no token {number}")
-    await unlink(door_of(request).store, act.caller.person, TokenId(number))
+    await revoke_token(context_of(request).store, act.caller.person, TokenId(number))
     return go("/me", "revoked")
 
 
 @router.post("/sessions/others/end")
 async def end_others(request: Request, act: Act) -> Response:
     """Out of every browser but this one."""
-    await sign_out_elsewhere(door_of(request).store, act.browser.session)
+    await sign_out_elsewhere(context_of(request).store, act.browser.session)
     return go("/me", "ended")
 
 
 @router.post("/sessions/{number}/end")
 async def end(request: Request, act: Act, number: _Number) -> Response:
     """Out of one browser."""
-    await sign_out(door_of(request).store, act.caller.person, TokenId(number))
+    await sign_out(context_of(request).store, act.caller.person, TokenId(number))
     return go("/me", "ended")
 
 
@@ -103,7 +103,9 @@ async def notices(request: Request, act: Act) -> Response:
     if not identity.startswith(_DELIVERED):
         raise UserError("no-way", "news goes out by Discord, and you have no account of Discord")
     ticked = set(act.fields.texts("news"))
-    await ask_for(door_of(request).store, identity, {each: each in ticked for each in NewsKind})
+    await set_notifications(
+        context_of(request).store, identity, {each: each in ticked for each in NewsKind}
+    )
     return go("/me", "notices")
 
 
@@ -115,10 +117,10 @@ async def _page(
 
 
 async def _values(request: Request, browser: Browser) -> dict[str, Any]:
-    door, person = door_of(request), browser.session.person
+    door, person = context_of(request), browser.session.person
     caller = browser.session.caller
-    past = await history(door.store, caller, limit=_NEWEST)
-    rules = await house_rules(door.store)
+    past = await submission_history(door.store, caller, limit=_NEWEST)
+    rules = await submission_rules(door.store)
     seen = await visible_boards(door.store, caller)
     names = {None, *(each.name for each in seen)}
     return {

@@ -16,10 +16,10 @@ from bot.reports.admin import house_rules_report, stats_report, workers_report
 from bot.services import moderation
 from bot.services.audit import audit_page
 from bot.services.lookup import find_board
-from bot.services.moderation import Decision, house_rules
+from bot.services.moderation import Decision, submission_rules
 from bot.services.operations import stats
-from bot.services.rejudge import rejudge
-from bot.web.context import door_of
+from bot.services.rejudge import rejudge_submission
+from bot.web.context import context_of
 from bot.web.forms import Act, Fields, number_in
 from bot.web.routes.actions.page import SignedIn, go, show
 from bot.web.sessions import Browser
@@ -45,7 +45,7 @@ async def audit(
 ) -> Response:
     """Who did what, when and why, the newest first."""
     require_admin(browser.session.caller)
-    found = await audit_page(door_of(request).store, page - 1, ROWS)
+    found = await audit_page(context_of(request).store, page - 1, ROWS)
     values = {"title": "Audit", "found": found, "page": page}
     return await show(request, browser, "acting/audit.html", values)
 
@@ -73,7 +73,7 @@ async def _requalify(store: Store, deed: Decision, fields: Fields) -> str:
 
 
 async def _rejudge(store: Store, deed: Decision, fields: Fields) -> str:
-    await rejudge(store, deed, _submission(fields))
+    await rejudge_submission(store, deed, _submission(fields))
     return "rejudging"
 
 
@@ -118,7 +118,7 @@ DEEDS: dict[str, Callable[[Store, Decision, Fields], Awaitable[str]]] = {
     "unban": _unban,
     "disqualify": _disqualify,
     "requalify": _requalify,
-    "rejudge": _rejudge,
+    "rejudge_submission": _rejudge,
     "limit": _limit,
     "unlimit": _unlimit,
     "pause": _pause,
@@ -135,7 +135,7 @@ async def act_as_admin(request: Request, act: Act, deed: str) -> Response:
     reason = act.fields.text("reason")[:_LONGEST_REASON]
     try:
         done = await DEEDS[deed](
-            door_of(request).store, Decision(act.caller.person, reason), act.fields
+            context_of(request).store, Decision(act.caller.person, reason), act.fields
         )
     except UserError as error:
         return await _page(request, act.browser, fault=error)
@@ -144,11 +144,11 @@ async def act_as_admin(request: Request, act: Act, deed: str) -> Response:
 
 async def _page(request: Request, browser: Browser, *, fault: UserError | None = None) -> Response:
     require_admin(browser.session.caller)
-    door = door_of(request)
+    door = context_of(request)
     boards = await door.store.boards.all()
     values = {
         "title": "Admin",
-        "rules": house_rules_report(await house_rules(door.store)),
+        "rules": house_rules_report(await submission_rules(door.store)),
         "workers": workers_report(await door.store.workers.alive(), door.clock.now()),
         "stats": stats_report(await stats(door.store, door.clock, door.prices)),
         "boards": boards,

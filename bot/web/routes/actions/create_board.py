@@ -10,11 +10,11 @@ from bot.domain.accounts import require_creator
 from bot.domain.board import Access, Board, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, PublishRequest
-from bot.services.lookup import seen_board, visible_boards
+from bot.services.lookup import visible_board, visible_boards
 from bot.services.publishing.publish import validate_publish
 from bot.services.publishing.request import NO_BOARD, possible_gpus
 from bot.services.rejudge import best_of, rejudge_from
-from bot.web.context import DOOR, WebContext, door_of
+from bot.web.context import DOOR, WebContext, context_of
 from bot.web.forms import Act, Fields, Posted, posted
 from bot.web.publications import Check, hand_in, own_check
 from bot.web.rendering import draw
@@ -62,13 +62,13 @@ async def look(request: Request, act: _Upload) -> Response:
         upload = await upload_of(act.fields, PublishRequest(act.caller.person))
     except UserError as error:
         return part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
-    return part("acting/found.html", await _seen(door_of(request), upload, act.fields))
+    return part("acting/found.html", await _seen(context_of(request), upload, act.fields))
 
 
 @router.post("")
 async def create(request: Request, act: _Upload) -> Response:
     """Hand the zip in to be proven; the form once more where something is wrong with it."""
-    door, fields = door_of(request), act.fields
+    door, fields = context_of(request), act.fields
     try:
         upload = await _upload(door, act)
         number = await hand_in(door, upload.request, upload.zip)
@@ -124,7 +124,7 @@ def _written(fields: Fields) -> dict[str, Any]:
 async def _form(
     request: Request, browser: Browser, written: dict[str, Any], fault: UserError | None = None
 ) -> Response:
-    store, caller = door_of(request).store, browser.session.caller
+    store, caller = context_of(request).store, browser.session.caller
     checks = [Check.of(each) for each in await store.releases.told_to(DOOR, caller.person)]
     values = {
         "title": "Create a leaderboard",
@@ -144,7 +144,7 @@ async def _form(
 @router.get("/checks/{number}")
 async def check(request: Request, browser: SignedIn, number: _Number) -> Response:
     """How far a check is, and its outcome; goes on by itself."""
-    door = door_of(request)
+    door = context_of(request)
     found = await own_check(door, browser.session.caller, number)
     drawn = await _drawn(door, browser, found)
     values = {"title": f"Check of {found.name}", "check": found, "part": drawn}
@@ -154,7 +154,7 @@ async def check(request: Request, browser: SignedIn, number: _Number) -> Respons
 @router.get("/checks/{number}/events")
 async def events(request: Request, browser: SignedIn, number: _Number) -> Response:
     """The part of that page which moves."""
-    door, caller = door_of(request), browser.session.caller
+    door, caller = context_of(request), browser.session.caller
     await own_check(door, caller, number)
 
     async def moving() -> Part:
@@ -182,10 +182,10 @@ async def _drawn(door: WebContext, browser: Browser, check: Check) -> str:
 async def rejudge(request: Request, act: Act, number: _Number) -> Response:
     """Everyone's best submission to the version before, judged by the new one."""
     require_creator(act.caller)
-    door = door_of(request)
+    door = context_of(request)
     outcome = (await own_check(door, act.caller, number)).outcome
     if outcome is None or outcome.board is None:
         raise UserError("no-version", "nothing was published by this check")
-    board = await seen_board(door.store, act.caller, outcome.board)
+    board = await visible_board(door.store, act.caller, outcome.board)
     await rejudge_from(door.store, act.caller, board, outcome.before)
     return go(f"/edit/{board.name}", "rejudging")

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Request, Response
 from bot.domain.accounts import require_creator
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.services.boards import BoardArchive, Deletion, delete_board, keepsake
+from bot.services.boards import BoardArchive, Deletion, board_archive, delete_board
 from bot.services.lookup import own_board
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.forms import Act, Fields
 from bot.web.routes.actions.page import SignedIn, go, show
 from bot.web.sessions import Browser
@@ -25,7 +25,7 @@ _LONGEST_REASON = 300
 async def confirm(request: Request, browser: SignedIn, name: str) -> Response:
     """What goes, what can be kept of it, and the form that wants the exact name."""
     require_creator(browser.session.caller)
-    board = await own_board(door_of(request).store, browser.session.caller, name)
+    board = await own_board(context_of(request).store, browser.session.caller, name)
     return await _form(request, browser, board)
 
 
@@ -36,8 +36,8 @@ async def hand_out(
     """The board's task versions and every source, as a zip."""
     caller = browser.session.caller
     require_creator(caller)
-    kept = await keepsake(
-        door_of(request).store, caller, Deletion(name, name), zip_bytes=PART_BYTES
+    kept = await board_archive(
+        context_of(request).store, caller, Deletion(name, name), zip_bytes=PART_BYTES
     )
     if part > len(kept.zips):
         raise UserError("unknown-part", f"there are {len(kept.zips)} parts")
@@ -57,12 +57,12 @@ async def hand_out(
 async def delete(request: Request, act: Act, name: str) -> Response:
     """The end of it; refused once more was submitted than the person has been told of."""
     require_creator(act.caller)
-    store, fields = door_of(request).store, act.fields
+    store, fields = context_of(request).store, act.fields
     board = await own_board(store, act.caller, name)
     deletion = Deletion(board.name, fields.text("typed"), fields.text("reason")[:_LONGEST_REASON])
     try:
         _require_saved(fields)
-        kept = await keepsake(store, act.caller, deletion, zip_bytes=PART_BYTES)
+        kept = await board_archive(store, act.caller, deletion, zip_bytes=PART_BYTES)
         _require_told(fields, kept)
         await delete_board(store, act.caller, deletion, kept)
     except UserError as error:
@@ -89,7 +89,7 @@ def _state(board: Board, submissions: int) -> str:
 async def _form(
     request: Request, browser: Browser, board: Board, fault: UserError | None = None
 ) -> Response:
-    count = len(await door_of(request).store.submissions.to(board.id))
+    count = len(await context_of(request).store.submissions.to(board.id))
     values = {
         "title": f"Delete {board.name}",
         "board": board,

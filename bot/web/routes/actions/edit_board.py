@@ -20,7 +20,7 @@ from bot.services.boards import Invitation, invite, uninvite
 from bot.services.lookup import own_board, task_of
 from bot.services.publishing.publish import publish, validate_publish
 from bot.services.publishing.request import named_gpus, possible_gpus
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from bot.web.forms import Act, Fields, Posted
 from bot.web.publications import hand_in
 from bot.web.routes.actions.create_board import creators
@@ -45,7 +45,7 @@ _GUEST = re.compile(r"[a-z][a-z-]{0,30}:[^\s:\x00-\x1f\x7f-\x9f]{1,100}")
 async def form(request: Request, browser: SignedIn, name: str) -> Response:
     """Everything about the board that can be changed."""
     require_creator(browser.session.caller)
-    board = await own_board(door_of(request).store, browser.session.caller, name)
+    board = await own_board(context_of(request).store, browser.session.caller, name)
     return await _form(request, browser, board)
 
 
@@ -53,7 +53,7 @@ async def form(request: Request, browser: SignedIn, name: str) -> Response:
 async def configure(request: Request, act: Act, name: str) -> Response:
     """Its deadline, its GPU types, or who may see it, alone."""
     board = await _own(request, act.caller, name)
-    door, fields = door_of(request), act.fields
+    door, fields = context_of(request), act.fields
     try:
         deadline = _deadline(fields, board)
         _, task = await task_of(door.store, act.caller, board.name)
@@ -95,7 +95,7 @@ async def let_in(request: Request, act: Act, name: str) -> Response:
     try:
         for guest in guests:
             _require_guest(guest)
-        await invite(door_of(request).store, act.caller, Invitation(board.name, guests))
+        await invite(context_of(request).store, act.caller, Invitation(board.name, guests))
     except UserError as error:
         return await _form(request, act.browser, board, fault=error)
     return go(_address(board), "invited")
@@ -112,7 +112,7 @@ async def let_out(request: Request, act: Act, name: str) -> Response:
     """For them the board is gone at once; their own submissions stay theirs."""
     board = await _own(request, act.caller, name)
     guests = frozenset(act.fields.texts("guest"))
-    await uninvite(door_of(request).store, act.caller, Invitation(board.name, guests))
+    await uninvite(context_of(request).store, act.caller, Invitation(board.name, guests))
     return go(_address(board), "uninvited")
 
 
@@ -121,17 +121,17 @@ async def look(request: Request, act: _Upload, name: str) -> Response:
     """What the next version would change, or what is wrong with its zip and where."""
     board = await _own(request, act.caller, name)
     try:
-        upload = await _upload(door_of(request), act, board)
+        upload = await _upload(context_of(request), act, board)
     except UserError as error:
         return part("acting/change.html", {"remark": error.message, "upload": None})
-    return part("acting/change.html", await _seen(door_of(request), act.caller, board, upload))
+    return part("acting/change.html", await _seen(context_of(request), act.caller, board, upload))
 
 
 @router.post("/task")
 async def update(request: Request, act: _Upload, name: str) -> Response:
     """Hand the next version in; what it changes must have been seen first."""
     board = await _own(request, act.caller, name)
-    door = door_of(request)
+    door = context_of(request)
     try:
         upload = await _upload(door, act, board)
         if act.fields.text("onto") != str(board.task_version):
@@ -193,7 +193,7 @@ async def _require_change(
 
 async def _own(request: Request, caller: Caller, name: str) -> Board:
     require_creator(caller)
-    return await own_board(door_of(request).store, caller, name)
+    return await own_board(context_of(request).store, caller, name)
 
 
 def _address(board: Board) -> str:
@@ -211,7 +211,7 @@ async def _form(
     fault: UserError | None = None,
     **more: object,
 ) -> Response:
-    door = door_of(request)
+    door = context_of(request)
     _, task = await task_of(door.store, browser.session.caller, board.name)
     possible = await possible_gpus(door.store, door.runners, task)
     values = {

@@ -14,7 +14,7 @@ from bot.ports import Identities
 from bot.services.sessions import sign_in_as, sign_in_by_token, sign_out
 from bot.services.sign_in_links import sign_in_by_link
 from bot.services.tokens import NewToken
-from bot.web.context import WebContext, door_of, is_here
+from bot.web.context import WebContext, context_of, is_here
 from bot.web.forms import Act, read_form
 from bot.web.routes.actions.page import go, show
 from bot.web.sessions import (
@@ -60,7 +60,7 @@ async def enter_by_link(request: Request) -> Response:
     """In as the person at the machine, by a key that is good once."""
     _require_local(request)
     require_same_origin(request)
-    door = door_of(request)
+    door = context_of(request)
     async with read_form(request) as fields:
         key = fields.text("key")
     try:
@@ -74,7 +74,7 @@ async def enter_by_link(request: Request) -> Response:
 async def enter(request: Request) -> Response:
     """In by a personal token; the session is another one, made for this browser."""
     require_same_origin(request)
-    door = door_of(request)
+    door = context_of(request)
     async with read_form(request) as fields:
         there, secret = own_path(fields.text("next")), fields.text("token")
     try:
@@ -88,7 +88,7 @@ async def enter(request: Request) -> Response:
 @router.get("/sign-in/discord")
 async def ask_discord(request: Request, there: Next = None) -> Response:
     """On to Discord's page; a cookie of this browser knows what must come back from there."""
-    identities, back = _discord(door_of(request))
+    identities, back = _discord(context_of(request))
     state = new_state()
     answer = RedirectResponse(identities.page(state, back), HTTPStatus.SEE_OTHER)
     answer.headers["Cache-Control"] = "no-store"
@@ -112,7 +112,7 @@ async def enter_by_discord(
     code: Annotated[str, Query(max_length=2000)] = "",
 ) -> Response:
     """In as whom Discord says, if it was this browser that asked."""
-    door = door_of(request)
+    door = context_of(request)
     identities, back = _discord(door)
     expected, there = _under_way(request)
     if not expected or not hmac.compare_digest(expected.encode(), state.encode()):
@@ -132,7 +132,7 @@ async def enter_by_discord(
 async def leave(request: Request, act: Act) -> Response:
     """Out of this browser."""
     session = act.browser.session
-    await sign_out(door_of(request).store, session.person.id, session.token.id)
+    await sign_out(context_of(request).store, session.person.id, session.token.id)
     answer = go("/")
     forget(request, answer)
     return answer
@@ -152,7 +152,7 @@ async def _form(request: Request, there: str, fault: UserError | None = None) ->
     values = {
         "title": "Sign in",
         "next": there,
-        "by_discord": door_of(request).identities is not None,
+        "by_discord": context_of(request).identities is not None,
         "is_here": is_here(request),
     }
     return await show(request, None, "acting/sign_in.html", values, fault=fault)
@@ -163,7 +163,7 @@ async def _entered(request: Request, made: NewToken, there: str) -> Response:
     earlier = await browser_of(request)
     if earlier is not None:
         session = earlier.session
-        await sign_out(door_of(request).store, session.person.id, session.token.id)
+        await sign_out(context_of(request).store, session.person.id, session.token.id)
     answer = go(there)
     remember(request, answer, made)
     return answer

@@ -21,9 +21,9 @@ from bot.reports.submission import job_line
 from bot.services.lookup import find_board, own_submission, task_of, visible_boards
 from bot.services.moderation import withdraw
 from bot.services.standings import placements
-from bot.services.status import awaited, status
+from bot.services.status import awaited, submission_status
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from bot.web.forms import ROOM, Act, Fields, Posted, posted
 from bot.web.rendering import draw
 from bot.web.routes.actions.page import SignedIn, go, part, show
@@ -70,7 +70,7 @@ async def form(
 ) -> Response:
     """Where a file is dropped."""
     caller = browser.session.caller
-    values = await _values(door_of(request), caller, _Draft(board=leaderboard or None))
+    values = await _values(context_of(request), caller, _Draft(board=leaderboard or None))
     return await show(request, browser, "acting/submit.html", values)
 
 
@@ -78,14 +78,14 @@ async def form(
 async def look(request: Request, act: _Upload) -> Response:
     """What the file's heading says, and what is left to choose."""
     draft = await _draft(act.fields)
-    return part("acting/choice.html", await _values(door_of(request), act.caller, draft))
+    return part("acting/choice.html", await _values(context_of(request), act.caller, draft))
 
 
 @_submit.post("/submit")
 async def take_in(request: Request, act: _Upload) -> Response:
     """Store the submission, and go on to its progress; or the form once more, with what to do."""
     require_acting(act.caller)
-    door, draft = door_of(request), await _draft(act.fields)
+    door, draft = context_of(request), await _draft(act.fields)
     try:
         draft = await _named(door, act.caller, draft)
         stored = await submit(
@@ -190,12 +190,12 @@ _LONGEST_REASON = 300
 @_deeds.get("")
 async def progress(request: Request, browser: SignedIn, number: Number) -> Response:
     """Its way to the verdict; goes on by itself."""
-    door = door_of(request)
+    door = context_of(request)
     await own_submission(door.store, browser.session.caller, SubmissionId(number))
-    found = await status(door.store, SubmissionId(number))
+    found = await submission_status(door.store, SubmissionId(number))
     values = {
         "title": f"Submission {number}",
-        "status": found,
+        "submission_status": found,
         "part": await _drawn(door, browser, found),
     }
     return await show(request, browser, "acting/progress.html", values)
@@ -204,11 +204,11 @@ async def progress(request: Request, browser: SignedIn, number: Number) -> Respo
 @_deeds.get("/events")
 async def events(request: Request, browser: SignedIn, number: Number) -> Response:
     """The part of that page which moves, whenever it has."""
-    door = door_of(request)
+    door = context_of(request)
     await own_submission(door.store, browser.session.caller, SubmissionId(number))
 
     async def part() -> Part:
-        found = await status(door.store, SubmissionId(number))
+        found = await submission_status(door.store, SubmissionId(number))
         return await _drawn(door, browser, found), found.is_final
 
     return live(door, part, lambda: still_signed_in(request, browser))
@@ -220,7 +220,7 @@ async def _drawn(door: WebContext, browser: Browser, found: SubmissionStatus) ->
     if found.is_final and found.submission.mode is Mode.RANKED and found.exclusion is None:
         places = await placements(door.store, number)
     values = {
-        "status": found,
+        "submission_status": found,
         "lines": [(each, job_line(each)) for each in found.jobs],
         "places": [placement_line(each) for each in places],
         "best": any(each.is_best for each in places),
@@ -245,7 +245,7 @@ async def rank_it(request: Request, act: Act, number: Number) -> Response:
 
 async def _rerun(request: Request, act: Act, number: int, mode: Mode | None) -> Response:
     require_acting(act.caller)
-    door = door_of(request)
+    door = context_of(request)
     wanted = RerunRequest(act.caller, SubmissionId(number), mode)
     again = await rerun(door.store, door.clock, wanted)
     return go(f"/submit/{again.id}")
@@ -255,7 +255,7 @@ async def _rerun(request: Request, act: Act, number: int, mode: Mode | None) -> 
 async def stop(request: Request, act: Act, number: Number) -> Response:
     """What is queued ends at once, what runs within seconds."""
     require_acting(act.caller)
-    if not await cancel(door_of(request).store, act.caller, SubmissionId(number)):
+    if not await cancel(context_of(request).store, act.caller, SubmissionId(number)):
         raise UserError("finished", f"submission {number} has ended already")
     return go(f"/submit/{number}")
 
@@ -265,7 +265,7 @@ async def take_back(request: Request, act: Act, number: Number) -> Response:
     """Off its board for good; its result stays."""
     require_acting(act.caller)
     reason = act.fields.text("reason")[:_LONGEST_REASON]
-    await withdraw(door_of(request).store, act.caller, reason, SubmissionId(number))
+    await withdraw(context_of(request).store, act.caller, reason, SubmissionId(number))
     return go(f"/submit/{number}")
 
 

@@ -7,20 +7,13 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi import status as http
 
 from bot.domain.accounts import Token, scope_of
-from bot.domain.api.accounts import (
-    Me,
-    Scope,
-    TokenAnswer,
-    TokenMade,
-    TokenOrder,
-    TokensAnswer,
-)
+from bot.domain.api.accounts import Me, Scope, TokenAnswer, TokenMade, TokenOrder, TokensAnswer
 from bot.domain.api.base import BODY_MAX
 from bot.domain.ids import TokenId
-from bot.services.tokens import link_from, unlink
+from bot.services.tokens import create_token_for_caller, revoke_token
 from bot.web.auth import FromPerson, MaySubmit
 from bot.web.bodies import read
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.routes.api.openapi import takes, unkept
 
 router = APIRouter(prefix="/me", tags=["me"], dependencies=[Depends(unkept)])
@@ -29,7 +22,7 @@ router = APIRouter(prefix="/me", tags=["me"], dependencies=[Depends(unkept)])
 @router.get("")
 async def me(request: Request, viewer: FromPerson) -> Me:
     """Whose token came, and what may be done with it."""
-    person = await door_of(request).store.people.get(viewer.person)
+    person = await context_of(request).store.people.get(viewer.person)
     if person is None:
         raise LookupError(f"person {viewer.person} of a token is not there")
     return Me(
@@ -46,15 +39,15 @@ async def me(request: Request, viewer: FromPerson) -> Me:
 @router.get("/tokens")
 async def tokens(request: Request, viewer: FromPerson) -> TokensAnswer:
     """Your tokens that are not revoked; their secrets are not kept."""
-    found = await door_of(request).store.tokens.of(viewer.person)
+    found = await context_of(request).store.tokens.of(viewer.person)
     return TokensAnswer(tokens=tuple(_token(each) for each in found))
 
 
 @router.post("/tokens", status_code=http.HTTP_201_CREATED, openapi_extra=takes(TokenOrder))
 async def create(request: Request, viewer: MaySubmit) -> TokenMade:
     """A new token, never for more than the one that asks; it is shown this once."""
-    door, order = door_of(request), await read(request, TokenOrder, BODY_MAX)
-    made = await link_from(
+    door, order = context_of(request), await read(request, TokenOrder, BODY_MAX)
+    made = await create_token_for_caller(
         door.store,
         door.clock,
         viewer,
@@ -70,7 +63,7 @@ async def revoke(
     request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: MaySubmit
 ) -> None:
     """End one of your tokens: whatever uses it is refused from now on."""
-    await unlink(door_of(request).store, viewer.person, TokenId(number))
+    await revoke_token(context_of(request).store, viewer.person, TokenId(number))
 
 
 def _token(token: Token) -> TokenAnswer:

@@ -34,12 +34,12 @@ from bot.ports import Store
 from bot.services import moderation
 from bot.services.audit import audit_rows
 from bot.services.lookup import find_board
-from bot.services.moderation import house_rules
+from bot.services.moderation import submission_rules
 from bot.services.operations import stats as counts
-from bot.services.rejudge import rejudge as judge_again
+from bot.services.rejudge import rejudge_submission as judge_again
 from bot.web.auth import MayAdminister, administrator
 from bot.web.bodies import read, read_optional
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.routes.api.openapi import Cursor, PageLimit, SubmissionNumber, number_of, takes, unkept
 
 _admin = APIRouter(
@@ -50,7 +50,7 @@ _admin = APIRouter(
 @_admin.get("/stats")
 async def stats(request: Request) -> StatsAnswer:
     """What goes on: people, submissions a day, verdicts, the queue, and use of the GPUs."""
-    door = door_of(request)
+    door = context_of(request)
     found = await counts(door.store, door.clock, door.prices)
     days = (
         DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
@@ -81,7 +81,7 @@ async def stats(request: Request) -> StatsAnswer:
 async def audit(request: Request, *, limit: PageLimit = 50, cursor: Cursor = None) -> AuditAnswer:
     """Who decided what, when and why, newest first."""
     before = number_of(cursor)
-    store = door_of(request).store
+    store = context_of(request).store
     found = await audit_rows(store, limit + 1, None if before is None else AuditId(before))
     more = len(found) > limit
     return AuditAnswer(
@@ -93,7 +93,7 @@ async def audit(request: Request, *, limit: PageLimit = 50, cursor: Cursor = Non
 @_admin.get("/rules")
 async def rules(request: Request) -> RulesAnswer:
     """Limits, pauses and bans as they are now."""
-    found = await house_rules(door_of(request).store)
+    found = await submission_rules(context_of(request).store)
     return RulesAnswer(
         limits=tuple(_limit(each) for each in found.limits),
         pause=found.pause,
@@ -229,7 +229,7 @@ async def unlimit(request: Request, viewer: MayAdminister) -> None:
 
 
 def _store(request: Request) -> Store:
-    return door_of(request).store
+    return context_of(request).store
 
 
 def _deed(viewer: Caller, body: DecisionBody) -> moderation.Decision:

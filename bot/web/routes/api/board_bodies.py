@@ -22,7 +22,7 @@ from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.tasks.template import shown_files
-from bot.services.pacing import paced
+from bot.services.pacing import yielding
 from runners.contract.evaluation import Timing
 from runners.contract.task import Workload
 
@@ -123,9 +123,9 @@ async def _standings(leaderboard: BoardStandings) -> StandingsAnswer:
         reference=time_answer(leaderboard.reference),
         reference_failure=leaderboard.reference_failure,
         entries=tuple(
-            [_entry(each, leaderboard.reference) async for each in paced(leaderboard.entries)]
+            [_entry(each, leaderboard.reference) async for each in yielding(leaderboard.entries)]
         ),
-        absent=tuple([_absent(each) async for each in paced(leaderboard.refused)]),
+        absent=tuple([_absent(each) async for each in yielding(leaderboard.refused)]),
     )
 
 

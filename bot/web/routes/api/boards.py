@@ -11,7 +11,7 @@ from bot.domain.tasks.template import shown_files, template_of
 from bot.services import boards as service
 from bot.services.lookup import find_task
 from bot.web.auth import AnyViewer
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.routes.api.board_bodies import board_answer, task_answer
 from bot.web.routes.api.openapi import NO_STORE, BoardName, NameCursor, PageLimit, unkept
 
@@ -27,8 +27,8 @@ async def leaderboards(
     cursor: NameCursor = None,
 ) -> BoardsAnswer:
     """The boards that you may see, with their participants and best times."""
-    door = door_of(request)
-    found = await service.boards(door.store, viewer, after=cursor or "", limit=limit + 1)
+    door = context_of(request)
+    found = await service.list_boards(door.store, viewer, after=cursor or "", limit=limit + 1)
     now = door.clock.now()
     shown = tuple(board_answer(each, now) for each in found[:limit])
     return BoardsAnswer(boards=shown, next=shown[-1].name if len(found) > limit else None)
@@ -37,7 +37,7 @@ async def leaderboards(
 @_boards.get("/{name}")
 async def leaderboard(request: Request, name: BoardName, viewer: AnyViewer) -> BoardAnswer:
     """One board."""
-    door = door_of(request)
+    door = context_of(request)
     return board_answer(await service.board(door.store, viewer, name), door.clock.now())
 
 
@@ -52,7 +52,7 @@ _TEXT: Final[dict[int | str, dict[str, Any]]] = {
 @_tasks.get("/task")
 async def task(request: Request, name: BoardName, viewer: AnyViewer) -> TaskAnswer:
     """The task by which new submissions are judged."""
-    return task_answer(*await find_task(door_of(request).store, viewer, name))
+    return task_answer(*await find_task(context_of(request).store, viewer, name))
 
 
 @_tasks.get("/task/files/{file}", response_class=Response, responses=_TEXT)
@@ -63,7 +63,7 @@ async def file(
     viewer: AnyViewer,
 ) -> Response:
     """A file of the task, as text."""
-    board, version = await find_task(door_of(request).store, viewer, name)
+    board, version = await find_task(context_of(request).store, viewer, name)
     files = shown_files(version.definition, board.name)
     if file not in files:
         raise unknown_name("file", file, files)
@@ -78,7 +78,7 @@ async def template(
     lang: Annotated[str | None, Query(max_length=100, description="A language of the task")] = None,
 ) -> Response:
     """A file to begin with, whose heading names the board."""
-    board, version = await find_task(door_of(request).store, viewer, name)
+    board, version = await find_task(context_of(request).store, viewer, name)
     found = template_of(version.definition, board.name, lang)
     return _text(found.text, found.name)
 

@@ -17,7 +17,7 @@ from bot.reports.export import pieces
 from bot.services import export as exporting
 from bot.services.lookup import own_board
 from bot.web.auth import MayCreate, still_looks
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.routes.api.openapi import NO_STORE, BoardName
 
 router = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
@@ -50,7 +50,7 @@ async def export(request: Request, name: BoardName, viewer: MayCreate) -> Stream
     Each line is an object with a `kind`: `board`, then `rows` of a `table` and every `source`, then
     `end`, without which it has broken off. `podium export` makes files of it.
     """
-    door = door_of(request)
+    door = context_of(request)
     board = await own_board(door.store, viewer, name)
     if door.exports.locked():
         raise UserError("too-many-exports", "other boards are being exported; try again later")
@@ -61,8 +61,8 @@ async def export(request: Request, name: BoardName, viewer: MayCreate) -> Stream
 
 
 async def _lines(request: Request, viewer: Caller, name: str) -> AsyncIterator[bytes]:
-    door, looked = door_of(request), _now()
-    found = await exporting.export(door.store, viewer, name)
+    door, looked = context_of(request), _now()
+    found = await exporting.export_board(door.store, viewer, name)
     async with (
         aclosing(exporting.evaluations(door.store, found)) as evaluations,
         aclosing(exporting.sources(door.store, found)) as sources,

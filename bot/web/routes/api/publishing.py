@@ -29,9 +29,9 @@ from bot.services.boards import (
     BoardArchive,
     Deletion,
     Invitation,
+    board_archive,
     delete_board,
     invite,
-    keepsake,
     uninvite,
 )
 from bot.services.lookup import find_board, own_board, task_of
@@ -40,7 +40,7 @@ from bot.services.publishing.request import NO_BOARD
 from bot.services.rejudge import rejudge_from
 from bot.web.auth import FromPerson, MayCreate
 from bot.web.bodies import read
-from bot.web.context import DOOR, WebContext, door_of
+from bot.web.context import DOOR, WebContext, context_of
 from bot.web.publications import Check, own_check
 from bot.web.routes.api.board_bodies import board_answer
 from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, unkept
@@ -62,7 +62,7 @@ _ZIP: Final[dict[int | str, dict[str, Any]]] = {
 @_publishing.post("", status_code=_TAKEN, openapi_extra=zip_body(NewBoardWish))
 async def create(request: Request, response: Response, viewer: MayCreate) -> CheckAnswer:
     """Make a board of a task zip: its own solutions are run first; follow the check."""
-    door = door_of(request)
+    door = context_of(request)
     found, fields = await zip_of(request, NewBoardWish)
     wanted = PublishRequest(
         viewer.person,
@@ -83,7 +83,7 @@ async def update(
     request: Request, response: Response, name: BoardName, viewer: MayCreate
 ) -> CheckAnswer:
     """Give a board its task's next version, once that is proven; old scores stay with theirs."""
-    door = door_of(request)
+    door = context_of(request)
     board = await find_board(door.store, viewer, name)
     found, fields = await zip_of(request, TaskWish)
     wanted = PublishRequest(
@@ -104,7 +104,7 @@ async def update(
 @_publishing.patch("/{name}", openapi_extra=takes(BoardWish))
 async def configure(request: Request, name: BoardName, viewer: MayCreate) -> BoardAnswer:
     """Change a board's deadline, its GPU types, or who may see it and its sources."""
-    door = door_of(request)
+    door = context_of(request)
     board = await own_board(door.store, viewer, name)
     wanted = await read(request, BoardWish, BODY_MAX)
     _, task = await task_of(door.store, viewer, board.name)
@@ -127,27 +127,27 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
 @_publishing.get("/{name}/guests")
 async def guests(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
     """Who may see your board while it is private."""
-    return _guests(await own_board(door_of(request).store, viewer, name))
+    return _guests(await own_board(context_of(request).store, viewer, name))
 
 
 @_publishing.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
 async def let_in(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
     """Let people and roles see your private board."""
-    store, body = door_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
     return _guests(await invite(store, viewer, Invitation(name, frozenset(body.guests))))
 
 
 @_publishing.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
 async def let_out(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
     """For them the board is gone at once; their own submissions stay theirs."""
-    store, body = door_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
     return _guests(await uninvite(store, viewer, Invitation(name, frozenset(body.guests))))
 
 
 @_publishing.post("/{name}/rejudge", status_code=_TAKEN, openapi_extra=takes(RejudgeOrder))
 async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejudging:
     """Judge everyone's best submission to an earlier task version by the present one."""
-    store, body = door_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
+    store, body = context_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
     board = await own_board(store, viewer, name)
     count, version = await rejudge_from(store, viewer, board, body.version)
     return Rejudging(submissions=count, version=version)
@@ -161,8 +161,8 @@ async def hand_out(
     part: Annotated[int, Query(ge=1, le=10_000)] = 1,
 ) -> Response:
     """Every task version and every source of your board as a zip; `Podium-Parts` has how many."""
-    store = door_of(request).store
-    kept = await keepsake(store, viewer, Deletion(name, name), zip_bytes=PART_BYTES)
+    store = context_of(request).store
+    kept = await board_archive(store, viewer, Deletion(name, name), zip_bytes=PART_BYTES)
     if part > len(kept.zips):
         raise UserError("unknown-part", f"the keepsake has {len(kept.zips)} parts")
     headers = {
@@ -185,7 +185,7 @@ async def delete(
     reason: Annotated[str, Query(max_length=300)] = "",
 ) -> None:
     """Delete your board with everything of it, once you have its keepsake."""
-    store = door_of(request).store
+    store = context_of(request).store
     board = await own_board(store, viewer, name)
     count = len(await store.submissions.to(board.id))
     if if_match is None:
@@ -219,7 +219,7 @@ _checks = APIRouter(prefix="/checks", tags=["leaderboards"], dependencies=[Depen
 @_checks.get("")
 async def own(request: Request, viewer: FromPerson) -> ChecksAnswer:
     """Your own checks of the last month, newest first."""
-    door = door_of(request)
+    door = context_of(request)
     told = await door.store.releases.told_to(DOOR, viewer.person)
     now = door.clock.now()
     found = [await check_answer(door.store, Check.of(each), now) for each in told]
@@ -231,7 +231,7 @@ async def check(
     request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: FromPerson
 ) -> CheckAnswer:
     """How far a check of yours is: each run of its solutions, and what became of the board."""
-    door = door_of(request)
+    door = context_of(request)
     return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())
 
 

@@ -6,7 +6,7 @@ from bot.domain.api.admin import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersA
 from bot.services.operations import GpuQueue, pools
 from bot.services.workers import workers_for
 from bot.web.auth import AnyViewer, viewer_of
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.routes.api.openapi import unkept
 
 router = APIRouter(tags=["running"], dependencies=[Depends(unkept), Depends(viewer_of)])
@@ -18,7 +18,7 @@ async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
 
     Names of workers are for admins and for whoever made a worker's token; others get numbers.
     """
-    door = door_of(request)
+    door = context_of(request)
     found = (
         RunnerAnswer(
             name=each.name,
@@ -35,7 +35,7 @@ async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
 @router.get("/queue")
 async def queue(request: Request) -> QueueAnswer:
     """How many jobs wait and run, by GPU type."""
-    store = door_of(request).store
+    store = context_of(request).store
     found = tuple(_pool(each) for each in await pools(store))
     return QueueAnswer(paused=await store.moderation.pause_notice(), pools=found)
 

@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 from bot.domain.api.boards import LeaderboardsAnswer
 from bot.domain.leaderboard import BoardStandings
 from bot.reports.standings import standings_csv
-from bot.services.standings import standings as service
+from bot.services.standings import board_standings as service
 from bot.web.auth import AnyViewer
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from bot.web.routes.api.board_bodies import leaderboards_answer
 from bot.web.routes.api.openapi import BoardName, GpuQuery, VersionQuery
 
@@ -55,7 +55,7 @@ async def standings(
     request: Request, name: BoardName, viewer: AnyViewer, wish: Annotated[Wish, Query()]
 ) -> Response:
     """The leaderboards of a board: one for each GPU type, the fastest first."""
-    door, sent = door_of(request), request.headers
+    door, sent = context_of(request), request.headers
     found = await service(door.store, viewer, name, wish.gpu, version=wish.version)
     as_csv = (wish.format or _preferred(sent.get("accept", ""))) == "csv"
     answer = await _answer(door, found, as_csv=as_csv)

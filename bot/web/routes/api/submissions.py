@@ -29,15 +29,15 @@ from bot.domain.prices import with_costs
 from bot.services import moderation
 from bot.services import submissions as cancelling
 from bot.services import submissions as rerunning
-from bot.services.history import history
-from bot.services.lookup import seen_submission
+from bot.services.history import submission_history
+from bot.services.lookup import visible_submission
 from bot.services.sources import read_files, read_submission
 from bot.services.sources import source as source_of
 from bot.services.status import unserved
 from bot.services.submissions import submit
 from bot.web.auth import AnyViewer, FromPerson, MaySubmit, still_looks
 from bot.web.bodies import read_optional
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from bot.web.routes.api.openapi import (
     NO_STORE,
     BoardQuery,
@@ -73,7 +73,7 @@ async def create(
     request: Request, response: Response, viewer: MaySubmit, idempotency_key: IdempotencyKey = None
 ) -> SubmissionAnswer:
     """Hand a file in, as JSON or as a form with the file in it; it waits in the queue then."""
-    door, key = door_of(request), key_in(idempotency_key)
+    door, key = context_of(request), key_in(idempotency_key)
     order = replace(await order_of(request, viewer), key=key)
     made = await submit(door.store, door.clock, order)
     return await _made(door, viewer, made.id, response)
@@ -90,8 +90,8 @@ async def own(
 ) -> HistoryAnswer:
     """Your own submissions, newest first."""
     before = number_of(cursor)
-    entries = await history(
-        door_of(request).store,
+    entries = await submission_history(
+        context_of(request).store,
         viewer,
         board,
         before=None if before is None else SubmissionId(before),
@@ -103,13 +103,13 @@ async def own(
 @_submissions.get("/{number}")
 async def show(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SubmissionAnswer:
     """Where a submission stands, and how it ended; others see no log while its source is hidden."""
-    return await _read(door_of(request), viewer, number)
+    return await _read(context_of(request), viewer, number)
 
 
 @_submissions.get("/{number}/source")
 async def source(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SourceAnswer:
     """Your own source at any time, somebody else's as its board has it."""
-    door = door_of(request)
+    door = context_of(request)
     found = await source_of(door.store, door.clock, viewer, number)
     return SourceAnswer(submission=number, file_name=found.file_name, text=found.text)
 
@@ -117,7 +117,7 @@ async def source(request: Request, number: SubmissionNumber, viewer: AnyViewer) 
 @_submissions.get("/{number}/files")
 async def files(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> ProfileFiles:
     """The names of what a profile left."""
-    door = door_of(request)
+    door = context_of(request)
     found = await read_files(door.store, door.clock, viewer, number)
     return ProfileFiles(
         files=tuple(ProfileFile(gpu=each.gpu, name=each.file.name) for each in found)
@@ -134,7 +134,7 @@ async def file(
     name: Annotated[str, Path(max_length=64)],
 ) -> Response:
     """One file that a profile left, such as an `.ncu-rep`."""
-    door = door_of(request)
+    door = context_of(request)
     for each in await read_files(door.store, door.clock, viewer, number):
         if (each.gpu, each.file.name) == (gpu, name):
             headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'}
@@ -147,7 +147,7 @@ async def file(
 @_submissions.post("/{number}/cancel")
 async def cancel(request: Request, number: SubmissionNumber, viewer: MaySubmit) -> Cancelled:
     """Stop your submission: what is queued ends at once, what runs within seconds."""
-    return Cancelled(stopped=await cancelling.cancel(door_of(request).store, viewer, number))
+    return Cancelled(stopped=await cancelling.cancel(context_of(request).store, viewer, number))
 
 
 @_submissions.post(
@@ -162,7 +162,7 @@ async def rerun(
     idempotency_key: IdempotencyKey = None,
 ) -> SubmissionAnswer:
     """Hand your source in once more, perhaps in another mode."""
-    door, key = door_of(request), key_in(idempotency_key)
+    door, key = context_of(request), key_in(idempotency_key)
     body = await read_optional(request, Again, BODY_MAX)
     wish = rerunning.RerunRequest(viewer, number, body.mode, key=key)
     made = await rerunning.rerun(door.store, door.clock, wish)
@@ -174,7 +174,7 @@ async def withdraw(
     request: Request, number: SubmissionNumber, viewer: MaySubmit
 ) -> SubmissionAnswer:
     """Take your submission off its board for good; its result stays."""
-    door, body = door_of(request), await read_optional(request, Withdrawal, BODY_MAX)
+    door, body = context_of(request), await read_optional(request, Withdrawal, BODY_MAX)
     await moderation.withdraw(door.store, viewer, body.reason, number)
     return await _read(door, viewer, number)
 
@@ -214,7 +214,7 @@ LastEventId = Annotated[
 
 async def watched(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SubmissionId:
     """A submission that the viewer may see; it is looked for before the stream begins."""
-    return (await seen_submission(door_of(request).store, viewer, number)).id
+    return (await visible_submission(context_of(request).store, viewer, number)).id
 
 
 @_events.get("/events", response_class=EventSourceResponse)
@@ -229,10 +229,10 @@ async def events(
     Whoever comes again with the last id misses none. Every quarter of an hour one has to, and
     once the token has ended or the board is not to be seen any more.
     """
-    door = door_of(request)
+    door = context_of(request)
 
     async def still() -> bool:
-        await seen_submission(door.store, viewer, submission)
+        await visible_submission(door.store, viewer, submission)
         return await still_looks(request, viewer)
 
     with suppress(TimeoutError, StoreError, UserError):  # come again: nothing is lost by it

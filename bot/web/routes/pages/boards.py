@@ -15,12 +15,12 @@ from bot.domain.scoring import Standing
 from bot.reports.blocks import Chart
 from bot.reports.charts import as_table, in_words, season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
-from bot.services.boards import boards as service
+from bot.services.boards import list_boards as service
 from bot.services.lookup import find_board
-from bot.services.standings import standings
+from bot.services.standings import board_standings
 from bot.services.trends import season
 from bot.web.auth import AnyViewer
-from bot.web.context import WebContext, door_of, is_here
+from bot.web.context import WebContext, context_of, is_here
 from bot.web.figures import IntervalMark, as_data, spans
 from bot.web.rendering import RenderedPage, page, sent, sheet
 
@@ -30,7 +30,7 @@ _boards = APIRouter()
 @_boards.get("/")
 async def boards(request: Request, viewer: AnyViewer) -> Response:
     """The boards, those that close soonest first."""
-    door = door_of(request)
+    door = context_of(request)
     now = door.clock.now()
     found = sorted(await service(door.store, viewer), key=_closing)
     values = {
@@ -94,7 +94,7 @@ async def board(
     request: Request, name: str, viewer: AnyViewer, wanted: Annotated[Wanted, Query()]
 ) -> Response:
     """The standings; the page is drawn once for all who look at one moment."""
-    door = door_of(request)
+    door = context_of(request)
 
     async def make() -> RenderedPage:
         values = await _values(door, viewer, name, wanted)
@@ -107,7 +107,7 @@ async def board(
 async def _values(door: WebContext, viewer: Viewer, name: str, wanted: Wanted) -> dict[str, Any]:
     found = await find_board(door.store, viewer, name)
     gpu = wanted.gpu or found.gpus[0]
-    (leaderboard,) = await standings(door.store, viewer, name, gpu, version=wanted.version)
+    (leaderboard,) = await board_standings(door.store, viewer, name, gpu, version=wanted.version)
     return {
         "title": f"{found.name} on {leaderboard.gpu}",
         "board": found,
@@ -124,7 +124,7 @@ async def season_page(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """The season in a few rows, for those who do not see the plot."""
-    door = door_of(request)
+    door = context_of(request)
     found = await find_board(door.store, viewer, name)
     plot = await _season(door, viewer, found, gpu)
     chart = plot.chart
@@ -143,7 +143,7 @@ async def season_data(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """What the season's plot is drawn from; no series while nobody is ranked."""
-    door = door_of(request)
+    door = context_of(request)
     found = await find_board(door.store, viewer, name)
     body = (await _season(door, viewer, found, gpu)).data
     headers = {

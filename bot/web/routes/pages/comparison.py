@@ -18,7 +18,7 @@ from bot.reports.comparison import likeness, names, times
 from bot.reports.submission import VERDICT_WORDS
 from bot.services.comparison import compare
 from bot.web.auth import AnyViewer
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from bot.web.diff_view import Difference, difference
 from bot.web.rendering import draw, page
 from runners.contract.verdict import Verdict
@@ -54,7 +54,7 @@ async def comparison(
     other: Annotated[str, Query(alias="with", max_length=20)],
 ) -> Response:
     """How both ended, and where their sources differ."""
-    door = door_of(request)
+    door = context_of(request)
     drawn = await _alone(door, viewer, SubmissionId(number), _numbered(other))
     found = drawn.found
     board = await door.store.boards.get(found.first.submission.board)

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from bot.web.auth import AnyViewer
-from bot.web.context import door_of, is_here
+from bot.web.context import context_of, is_here
 from bot.web.rendering import page
 from runners.languages import specs
 
@@ -24,7 +24,7 @@ async def docs(request: Request, viewer: AnyViewer) -> Response:
 
 def _address(request: Request) -> str:
     """The public address, else the one at which we were reached; never what `Host` says."""
-    public = door_of(request).public_url
+    public = context_of(request).public_url
     if public is not None:
         return public
     host, port = request.scope.get("server") or ("127.0.0.1", None)

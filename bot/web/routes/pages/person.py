@@ -13,9 +13,9 @@ from bot.reports.blocks import Chart
 from bot.reports.charts import in_words
 from bot.reports.history import history_table, trend
 from bot.reports.standings import ordinal
-from bot.services.history import PersonProfile, PersonStanding, portrait
+from bot.services.history import PersonProfile, PersonStanding, person_profile
 from bot.web.auth import AnyViewer
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.figures import as_data
 from bot.web.rendering import RenderedPage, sent, sheet
 
@@ -29,10 +29,10 @@ async def person(
     request: Request, number: Annotated[int, Path(ge=1, lt=1 << 62)], viewer: AnyViewer
 ) -> Response:
     """What the boards that the viewer sees tell of a person."""
-    door = door_of(request)
+    door = context_of(request)
 
     async def make() -> RenderedPage:
-        found = await portrait(door.store, viewer, PersonId(number))
+        found = await person_profile(door.store, viewer, PersonId(number))
         return await sheet(request, viewer, "person.html", _values(found))
 
     return sent(request, await door.kept.get(("person", viewer, number), FRESH_S, make))
@@ -41,7 +41,7 @@ async def person(
 def _values(found: PersonProfile) -> dict[str, Any]:
     return {
         "title": found.person.name,
-        "portrait": found,
+        "person_profile": found,
         "places_held": [(each, *_cells(each)) for each in found.places],
         "charts": [(each.title, in_words(each), as_data(each)) for each in _trends(found)],
         "history": history_table(found.past),

@@ -8,7 +8,7 @@ from bot.reports.blocks import Block, Table
 from bot.services.operations import pools
 from bot.services.workers import NAMELESS, numbered
 from bot.web.auth import AnyViewer
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from bot.web.rendering import draw, page
 from bot.web.sse import TICK_S, Part, live
 
@@ -18,14 +18,14 @@ router = APIRouter()
 @router.get("/queue")
 async def queue(request: Request, viewer: AnyViewer) -> Response:
     """The queue by GPU type, and the workers that live."""
-    values = {"title": "Queue and runners", "now_shown": (await _part(door_of(request)))[0]}
+    values = {"title": "Queue and runners", "now_shown": (await _part(context_of(request)))[0]}
     return await page(request, viewer, "queue.html", values)
 
 
 @router.get("/queue/events")
 async def queue_events(request: Request) -> StreamingResponse:
     """The same, whenever it has changed."""
-    door = door_of(request)
+    door = context_of(request)
     return live(door, lambda: _part(door))
 
 

@@ -23,7 +23,7 @@ from bot.services.comparison import comparable
 from bot.services.sources import Source, read_files, read_submission, source
 from bot.services.standings import placements
 from bot.web.auth import AnyViewer, still_looks
-from bot.web.context import WebContext, door_of
+from bot.web.context import WebContext, context_of
 from bot.web.figures import Histogram, histogram
 from bot.web.rendering import draw, highlighted, page
 from bot.web.sessions import browser_of
@@ -92,7 +92,7 @@ class Judged:
 @router.get("/{number}")
 async def submission(request: Request, number: Number, viewer: AnyViewer) -> Response:
     """The report as it stands; a part of it goes on by itself while jobs move."""
-    door, asked = door_of(request), SubmissionId(number)
+    door, asked = context_of(request), SubmissionId(number)
     found = with_costs(await read_submission(door.store, door.clock, viewer, asked), door.prices)
     shown, hidden = await _source(door, viewer, asked)
     files = await read_files(door.store, door.clock, viewer, asked)
@@ -166,7 +166,7 @@ async def _choices(door: WebContext, viewer: Viewer, asked: SubmissionId) -> lis
 @router.get("/{number}/events")
 async def progress(request: Request, number: Number, viewer: AnyViewer) -> StreamingResponse:
     """The lines of the jobs as they move; everybody who watches reads them from one reading."""
-    door, submission_id = door_of(request), SubmissionId(number)
+    door, submission_id = context_of(request), SubmissionId(number)
     await read_submission(door.store, door.clock, viewer, submission_id)
 
     async def part() -> Part:
@@ -183,7 +183,7 @@ async def progress(request: Request, number: Number, viewer: AnyViewer) -> Strea
 @router.get("/{number}/source")
 async def download(request: Request, number: Number, viewer: AnyViewer) -> Response:
     """The file as it was handed in, never shown by the browser itself."""
-    door = door_of(request)
+    door = context_of(request)
     found = await source(door.store, door.clock, viewer, SubmissionId(number))
     return _file(found.text.encode(), "text/plain; charset=utf-8")
 
@@ -191,7 +191,7 @@ async def download(request: Request, number: Number, viewer: AnyViewer) -> Respo
 @router.get("/{number}/files/{name}")
 async def file(request: Request, number: Number, name: str, viewer: AnyViewer) -> Response:
     """An archive of the profiler's reports."""
-    door = door_of(request)
+    door = context_of(request)
     found = await read_files(door.store, door.clock, viewer, SubmissionId(number))
     made = await asyncio.to_thread(archives, SubmissionId(number), found)
     for each in made:

@@ -12,7 +12,7 @@ from bot.reports.tasks import task_report
 from bot.services.lookup import find_board, task_of
 from bot.services.trends import scaling
 from bot.web.auth import AnyViewer
-from bot.web.context import door_of
+from bot.web.context import context_of
 from bot.web.figures import as_data
 from bot.web.rendering import page
 
@@ -27,7 +27,7 @@ _HEADERS = {
 @router.get("/task")
 async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
     """The description, the templates and every file."""
-    door = door_of(request)
+    door = context_of(request)
     board, definition = await task_of(door.store, viewer, name)
     report = task_report(board, definition)
     values = {
@@ -44,7 +44,7 @@ async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
 @router.get("/task/{file}")
 async def task_file(request: Request, name: str, file: str, viewer: AnyViewer) -> Response:
     """One of the task's files."""
-    board, definition = await task_of(door_of(request).store, viewer, name)
+    board, definition = await task_of(context_of(request).store, viewer, name)
     for each in task_report(board, definition).blocks:
         if isinstance(each, Attachment) and each.name == file:
             return Response(each.data, media_type="text/plain", headers=_HEADERS)
@@ -59,7 +59,7 @@ async def template(
     lang: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
     """A file to begin with, its heading in place."""
-    board, definition = await task_of(door_of(request).store, viewer, name)
+    board, definition = await task_of(context_of(request).store, viewer, name)
     found = template_of(definition, board.name, lang)
     headers = _HEADERS | {"Content-Disposition": f'attachment; filename="{found.name}"'}
     return Response(found.content, media_type="text/plain", headers=headers)
@@ -68,7 +68,7 @@ async def template(
 @router.get("/gpus")
 async def gpus(request: Request, name: str, viewer: AnyViewer) -> Response:
     """Everybody's best on each GPU type."""
-    door = door_of(request)
+    door = context_of(request)
     board = await find_board(door.store, viewer, name)
     report = scaling_report(await scaling(door.store, viewer, name))
     charts = [each for each in report.blocks if isinstance(each, Chart)]

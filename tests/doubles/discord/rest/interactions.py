@@ -3,13 +3,7 @@
 from collections.abc import Callable
 
 from tests.doubles.discord.errors import Form, refusal
-from tests.doubles.discord.kinds import (
-    Callback,
-    CommandKind,
-    Flag,
-    InteractionKind,
-    MessageKind,
-)
+from tests.doubles.discord.kinds import Callback, CommandKind, Flag, InteractionKind, MessageKind
 from tests.doubles.discord.limits import CALLBACK, FOLLOWUPS
 from tests.doubles.discord.model.interactions import Interaction
 from tests.doubles.discord.model.messages import Message

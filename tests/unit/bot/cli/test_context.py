@@ -20,11 +20,11 @@ from bot.cli.app import build
 from bot.cli.context import (
     CommandLine,
     Where,
-    acting,
     actor_name,
-    asking,
+    client_for_person,
+    client_for_viewer,
     command_line,
-    looking,
+    open_as_person,
     read_submission,
 )
 from bot.domain.errors import SetupError, UserError
@@ -54,18 +54,21 @@ async def test_a_misspelled_person_is_refused_and_not_made() -> None:
     store = MemoryStore(SystemClock())
     line = _line_on(store)
     with pytest.raises(UserError, match="nobody named 'typo'") as refusal:
-        async with acting(line, None, "typo", enters=False):
+        async with open_as_person(line, None, "typo", enters=False):
             pass
     assert refusal.value.code == "unknown-person"
     assert await store.people.find("local:typo") is None
-    async with acting(line, None, "ada") as (_, ada):
+    async with open_as_person(line, None, "ada") as (_, ada):
         assert ada.identity == "local:ada"
-    async with acting(line, None, "ada", enters=False) as (_, again):
+    async with open_as_person(line, None, "ada", enters=False) as (_, again):
         assert again == ada
 
 
 async def test_without_a_name_one_has_an_account_from_the_first_command_on() -> None:
-    async with acting(_line_on(MemoryStore(SystemClock())), None, None, enters=False) as (_, who):
+    async with open_as_person(_line_on(MemoryStore(SystemClock())), None, None, enters=False) as (
+        _,
+        who,
+    ):
         assert who.identity == f"local:{getpass.getuser()}"
 
 
@@ -79,7 +82,7 @@ async def test_without_a_name_one_has_an_account_from_the_first_command_on() -> 
 )
 async def test_options_that_contradict_each_other_are_refused(where: Where, words: str) -> None:
     line = _line_on(MemoryStore(SystemClock()), "https://login.test")
-    for opening in (asking, looking):
+    for opening in (client_for_person, client_for_viewer):
         with pytest.raises(UserError, match=words):
             async with opening(line, where):
                 pass
@@ -87,7 +90,7 @@ async def test_options_that_contradict_each_other_are_refused(where: Where, word
 
 async def test_a_command_goes_to_its_server_or_stays_here() -> None:
     line = _line_on(MemoryStore(SystemClock()), "https://login.test")
-    for opening in (asking, looking):
+    for opening in (client_for_person, client_for_viewer):
         async with opening(line, Where()) as client:
             assert client.keeper() == "stays at https://login.test, not named"
         async with opening(line, Where(server="https://x.test")) as client:

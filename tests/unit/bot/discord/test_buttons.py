@@ -8,14 +8,14 @@ import pytest
 from bot.discord.buttons import SubmissionAction, SubmissionButton, buttons_of
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
-from bot.services.status import status
+from bot.services.status import submission_status
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.place import Place
 
 
 async def labels(place: Place, submission: Submission) -> list[str]:
-    view = buttons_of(await status(place.store, submission.id))
+    view = buttons_of(await submission_status(place.store, submission.id))
     assert view.timeout is None
     assert view.is_persistent()
     parts: list[Any] = [part for row in view.to_components() for part in row["components"]]

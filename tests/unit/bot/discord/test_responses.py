@@ -4,7 +4,7 @@ import discord
 import pytest
 
 from bot.discord.errors import ALREADY_ANSWERED, SupersededError
-from bot.discord.responses import answering, as_files, straight
+from bot.discord.responses import as_files, replying, straight
 from bot.domain.errors import UserError
 from bot.reports.blocks import Attachment, Report, Text
 
@@ -33,7 +33,7 @@ def said(interaction: Mock) -> list[str]:
 
 async def test_it_is_acknowledged_before_anything_else() -> None:
     interaction = clicked()
-    async with answering(interaction) as answer:
+    async with replying(interaction) as answer:
         await answer.show(Report("standings", (Text("nobody"),)))
     assert said(interaction) == ["defer", "**standings**\nnobody"]
     assert interaction.followup.send.await_args.kwargs["ephemeral"]
@@ -41,7 +41,7 @@ async def test_it_is_acknowledged_before_anything_else() -> None:
 
 async def test_what_went_wrong_is_told_and_goes_no_further() -> None:
     interaction = clicked()
-    async with answering(interaction):
+    async with replying(interaction):
         refuse("the board is closed *now*")
     assert said(interaction) == ["defer", r"the board is closed \*now\*"]
 
@@ -51,7 +51,7 @@ async def test_when_another_copy_has_answered_nothing_is_done() -> None:
     interaction.response.defer.side_effect = refusal(ALREADY_ANSWERED)
     done = False
     with pytest.raises(SupersededError):
-        async with answering(interaction):
+        async with replying(interaction):
             done = True
     assert not done
     assert said(interaction) == []
@@ -62,7 +62,7 @@ async def test_without_acknowledgement_nothing_is_done_either() -> None:
     interaction.response.defer.side_effect = refusal(0, 500)
     done = False
     with pytest.raises(discord.HTTPException):
-        async with answering(interaction):
+        async with replying(interaction):
             done = True
     assert not done
 
@@ -70,7 +70,7 @@ async def test_without_acknowledgement_nothing_is_done_either() -> None:
 async def test_a_person_who_cannot_be_told_ends_nothing() -> None:
     interaction = clicked()
     interaction.followup.send.side_effect = refusal(50027, 401)
-    async with answering(interaction):
+    async with replying(interaction):
         refuse("the board is closed")
     assert said(interaction) == ["defer"]
 

@@ -1,11 +1,11 @@
 """Tests of what a number says by itself."""
 
-from bot.domain.ids import SubmissionId, is_storable, is_the_houses
+from bot.domain.ids import SubmissionId, is_storable, is_system_submission
 
 
 def test_the_house_s_own_are_below_zero() -> None:
-    assert is_the_houses(SubmissionId(-1))
-    assert not is_the_houses(SubmissionId(1))
+    assert is_system_submission(SubmissionId(-1))
+    assert not is_system_submission(SubmissionId(1))
 
 
 def test_a_database_has_room_for_numbers_of_64_bits() -> None:

@@ -3,13 +3,7 @@
 import pytest
 
 from bot.domain.job import JobState
-from bot.domain.reference_times import (
-    as_candidate,
-    failure,
-    machine_of,
-    reference_source,
-    speed_up,
-)
+from bot.domain.reference_times import as_candidate, failure, machine_of, reference_source, speed_up
 from bot.domain.scoring import ScoreValue
 from runners.contract.evaluation import Environment
 from runners.contract.task import Grader, TaskFormat

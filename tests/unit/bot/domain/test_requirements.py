@@ -3,13 +3,7 @@ import pytest
 from bot.domain.requirements import in_service, least_missing, missing, missing_for
 from bot.domain.tasks.bundle import Solution
 from runners.contract.evaluation import CPU, Isolation
-from runners.contract.task import (
-    Device,
-    Grader,
-    IsolationLayer,
-    TaskFormat,
-    Workload,
-)
+from runners.contract.task import Device, Grader, IsolationLayer, TaskFormat, Workload
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_capabilities, make_task
 

@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.scoring import ScoreValue, counted, mismatch, score
-from runners.contract.evaluation import (
-    RANKED_ROUNDS,
-    CaseKind,
-    Evaluation,
-    Measurement,
-    StopReason,
-)
+from runners.contract.evaluation import RANKED_ROUNDS, CaseKind, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import (

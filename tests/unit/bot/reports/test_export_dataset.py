@@ -4,7 +4,7 @@ import json
 
 from bot.domain.board import Viewer
 from bot.reports import export as dataset
-from bot.services.export import evaluations, export
+from bot.services.export import evaluations, export_board
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import make_place
@@ -15,7 +15,7 @@ async def test_every_line_has_just_the_columns_that_are_described(
 ) -> None:
     place = await make_place(memory_store, clock)
     await place.judged(await place.submit())
-    found = await export(memory_store, Viewer(place.ada), "vectoradd")
+    found = await export_board(memory_store, Viewer(place.ada), "vectoradd")
     cases = [
         row
         async for each, stored in evaluations(memory_store, found)

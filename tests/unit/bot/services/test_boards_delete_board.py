@@ -6,7 +6,7 @@ import pytest
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.services.boards import Deletion, delete_board, keepsake
+from bot.services.boards import Deletion, board_archive, delete_board
 from bot.services.publishing.publish import publish
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
@@ -18,7 +18,7 @@ TYPED = Deletion("vectoradd", "vectoradd", "over")
 async def test_a_deleted_board_hands_out_its_task_and_its_sources(place: Place) -> None:
     submission = await place.submit(content=b"x = 1\n")
     ada = Viewer(place.ada)
-    kept = await keepsake(place.store, ada, TYPED, zip_bytes=MIB)
+    kept = await board_archive(place.store, ada, TYPED, zip_bytes=MIB)
     (data,) = kept.zips
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.read(f"submissions/{submission.id}-kernel.py") == b"x = 1\n"
@@ -32,7 +32,7 @@ async def test_a_deleted_board_hands_out_its_task_and_its_sources(place: Place) 
 
 async def test_many_sources_come_in_several_zips_none_of_which_is_too_large(place: Place) -> None:
     numbers = [(await place.submit(content=f"x = {n}\n".encode() * 400)).id for n in range(20)]
-    kept = await keepsake(place.store, Viewer(place.ada), TYPED, zip_bytes=16_384)
+    kept = await board_archive(place.store, Viewer(place.ada), TYPED, zip_bytes=16_384)
     assert len(kept.zips) > 1
     assert all(len(each) <= 16_384 for each in kept.zips)
     names = [name for each in kept.zips for name in zipfile.ZipFile(io.BytesIO(each)).namelist()]
@@ -43,7 +43,7 @@ async def test_many_sources_come_in_several_zips_none_of_which_is_too_large(plac
 
 async def test_what_was_not_handed_out_is_not_deleted(place: Place) -> None:
     ada = Viewer(place.ada)
-    kept = await keepsake(place.store, ada, TYPED, zip_bytes=MIB)
+    kept = await board_archive(place.store, ada, TYPED, zip_bytes=MIB)
     await place.submit()
     with pytest.raises(UserError, match="nothing was deleted; give the command again"):
         await delete_board(place.store, ada, TYPED, kept)
@@ -52,7 +52,7 @@ async def test_what_was_not_handed_out_is_not_deleted(place: Place) -> None:
 
 async def test_a_task_version_that_was_not_handed_out_is_not_deleted(place: Place) -> None:
     ada = Viewer(place.ada)
-    kept = await keepsake(place.store, ada, TYPED, zip_bytes=MIB)
+    kept = await board_archive(place.store, ada, TYPED, zip_bytes=MIB)
     changed = make_task(description="Another one.")
     await publish(place.store, place.clock, PublishRequest(place.ada), changed)
     with pytest.raises(UserError, match="was changed meanwhile"):
@@ -64,9 +64,9 @@ async def test_a_board_stays_unless_its_own_name_is_typed_by_its_own_creator(pla
     bob = Viewer(await place.person("bob"))
     wrong = Deletion("vectoradd", "vectorad")
     with pytest.raises(UserError, match="nothing was deleted"):
-        await keepsake(place.store, Viewer(place.ada), wrong, zip_bytes=MIB)
+        await board_archive(place.store, Viewer(place.ada), wrong, zip_bytes=MIB)
     with pytest.raises(UserError, match="somebody else"):
-        await keepsake(place.store, bob, TYPED, zip_bytes=MIB)
-    kept = await keepsake(place.store, Viewer(place.ada), TYPED, zip_bytes=MIB)
+        await board_archive(place.store, bob, TYPED, zip_bytes=MIB)
+    kept = await board_archive(place.store, Viewer(place.ada), TYPED, zip_bytes=MIB)
     with pytest.raises(UserError, match="somebody else"):
         await delete_board(place.store, bob, TYPED, kept)

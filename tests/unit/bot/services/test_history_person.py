@@ -5,7 +5,7 @@ from bot.domain.board import NOBODY, Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.publication import PublishRequest
-from bot.services.history import portrait
+from bot.services.history import person_profile
 from bot.services.publishing.publish import publish
 from bot.services.reference_times import order_references
 from runners.contract.task import Mode
@@ -27,12 +27,12 @@ async def test_a_person_has_places_and_ranked_submissions(place: Place) -> None:
     ranked = await place.submit(bo)
     await place.judged(ranked)
     tried = await place.submit(bo, mode=Mode.TEST)
-    found = await portrait(place.store, ANYBODY, bo)
+    found = await person_profile(place.store, ANYBODY, bo)
     assert [(each.board.name, each.own.standing.rank) for each in found.places] == [
         ("vectoradd", 1)
     ]
     assert [each.submission.id for each in found.past] == [ranked.id]
-    own = await portrait(place.store, Viewer(bo), bo)
+    own = await person_profile(place.store, Viewer(bo), bo)
     assert [each.submission.id for each in own.past] == [tried.id, ranked.id]
     assert own.own
 
@@ -44,10 +44,10 @@ async def test_who_is_on_no_board_that_one_sees_does_not_exist(place: Place) -> 
     await place.store.boards.restrict(place.board.id, hidden)
     for looked_for in (bo, cy, PersonId(999)):
         with pytest.raises(UserError) as caught:
-            await portrait(place.store, ANYBODY, looked_for)
+            await person_profile(place.store, ANYBODY, looked_for)
         assert caught.value.message == f"there is no person {looked_for} on these leaderboards"
-    assert (await portrait(place.store, Viewer(place.ada), bo)).places
-    assert (await portrait(place.store, Viewer(bo), bo)).places == ()
+    assert (await person_profile(place.store, Viewer(place.ada), bo)).places
+    assert (await person_profile(place.store, Viewer(bo), bo)).places == ()
 
 
 async def test_what_the_house_has_judged_is_for_the_boards_creator(place: Place) -> None:
@@ -56,7 +56,7 @@ async def test_what_the_house_has_judged_is_for_the_boards_creator(place: Place)
     await publish(place.store, place.clock, PublishRequest(place.ada), task)
     assert await order_references(place.store) == 1
     house = (await place.store.people.ensure(HOUSE, "Podium")).id
-    told = await portrait(place.store, Viewer(place.ada), house)
+    told = await person_profile(place.store, Viewer(place.ada), house)
     assert [each.board_name for each in told.past] == ["sort"]
     with pytest.raises(UserError, match="no person"):
-        await portrait(place.store, ANYBODY, house)
+        await person_profile(place.store, ANYBODY, house)

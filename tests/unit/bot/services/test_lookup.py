@@ -8,8 +8,8 @@ from bot.services.lookup import (
     find_submission,
     own_board,
     own_submission,
-    seen_submission,
     visible_boards,
+    visible_submission,
 )
 from tests.doubles.place import Place
 
@@ -53,13 +53,13 @@ async def test_on_a_hidden_board_there_are_none_but_one_s_own_submissions(place:
     own = await place.submit(await place.person("bob"))
     other = await place.submit()
     bob = await hide(place)
-    assert await seen_submission(place.store, bob, own.id) == own
+    assert await visible_submission(place.store, bob, own.id) == own
     for number in (other.id, SubmissionId(999)):
         with pytest.raises(UserError, match=f"there is no submission {number}") as refusal:
             await own_submission(place.store, bob, number)
         assert refusal.value.code == "unknown-submission"
     await place.store.boards.invite(place.board.id, frozenset({"local:bob"}))
-    assert await seen_submission(place.store, bob, other.id) == other
+    assert await visible_submission(place.store, bob, other.id) == other
     with pytest.raises(UserError, match="somebody else"):
         await own_submission(place.store, bob, other.id)
 

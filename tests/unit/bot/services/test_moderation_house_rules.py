@@ -1,13 +1,13 @@
 from datetime import timedelta
 
 from bot.domain.moderation import RateLimit
-from bot.services.moderation import house_rules
+from bot.services.moderation import submission_rules
 from runners.contract.task import Mode
 from tests.doubles.place import Place
 
 
 async def test_an_open_house_has_no_rules(place: Place) -> None:
-    rules = await house_rules(place.store)
+    rules = await submission_rules(place.store)
     assert (rules.limits, rules.pause, rules.boards, rules.gpus, rules.bans) == (
         (),
         None,
@@ -30,7 +30,7 @@ async def test_limits_pauses_and_bans_come_with_names(place: Place) -> None:
     await moderation.pause_board(place.board.id, "a new task")
     await moderation.pause_pool("CPU", "a new driver")
     await moderation.ban(eve, "forged")
-    rules = await house_rules(place.store)
+    rules = await submission_rules(place.store)
     assert [(each.limit, each.board) for each in rules.limits] == [
         (wide, None),
         (narrow, "vectoradd"),

@@ -6,7 +6,13 @@ import pytest
 from bot.domain.board import Access, Visibility
 from bot.domain.notifications import NewsKind, Notification, deadline_news
 from bot.domain.publication import PublishRequest
-from bot.services.notify import ask_for, notify, remind_of_deadlines, still_wanted, tell_of_scores
+from bot.services.notify import (
+    announce_deadlines,
+    announce_scores,
+    run_notifications,
+    set_notifications,
+    still_wanted,
+)
 from bot.services.publishing.publish import publish
 from runners.contract.evaluation import CaseKind
 from tests.doubles.dispatching import failing
@@ -25,13 +31,13 @@ async def ran(place: Place, name: str, time_ns: float) -> None:
 
 async def told(place: Place) -> list[tuple[str, str]]:
     """Who is told what, by the news that is there now."""
-    await tell_of_scores(place.store)
+    await announce_scores(place.store)
     letters = await place.store.outbox.claim("", "test", LEASE, 100)
     return sorted((each.news.addressee, each.news.text) for each in letters)
 
 
 async def listen(place: Place, addressee: str, *kinds: NewsKind) -> None:
-    await ask_for(place.store, addressee, dict.fromkeys(kinds, True))
+    await set_notifications(place.store, addressee, dict.fromkeys(kinds, True))
 
 
 async def test_nobody_is_told_without_asking(place: Place) -> None:
@@ -54,7 +60,7 @@ async def test_who_loses_a_rank_is_told_once_and_only_when_asked(place: Place) -
     await ran(place, "ada", 100)
     await ran(place, "bob", 200)
     await listen(place, "local:ada", NewsKind.LOST_RANK)
-    await tell_of_scores(place.store)
+    await announce_scores(place.store)
     await ran(place, "eve", 50)
     (news,) = await told(place)
     assert news[0] == "local:ada"
@@ -64,7 +70,7 @@ async def test_who_loses_a_rank_is_told_once_and_only_when_asked(place: Place) -
 
 async def test_scores_that_come_together_are_told_one_after_the_other(place: Place) -> None:
     await ran(place, "ada", 100)
-    await tell_of_scores(place.store)
+    await announce_scores(place.store)
     await listen(place, "local:ada", NewsKind.LOST_RANK)
     await ran(place, "bob", 50)
     await ran(place, "eve", 40)
@@ -77,7 +83,7 @@ async def test_a_better_time_of_ones_own_that_came_meanwhile_is_not_there_yet(
     place: Place,
 ) -> None:
     await ran(place, "ada", 100)
-    await tell_of_scores(place.store)
+    await announce_scores(place.store)
     await listen(place, "local:ada", NewsKind.LOST_RANK)
     await ran(place, "bob", 50)
     await ran(place, "ada", 20)
@@ -98,7 +104,7 @@ async def test_a_reminder_of_a_deadline_that_has_moved_is_not_delivered(place: P
     await listen(place, ROOM, NewsKind.DEADLINE)
     gpus = place.board.gpus
     await place.store.boards.configure(place.board.id, gpus, NOON + timedelta(hours=2))
-    await remind_of_deadlines(place.store, place.clock)
+    await announce_deadlines(place.store, place.clock)
     (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
     everyone = frozenset[str]()
     assert await still_wanted(place.store, place.clock, letter.news, everyone)
@@ -111,7 +117,7 @@ async def test_a_deadline_is_told_once_and_again_when_it_moves(place: Place) -> 
     async def reminded(hours: float) -> int:
         deadline = NOON + timedelta(hours=hours)
         await place.store.boards.configure(place.board.id, place.board.gpus, deadline)
-        await remind_of_deadlines(place.store, place.clock)
+        await announce_deadlines(place.store, place.clock)
         return len(await told(place))
 
     assert await reminded(2) == 0
@@ -124,9 +130,14 @@ async def test_a_deadline_is_told_once_and_again_when_it_moves(place: Place) -> 
 
 async def test_wishes_change_what_they_name_and_nothing_else(place: Place) -> None:
     wishes = {NewsKind.RECORD: True, NewsKind.DEADLINE: True, NewsKind.LOST_RANK: None}
-    assert await ask_for(place.store, ROOM, wishes) == {NewsKind.RECORD, NewsKind.DEADLINE}
-    assert await ask_for(place.store, ROOM, {NewsKind.RECORD: False}) == {NewsKind.DEADLINE}
-    assert await ask_for(place.store, ROOM, {}) == {NewsKind.DEADLINE}
+    assert await set_notifications(place.store, ROOM, wishes) == {
+        NewsKind.RECORD,
+        NewsKind.DEADLINE,
+    }
+    assert await set_notifications(place.store, ROOM, {NewsKind.RECORD: False}) == {
+        NewsKind.DEADLINE
+    }
+    assert await set_notifications(place.store, ROOM, {}) == {NewsKind.DEADLINE}
 
 
 def news_to(place: Place, addressee: str, kind: NewsKind = NewsKind.RECORD) -> Notification:
@@ -174,7 +185,7 @@ async def test_news_is_worked_out_until_told_to_stop_whatever_the_database_does(
     away = {"untold": 2}
     stop = asyncio.Event()
     store = failing(place.store, away, "outbox")
-    telling = asyncio.create_task(notify(store, place.clock, stop, every_s=0.01))
+    telling = asyncio.create_task(run_notifications(store, place.clock, stop, every_s=0.01))
     await asyncio.sleep(0.1)
     stop.set()
     await asyncio.wait_for(telling, 1)

@@ -1,11 +1,11 @@
 import asyncio
 import time
 
-from bot.services.pacing import paced
+from bot.services.pacing import yielding
 
 
 async def test_all_things_come_in_their_order() -> None:
-    assert [each async for each in paced(range(1000))] == list(range(1000))
+    assert [each async for each in yielding(range(1000))] == list(range(1000))
 
 
 async def test_others_have_a_turn_during_long_work_and_none_is_wasted_on_short_work() -> None:
@@ -18,10 +18,10 @@ async def test_others_have_a_turn_during_long_work_and_none_is_wasted_on_short_w
 
     task = asyncio.create_task(other())
     try:
-        async for _ in paced(range(20), step_s=60):
+        async for _ in yielding(range(20), step_s=60):
             pass
         assert turns == []
-        async for _ in paced(range(20), step_s=0.002):
+        async for _ in yielding(range(20), step_s=0.002):
             time.sleep(0.001)  # noqa: ASYNC251 - work that computes
     finally:
         task.cancel()

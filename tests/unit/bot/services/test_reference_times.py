@@ -9,19 +9,19 @@ from typing_extensions import override
 
 from bot.domain.board import TaskVersion, Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_the_houses
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import JobState
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import PublishRequest
 from bot.domain.reference_times import Reference
 from bot.services.apart import Apart
-from bot.services.history import history
-from bot.services.lookup import seen_submission
+from bot.services.history import submission_history
+from bot.services.lookup import visible_submission
 from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
 from bot.services.reference_times import AGAIN_AFTER, order_references, time_references
-from bot.services.rejudge import rejudge
-from bot.services.standings import standings
+from bot.services.rejudge import rejudge_submission
+from bot.services.standings import board_standings
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest, RoundPolicy
 from runners.contract.runner import CallId, RunnerError
@@ -59,7 +59,7 @@ async def publish_sort(place: Place, gpus: tuple[str, ...] = ("CPU",)) -> None:
 
 
 async def shown(place: Place, viewer: PersonId | None = None) -> BoardStandings:
-    (board,) = await standings(place.store, Viewer(viewer or place.ada), "sort", "CPU")
+    (board,) = await board_standings(place.store, Viewer(viewer or place.ada), "sort", "CPU")
     return board
 
 
@@ -140,7 +140,7 @@ async def test_nobody_is_ranked_by_it_and_nobody_s_history_has_it(place: Place) 
     await run(place, KeepingRunner())
     board = await shown(place)
     assert (board.entries, board.refused) == ((), ())
-    assert await history(place.store, Viewer(place.ada)) == ()
+    assert await submission_history(place.store, Viewer(place.ada)) == ()
 
 
 async def test_it_is_ordered_once_however_often_and_by_however_many(place: Place) -> None:
@@ -153,7 +153,7 @@ async def test_it_is_ordered_once_however_often_and_by_however_many(place: Place
 async def test_a_task_without_a_reference_is_asked_once(place: Place) -> None:
     assert await order_references(place.store) == 0
     assert await place.store.references.lacking() == ()
-    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+    (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     assert (board.reference, board.reference_failure) == (None, "")
 
 
@@ -192,7 +192,7 @@ async def test_a_stop_hands_it_back_at_once_and_uncounted(place: Place) -> None:
         await until(lambda: _started(runner))
         await asyncio.wait_for(running.end(), 5)
     job = await place.claim()
-    assert (is_the_houses(job.submission), job.attempt) == (True, 1)
+    assert (is_system_submission(job.submission), job.attempt) == (True, 1)
 
 
 async def _started(runner: KeepingRunner) -> bool:
@@ -212,12 +212,12 @@ async def test_its_report_is_for_the_creator_and_it_cannot_be_judged_again(place
     found = await reference(place)
     assert found is not None
     assert found.submission is not None
-    assert (await seen_submission(place.store, Viewer(place.ada), found.submission)).gpus
+    assert (await visible_submission(place.store, Viewer(place.ada), found.submission)).gpus
     bob = Viewer(await place.person("bob"))
     with pytest.raises(UserError, match="there is no submission"):
-        await seen_submission(place.store, bob, found.submission)
+        await visible_submission(place.store, bob, found.submission)
     with pytest.raises(UserError, match="nobody is ranked by it"):
-        await rejudge(place.store, Decision(place.ada, "again"), found.submission)
+        await rejudge_submission(place.store, Decision(place.ada, "again"), found.submission)
 
 
 async def test_the_loop_orders_notes_and_outlives_a_database_that_is_away(place: Place) -> None:

@@ -5,7 +5,7 @@ from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
-from bot.services.rejudge import best_of, rejudge, rejudge_from, rejudge_standings
+from bot.services.rejudge import best_of, rejudge_from, rejudge_standings, rejudge_submission
 from runners.contract.task import Mode
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
@@ -18,18 +18,18 @@ async def test_the_same_source_is_judged_by_the_present_task_for_the_same_person
     earlier = await place.submit(bob)
     changed = make_task(description="Another one.")
     published = await publish(place.store, place.clock, PublishRequest(place.ada), changed)
-    again = await rejudge(place.store, Decision(place.ada, "new task"), earlier.id)
+    again = await rejudge_submission(place.store, Decision(place.ada, "new task"), earlier.id)
     assert (again.person, again.source_hash) == (bob, earlier.source_hash)
     assert again.task_version == published.board.task_version != earlier.task_version
     (row,) = await place.store.audit.rows(1)
-    assert (row.action, row.reason) == ("rejudge", "new task")
+    assert (row.action, row.reason) == ("rejudge_submission", "new task")
 
 
 async def test_a_gpu_type_that_the_board_has_dropped_is_refused(place: Place) -> None:
     earlier = await place.submit()
     await place.store.boards.configure(place.board.id, ("H100",), None)
     with pytest.raises(UserError, match="none of CPU any more"):
-        await rejudge(place.store, Decision(place.ada, ""), earlier.id)
+        await rejudge_submission(place.store, Decision(place.ada, ""), earlier.id)
 
 
 async def test_everyones_best_is_judged_by_the_next_version_once(place: Place) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.services.remote_workers import admitted, issue, revoke, worker_tokens
-from bot.services.tokens import link, unlink, viewer_of_secret
+from bot.services.tokens import caller_for_token, create_token, revoke_token
 from tests.doubles.place import Place
 
 DAY = timedelta(days=1)
@@ -46,10 +46,10 @@ async def test_a_name_that_is_none_is_refused(place: Place, name: str) -> None:
 
 async def test_neither_kind_of_token_does_what_the_other_is_for(place: Place) -> None:
     worker = await issue(place.store, place.clock, place.ada, "box", lifetime=DAY)
-    own = await link(place.store, place.ada, "laptop")
+    own = await create_token(place.store, place.ada, "laptop")
     with pytest.raises(UserError, match="unknown, expired or revoked"):
-        await viewer_of_secret(place.store, place.clock, worker.secret)
+        await caller_for_token(place.store, place.clock, worker.secret)
     with pytest.raises(UserError, match="no token of a worker"):
         await admitted(place.store, place.clock, own.secret)
     with pytest.raises(UserError, match="you have no token"):
-        await unlink(place.store, place.ada, worker.token.id)
+        await revoke_token(place.store, place.ada, worker.token.id)

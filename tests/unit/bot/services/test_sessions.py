@@ -18,7 +18,13 @@ from bot.services.sessions import (
     sign_out,
     sign_out_elsewhere,
 )
-from bot.services.tokens import grant, link, unlink, viewer_of_secret, withdraw_grant
+from bot.services.tokens import (
+    caller_for_token,
+    create_local_token,
+    create_token,
+    revoke_access,
+    revoke_token,
+)
 from tests.doubles.place import Place
 
 
@@ -33,10 +39,10 @@ async def test_a_session_may_what_its_token_may_and_no_more(place: Place) -> Non
     await place.store.rights.note(place.ada, "machine", Rights(is_admin=True, is_creator=True))
     sees = {}
     for scope in (TokenScope.PERSON, TokenScope.ADMIN):
-        made = await link(place.store, place.ada, "x", scope=scope)
+        made = await create_token(place.store, place.ada, "x", scope=scope)
         sees[scope] = (await signed_in(place, made.secret)).caller.sees_all
     assert sees == {TokenScope.PERSON: False, TokenScope.ADMIN: True}
-    reading = await link(place.store, place.ada, "x", scope=TokenScope.READ)
+    reading = await create_token(place.store, place.ada, "x", scope=TokenScope.READ)
     with pytest.raises(UserError, match="only reads"):
         await signed_in(place, reading.secret)
     await place.store.rights.forget(place.ada, "machine")
@@ -57,7 +63,7 @@ async def test_who_is_no_admin_any_more_is_none_in_a_session_that_lasts(place: P
 
 
 async def test_a_session_ends_by_signing_out_with_its_time_and_with_its_token(place: Place) -> None:
-    made = await link(place.store, place.ada, "laptop")
+    made = await create_token(place.store, place.ada, "laptop")
     one = await sign_in_by_token(place.store, place.clock, made.secret, "one")
     two = await sign_in_by_token(place.store, place.clock, made.secret, "two")
     three = await sign_in_as(place.store, place.clock, KnownPerson("local:ada", "ada"), "three")
@@ -65,7 +71,7 @@ async def test_a_session_ends_by_signing_out_with_its_time_and_with_its_token(pl
     assert await session_of(place.store, place.clock, one.secret) is None
     with pytest.raises(UserError, match="ended already"):
         await sign_out(place.store, place.ada, one.token.id)
-    await unlink(place.store, place.ada, made.token.id)
+    await revoke_token(place.store, place.ada, made.token.id)
     assert await session_of(place.store, place.clock, two.secret) is None
     assert await sessions_of(place.store, place.clock, place.ada) == (three.token,)
     place.clock.advance(LIFETIME.total_seconds())
@@ -74,15 +80,15 @@ async def test_a_session_ends_by_signing_out_with_its_time_and_with_its_token(pl
 
 async def test_a_session_lasts_no_longer_than_its_token(place: Place) -> None:
     until = place.clock.now() + timedelta(hours=1)
-    made = await link(place.store, place.ada, "x", expires_at=until)
+    made = await create_token(place.store, place.ada, "x", expires_at=until)
     assert (await signed_in(place, made.secret)).token.expires_at == until
 
 
 async def test_secrets_are_good_for_their_own_door_alone(place: Place) -> None:
-    made = await link(place.store, place.ada, "x")
+    made = await create_token(place.store, place.ada, "x")
     session = await sign_in_by_token(place.store, place.clock, made.secret, "")
     with pytest.raises(UserError, match="unknown, expired or revoked"):
-        await viewer_of_secret(place.store, place.clock, session.secret)
+        await caller_for_token(place.store, place.clock, session.secret)
     with pytest.raises(UserError, match="no personal token"):
         await sign_in_by_token(place.store, place.clock, session.secret, "")
     assert await session_of(place.store, place.clock, made.secret) is None
@@ -92,7 +98,7 @@ async def test_secrets_are_good_for_their_own_door_alone(place: Place) -> None:
 async def test_only_so_many_browsers_are_signed_in_and_others_can_be_signed_out(
     place: Place,
 ) -> None:
-    made = await link(place.store, place.ada, "x")
+    made = await create_token(place.store, place.ada, "x")
     latest = [await signed_in(place, made.secret) for _ in range(MOST_SESSIONS + 2)][-1]
     found = await sessions_of(place.store, place.clock, place.ada)
     assert (len(found), found[0]) == (MOST_SESSIONS, latest.token)
@@ -104,7 +110,9 @@ async def test_only_so_many_browsers_are_signed_in_and_others_can_be_signed_out(
 
 async def test_with_all_tokens_of_a_person_every_browser_is_signed_out(place: Place) -> None:
     day = timedelta(days=1)
-    await grant(place.store, place.clock, place.ada, "ada", scope=TokenScope.PERSON, lifetime=day)
+    await create_local_token(
+        place.store, place.clock, place.ada, "ada", scope=TokenScope.PERSON, lifetime=day
+    )
     made = await sign_in_as(place.store, place.clock, KnownPerson("local:ada", "ada"), "x")
-    await withdraw_grant(place.store, place.ada, "ada")
+    await revoke_access(place.store, place.ada, "ada")
     assert await session_of(place.store, place.clock, made.secret) is None

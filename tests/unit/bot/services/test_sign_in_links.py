@@ -3,7 +3,7 @@ import pytest
 from bot.domain.errors import UserError
 from bot.services.sessions import session_of
 from bot.services.sign_in_links import LIFETIME, SignInLinks, sign_in_by_link
-from bot.services.tokens import withdraw_grant
+from bot.services.tokens import revoke_access
 from tests.doubles.factories import NOON
 from tests.doubles.place import Place
 
@@ -54,7 +54,7 @@ async def test_it_ends_with_what_the_machine_gave(place: Place) -> None:
     links = SignInLinks()
     key = links.key_for("ada", place.clock.now())
     made = await sign_in_by_link(place.store, place.clock, links, key, label="")
-    await withdraw_grant(place.store, place.ada, "ada")
+    await revoke_access(place.store, place.ada, "ada")
     assert await session_of(place.store, place.clock, made.secret) is None
 
 

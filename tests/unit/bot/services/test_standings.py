@@ -4,7 +4,7 @@ from bot.domain.board import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services.publishing.publish import publish
-from bot.services.standings import standings
+from bot.services.standings import board_standings
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Grader
 from runners.contract.verdict import Stage, Verdict
@@ -26,7 +26,7 @@ async def test_people_are_ranked_by_their_best_time(place: Place) -> None:
     await ran(place, "bob", 300)
     await ran(place, "ada", 200)
     await ran(place, "bob", 100)
-    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+    (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     lines = [(each.rank, each.score.person_name, each.attempts) for each in board.entries]
     assert lines == [(1, "bob", 2), (2, "ada", 1)]
     assert (board.gpu, board.version, board.refused) == ("CPU", 1, ())
@@ -37,7 +37,7 @@ async def test_the_absent_are_listed_once_with_their_latest_reason(place: Place)
     await failed(place, "bob", Verdict.CRASHED)
     await failed(place, "eve", Verdict.CRASHED, message="first")
     await failed(place, "eve", Verdict.BUILD_FAILED, message="line 3", stage=Stage.BUILD)
-    (board,) = await standings(place.store, Viewer(place.ada, sees_all=True), "vectoradd")
+    (board,) = await board_standings(place.store, Viewer(place.ada, sees_all=True), "vectoradd")
     refused = [(each.person_name, each.verdict, each.message) for each in board.refused]
     assert refused == [("eve", "build_failed", "line 3")]
 
@@ -51,7 +51,7 @@ async def test_what_exceptions_say_of_hidden_sources_is_told_to_nobody_else(plac
         (SourceVisibility.ALWAYS, "name 'trick'"),
     ):
         await place.store.boards.restrict(place.board.id, Access(source=source))
-        (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+        (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
         told = {each.person_name: each.message for each in board.refused}
         assert told == {"eve": words, "kay": "1 differs"}
         assert board.quotes == bool(words)
@@ -68,15 +68,15 @@ async def test_a_board_that_its_own_evaluation_times_says_so(place: Place) -> No
         task,
     )
     viewer = Viewer(place.ada)
-    assert (await standings(place.store, viewer, "own"))[0].in_process
-    assert not (await standings(place.store, viewer, "vectoradd"))[0].in_process
+    assert (await board_standings(place.store, viewer, "own"))[0].in_process
+    assert not (await board_standings(place.store, viewer, "vectoradd"))[0].in_process
 
 
 async def test_two_people_of_the_same_name_are_two_people(place: Place) -> None:
     await ran(place, "bob", 300)
     other = (await place.store.people.ensure("discord:7", "bob")).id
     await place.judged(await place.submit(other), verdict=Verdict.CRASHED)
-    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+    (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     assert [each.person_name for each in board.refused] == ["bob"]
 
 
@@ -93,7 +93,7 @@ async def test_the_reason_of_a_secret_run_tells_nothing_of_its_inputs(place: Pla
         stage=Stage.TIMING,
         cases=(case,),
     )
-    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+    (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     assert board.refused[0].message == "wrong_answer at benchmark 1 of the ranked run"
 
 
@@ -101,21 +101,21 @@ async def test_versions_of_a_task_are_kept_apart(place: Place) -> None:
     await ran(place, "bob", 300)
     changed = make_task(description="Add them faster.", gpus=())
     await publish(place.store, place.clock, PublishRequest(place.ada), changed)
-    (now,) = await standings(place.store, Viewer(place.ada), "vectoradd")
-    (before,) = await standings(place.store, Viewer(place.ada), "vectoradd", "CPU", version=1)
+    (now,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
+    (before,) = await board_standings(place.store, Viewer(place.ada), "vectoradd", "CPU", version=1)
     assert (now.version, len(now.entries)) == (2, 0)
     assert (before.version, len(before.entries)) == (1, 1)
 
 
 async def test_a_gpu_type_may_be_spelled_in_any_case(place: Place) -> None:
-    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd", "cpu")
+    (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd", "cpu")
     assert board.gpu == "CPU"
 
 
 async def test_each_gpu_type_has_its_own_standings(place: Place) -> None:
     await place.store.boards.configure(place.board.id, ("CPU", "H100"), None)
     await place.judged(await place.submit(gpus=("CPU",)))
-    cpu, h100 = await standings(place.store, Viewer(place.ada), "vectoradd")
+    cpu, h100 = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     assert (cpu.gpu, len(cpu.entries)) == ("CPU", 1)
     assert (h100.gpu, len(h100.entries)) == ("H100", 0)
 
@@ -132,5 +132,5 @@ async def test_a_wrong_name_is_refused(
     place: Place, name: str, gpu: str | None, version: int | None, code: str
 ) -> None:
     with pytest.raises(UserError, match=r"there (are|is)|did you mean") as refusal:
-        await standings(place.store, Viewer(place.ada), name, gpu, version=version)
+        await board_standings(place.store, Viewer(place.ada), name, gpu, version=version)
     assert refusal.value.code == code

@@ -12,7 +12,7 @@ from bot.domain.records import StoredEvaluation
 from bot.domain.status import QueuePosition, SubmissionStatus
 from bot.domain.submission import SubmissionState
 from bot.services.publishing.publish import publish
-from bot.services.status import status, waiting_time, watch
+from bot.services.status import submission_status, waiting_time, watch
 from bot.store.postgres import events
 from bot.store.postgres.events import Subscriptions
 from runners.contract.evaluation import CPU
@@ -28,7 +28,7 @@ async def test_a_queued_submission_has_a_place_but_no_estimate_while_nothing_is_
 ) -> None:
     await place.submit(await place.person("bob"))
     submission = await place.submit()
-    now = await status(place.store, submission.id)
+    now = await submission_status(place.store, submission.id)
     (job,) = now.jobs
     assert now.state is SubmissionState.QUEUED
     assert job.place is not None
@@ -40,11 +40,11 @@ async def test_the_estimate_comes_from_recent_runs_and_the_slots_in_use(place: P
     running = await place.submit()
     await place.claim()
     waiting = await place.submit()
-    (job,) = (await status(place.store, waiting.id)).jobs
+    (job,) = (await submission_status(place.store, waiting.id)).jobs
     assert job.place is not None
     # The one that runs has half of its 8 s to go, and then this one takes 8 s.
     assert (job.place.position, job.place.estimate_s) == (1, 12.0)
-    assert (await status(place.store, running.id)).jobs[0].place is None
+    assert (await submission_status(place.store, running.id)).jobs[0].place is None
 
 
 def test_waiting_grows_with_the_place_and_shrinks_with_the_slots() -> None:
@@ -65,17 +65,17 @@ async def test_a_running_job_whose_worker_is_silent_says_so(place: Place) -> Non
     await place.store.workers.announce("box:1", (CPU,), lease)
     job = await place.claim("box:1")
     await place.store.jobs.tell(job.id, job.fence, Stage.TIMING, {"done": 2, "total": 5})
-    (now,) = (await status(place.store, submission.id)).jobs
+    (now,) = (await submission_status(place.store, submission.id)).jobs
     assert (now.stage, now.note) == ("timing", "")
     place.clock.advance(16)
-    (now,) = (await status(place.store, submission.id)).jobs
+    (now,) = (await submission_status(place.store, submission.id)).jobs
     assert now.stage == "timing"
     assert "does not report" in now.note
     await place.store.workers.announce("box:1", (CPU,), lease)
-    (now,) = (await status(place.store, submission.id)).jobs
+    (now,) = (await submission_status(place.store, submission.id)).jobs
     assert now.note == ""
     await place.store.workers.leave("box:1")
-    (now,) = (await status(place.store, submission.id)).jobs
+    (now,) = (await submission_status(place.store, submission.id)).jobs
     assert "does not report" in now.note
 
 
@@ -88,7 +88,7 @@ async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_ty
     await place.submit()
     await place.claim()
     waiting = await place.submit(board="other")
-    (job,) = (await status(place.store, waiting.id)).jobs
+    (job,) = (await submission_status(place.store, waiting.id)).jobs
     assert job.place == QueuePosition(1, 12.0, running=1)
 
 
@@ -100,23 +100,23 @@ async def test_place_and_estimate_shrink_as_the_queue_moves(place: Place) -> Non
     last = await place.submit(await place.person("eve"), mode=Mode.TEST)
     seen = []
     for _ in range(2):
-        (job,) = (await status(place.store, ahead.id)).jobs
+        (job,) = (await submission_status(place.store, ahead.id)).jobs
         assert job.place is not None
         seen.append((job.place.position, job.place.estimate_s))
         await place.store.jobs.request_cancel(last.id)
     assert seen == [(2, 20.0), (1, 12.0)]
-    assert not (await status(place.store, running.id)).is_final
+    assert not (await submission_status(place.store, running.id)).is_final
 
 
 async def test_a_running_job_shows_its_latest_stage(place: Place) -> None:
     submission = await place.submit()
     await place.store.workers.announce("test", (CPU,), timedelta(seconds=30))
     job = await place.claim()
-    assert (await status(place.store, submission.id)).jobs[0].stage is None
+    assert (await submission_status(place.store, submission.id)).jobs[0].stage is None
     await place.store.jobs.tell(job.id, job.fence, Stage.BUILD, {})
     body: dict[str, str | int] = {"done": 1, "total": 2, "note": "hot"}
     await place.store.jobs.tell(job.id, job.fence, Stage.TEST, body)
-    (shown,) = (await status(place.store, submission.id)).jobs
+    (shown,) = (await submission_status(place.store, submission.id)).jobs
     assert (shown.stage, shown.done, shown.total, shown.note) == ("test", 1, 2, "hot")
 
 
@@ -125,7 +125,7 @@ async def test_an_ended_job_shows_what_may_be_seen_of_its_evaluation(place: Plac
     await place.judged(
         submission, verdict=Verdict.CRASHED, stage=Stage.TIMING, message="x", log="seed"
     )
-    now = await status(place.store, submission.id)
+    now = await submission_status(place.store, submission.id)
     assert now.is_final
     assert now.state is SubmissionState.FINISHED
     evaluation = now.jobs[0].evaluation
@@ -145,16 +145,16 @@ async def test_a_job_that_ends_while_it_is_read_has_not_ended_yet(
         return await read(of)
 
     monkeypatch.setattr(place.store.results, "evaluations", after_its_end)
-    now = await status(place.store, submission.id)
+    now = await submission_status(place.store, submission.id)
     assert (now.is_final, now.jobs[0].evaluation) == (False, None)
-    now = await status(place.store, submission.id)
+    now = await submission_status(place.store, submission.id)
     assert now.is_final
     assert now.jobs[0].evaluation is not None
 
 
 async def test_an_unknown_submission_is_refused(place: Place) -> None:
     with pytest.raises(UserError, match="no submission 99"):
-        await status(place.store, SubmissionId(99))
+        await submission_status(place.store, SubmissionId(99))
 
 
 async def collect(place: Place, submission: SubmissionId) -> list[SubmissionStatus]:

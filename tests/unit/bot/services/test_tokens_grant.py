@@ -5,18 +5,26 @@ import pytest
 from bot.domain.accounts import TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
-from bot.services.tokens import NewToken, grant, granted, viewer_of_secret, withdraw_grant
+from bot.services.tokens import (
+    NewToken,
+    caller_for_token,
+    create_local_token,
+    list_tokens,
+    revoke_access,
+)
 from tests.doubles.place import Place
 
 
 async def give(place: Place, name: str, scope: TokenScope = TokenScope.PERSON) -> NewToken:
     lifetime = timedelta(days=2)
-    return await grant(place.store, place.clock, place.ada, name, scope=scope, lifetime=lifetime)
+    return await create_local_token(
+        place.store, place.clock, place.ada, name, scope=scope, lifetime=lifetime
+    )
 
 
 async def test_a_new_name_gets_an_account_and_an_admin_its_rights(place: Place) -> None:
     made = await give(place, "grace", TokenScope.ADMIN)
-    asks = await viewer_of_secret(place.store, place.clock, made.secret)
+    asks = await caller_for_token(place.store, place.clock, made.secret)
     assert asks.sees_all
     assert asks.credentials == {"local:grace"}
     assert made.token.expires_at == place.clock.now() + timedelta(days=2)
@@ -35,12 +43,12 @@ async def test_an_identity_is_taken_as_it_is_and_must_be_known(place: Place) -> 
 
 async def test_withdrawing_ends_the_tokens_and_the_rights(place: Place) -> None:
     first, second = await give(place, "ada", TokenScope.ADMIN), await give(place, "ada")
-    assert await withdraw_grant(place.store, place.ada, "ada", second.token.id) == 1
-    assert await granted(place.store, "ada") == (first.token,)
+    assert await revoke_access(place.store, place.ada, "ada", second.token.id) == 1
+    assert await list_tokens(place.store, "ada") == (first.token,)
     assert (await place.store.rights.of(place.ada)).is_admin
-    assert await withdraw_grant(place.store, place.ada, "ada") == 1
+    assert await revoke_access(place.store, place.ada, "ada") == 1
     assert not (await place.store.rights.of(place.ada)).is_admin
     with pytest.raises(UserError, match="no token"):
-        await withdraw_grant(place.store, place.ada, "ada", TokenId(99))
+        await revoke_access(place.store, place.ada, "ada", TokenId(99))
     with pytest.raises(UserError, match="nobody named"):
-        await granted(place.store, "nobody")
+        await list_tokens(place.store, "nobody")

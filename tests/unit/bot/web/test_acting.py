@@ -11,7 +11,7 @@ from bot.domain.accounts import TokenScope
 from bot.domain.errors import UserError
 from bot.domain.records import KnownPerson
 from bot.remote.discord_oauth import DiscordIdentities
-from bot.services.tokens import grant, unlink
+from bot.services.tokens import create_local_token, revoke_token
 from bot.web.context import WebContext
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
@@ -41,7 +41,9 @@ async def admin_of(door: WebContext, name: str = "ada") -> Browser:
     """The browser of an admin, in by a token for administering."""
     by = await door.store.people.ensure("local:root", "root")
     day = timedelta(days=1)
-    made = await grant(door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day)
+    made = await create_local_token(
+        door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day
+    )
     browser = Browser(door)
     await browser.sign_in(made.secret)
     return browser
@@ -57,7 +59,7 @@ async def test_a_page_for_acting_asks_strangers_to_sign_in_and_leads_them_back(
         assert (answer.status_code, there.path) == (303, "/sign-in")
         assert parse_qs(there.query) == {"next": [path]}
     person = await door.store.people.ensure("local:ada", "ada")
-    made = await grant(
+    made = await create_local_token(
         door.store, door.clock, person.id, "ada", scope=TokenScope.PERSON, lifetime=timedelta(1)
     )
     assert (await stranger.sign_in(made.secret, "/me")).headers["Location"] == "/me"
@@ -100,7 +102,7 @@ async def test_a_session_that_has_ended_acts_no_more(door: WebContext, act: str)
         assert answer.headers["Location"] == "/"
         assert 'podium=""' in answer.headers["Set-Cookie"]
     elif act == "revoked token":
-        await unlink(door.store, person, made.token.id)
+        await revoke_token(door.store, person, made.token.id)
     else:
         other = Browser(door)
         await other.sign_in(made.secret)

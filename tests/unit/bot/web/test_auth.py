@@ -9,7 +9,7 @@ from bot.domain.accounts import ANYBODY, Caller, Rights, TokenScope
 from bot.domain.board import NOBODY
 from bot.domain.errors import UserError
 from bot.services.sessions import sign_in_by_token
-from bot.services.tokens import link, unlink
+from bot.services.tokens import create_token, revoke_token
 from bot.web.auth import administrator, creator, person_of, submitter, viewer_of
 from bot.web.context import WebContext
 from tests.doubles.agents import make_door, make_token
@@ -32,13 +32,13 @@ async def test_the_person_of_a_token_looks_until_it_is_revoked(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     ada = await memory_store.people.ensure("local:ada", "Ada")
-    made = await link(memory_store, ada.id, "laptop")
+    made = await create_token(memory_store, ada.id, "laptop")
     asked = request_with(make_door(memory_store, clock), Authorization=f"Bearer {made.secret}")
 
     found = await person_of(await viewer_of(asked))
     assert found == Caller(ada.id, frozenset({"local:ada"}), scope=TokenScope.PERSON)
 
-    await unlink(memory_store, ada.id, made.token.id)
+    await revoke_token(memory_store, ada.id, made.token.id)
     with pytest.raises(UserError, match="revoked"):
         await viewer_of(asked)
 
@@ -67,7 +67,7 @@ async def test_each_scope_of_an_admins_tokens_lets_do_so_much_and_no_more(
     doors = (person_of, submitter, creator, administrator)
     found: dict[TokenScope, list[bool]] = {}
     for scope in (TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN):
-        made = await link(memory_store, ada.id, "x", scope=scope)
+        made = await create_token(memory_store, ada.id, "x", scope=scope)
         asked = request_with(make_door(memory_store, clock), Authorization=f"Bearer {made.secret}")
         found[scope] = [await _lets(each, await viewer_of(asked)) for each in doors]
     assert found == {
@@ -82,7 +82,7 @@ async def test_who_has_no_right_gets_none_by_a_token(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     ada = await memory_store.people.ensure("local:ada", "Ada")
-    made = await link(memory_store, ada.id, "x")
+    made = await create_token(memory_store, ada.id, "x")
     asked = request_with(make_door(memory_store, clock), Authorization=f"Bearer {made.secret}")
     asks = await viewer_of(asked)
     assert [await _lets(each, asks) for each in (submitter, creator, administrator)] == [
@@ -102,7 +102,7 @@ async def test_a_browser_that_is_signed_in_reads_and_does_not_act(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     ada = await memory_store.people.ensure("local:ada", "Ada")
-    made = await link(memory_store, ada.id, "laptop")
+    made = await create_token(memory_store, ada.id, "laptop")
     session = await sign_in_by_token(memory_store, clock, made.secret, "Firefox")
     asked = request_with(make_door(memory_store, clock), Cookie=f"podium={session.secret}")
     asked.scope.update(method="GET", scheme="http", path="/", server=("podium.test", 80))

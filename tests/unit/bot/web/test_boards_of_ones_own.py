@@ -10,7 +10,7 @@ import pytest
 from bot.domain.accounts import TokenScope
 from bot.domain.board import Viewer, Visibility
 from bot.domain.tasks.scaffold import scaffold
-from bot.services.tokens import grant
+from bot.services.tokens import create_local_token
 from bot.web.context import DOOR, WebContext
 from bot.web.publications import MOST_OPEN, checking
 from runners.contract.task import Mode
@@ -36,7 +36,9 @@ async def door(place: Place) -> WebContext:
 async def creator(door: WebContext, name: str = "carol") -> Browser:
     day = timedelta(days=1)
     by = await door.store.people.ensure("local:root", "root")
-    made = await grant(door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day)
+    made = await create_local_token(
+        door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day
+    )
     browser = Browser(door)
     await browser.sign_in(made.secret)
     return browser

@@ -4,7 +4,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.requests import Request
 
-from bot.web.context import HttpSettings, door_of
+from bot.web.context import HttpSettings, context_of
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_an_application_without_its_door_is_a_bug() -> None:
     app = FastAPI()
     app.state.door = None
     with pytest.raises(TypeError, match="without its door"):
-        door_of(Request({"type": "http", "app": app}))
+        context_of(Request({"type": "http", "app": app}))
 
 
 @pytest.mark.parametrize(

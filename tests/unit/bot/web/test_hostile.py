@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.accounts import MACHINE, Rights
-from bot.web.compat.evaluation_server.jobs import houses_board
+from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.context import WebContext
 from bot.web.forms import number_in
 from tests.doubles.agents import make_door
@@ -65,7 +65,7 @@ async def test_a_request_to_the_evaluation_server_leads_to_no_board(
     door: WebContext, place: Place
 ) -> None:
     number = (await place.asked()).id
-    name = (await houses_board(place.store)).name
+    name = (await requests_board(place.store)).name
     browser, _ = await signed_in(door)
     for path in (f"/submissions/{number}", f"/submit/{number}", f"/people/{place.ada}", "/me"):
         page = await browser.text(path)

@@ -5,7 +5,7 @@ from fastapi import Request, Response
 
 from bot.domain.errors import UserError
 from bot.services.sessions import sign_in_by_token
-from bot.services.tokens import link
+from bot.services.tokens import create_token
 from bot.web.context import WebContext
 from bot.web.sessions import (
     browser_of,
@@ -91,7 +91,7 @@ async def test_a_cookie_is_out_of_reach_of_scripts_and_of_plain_http(
     door: WebContext, memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     ada = await memory_store.people.ensure("local:ada", "Ada")
-    token = await link(memory_store, ada.id, "x")
+    token = await create_token(memory_store, ada.id, "x")
     made = await sign_in_by_token(memory_store, clock, token.secret, "x")
     plain, safe = asked(door), asked(door, scheme="https")
     written = []

@@ -10,7 +10,7 @@ from bot.domain.api.base import PATH
 from bot.domain.board import Access, Visibility
 from bot.domain.submission import Submission
 from bot.services.sessions import sessions_of, sign_out
-from bot.services.tokens import link, unlink
+from bot.services.tokens import create_token, revoke_token
 from bot.web import sse
 from bot.web.context import WebContext
 from tests.doubles.agents import make_door, way_to
@@ -51,12 +51,12 @@ async def told(
 
 async def test_a_token_that_is_revoked_is_told_nothing_more(place: Place, door: WebContext) -> None:
     submission = await place.submit()
-    made = await link(place.store, place.ada, "laptop")
+    made = await create_token(place.store, place.ada, "laptop")
     headers = {"Authorization": f"Bearer {made.secret}"}
     async with httpx.AsyncClient(transport=way_to(door), base_url="http://podium.test") as client:
         asking = client.get(f"{PATH}/submissions/{submission.id}/events", headers=headers)
         text = await told(
-            place, submission, asking, lambda: unlink(place.store, place.ada, made.token.id)
+            place, submission, asking, lambda: revoke_token(place.store, place.ada, made.token.id)
         )
     assert "queued" in text
     assert "succeeded" not in text

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bot.services.sessions import session_of, sign_in_by_token
-from bot.services.status import status
-from bot.services.tokens import link
-from bot.web.compat.evaluation_server.jobs import houses_board
+from bot.services.status import submission_status
+from bot.services.tokens import create_token
+from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.sessions import Browser
 from bot.web.submission_buttons import SubmissionButtons, deeds_of
 from runners.contract.task import Mode
@@ -18,7 +18,7 @@ from tests.doubles.place import Place, make_place
 
 async def browser(place: Place, name: str) -> Browser:
     person = await place.person(name)
-    token = await link(place.store, person, "x")
+    token = await create_token(place.store, person, "x")
     made = await sign_in_by_token(place.store, place.clock, token.secret, "x")
     session = await session_of(place.store, place.clock, made.secret)
     assert session is not None
@@ -35,14 +35,14 @@ async def test_the_buttons_are_those_that_make_sense_for_its_owner(place: Place)
     offered = {}
     for mode in (Mode.RANKED, Mode.TEST):
         submission = await place.submit(mode=mode)
-        waiting = await status(place.store, submission.id)
+        waiting = await submission_status(place.store, submission.id)
         assert deeds_of(bob, waiting) is None
         assert deeds_of(None, waiting) is None
         first = deeds_of(ada, waiting)
         assert first is not None
         assert (first.cancel, first.again, first.ranked, first.withdraw) == (True,) + (False,) * 3
         await place.judged(submission)
-        found = deeds_of(ada, await status(place.store, submission.id))
+        found = deeds_of(ada, await submission_status(place.store, submission.id))
         assert found is not None
         offered[mode] = (found.cancel, found.again, found.ranked, found.withdraw)
     assert offered[Mode.RANKED] == (False, True, False, True)
@@ -50,13 +50,13 @@ async def test_the_buttons_are_those_that_make_sense_for_its_owner(place: Place)
 
 
 async def test_a_request_to_the_evaluation_server_can_be_stopped_and_no_more(place: Place) -> None:
-    ada, board = await browser(place, "ada"), await houses_board(place.store)
-    waiting = await status(place.store, (await place.submit(mode=Mode.TEST)).id)
+    ada, board = await browser(place, "ada"), await requests_board(place.store)
+    waiting = await submission_status(place.store, (await place.submit(mode=Mode.TEST)).id)
     assert deeds_of(ada, replace(waiting, board=board)) == SubmissionButtons(
         waiting.submission.id, ada.stamp, cancel=True
     )
     await place.judged(waiting.submission)
-    ended = await status(place.store, waiting.submission.id)
+    ended = await submission_status(place.store, waiting.submission.id)
     assert deeds_of(ada, replace(ended, board=board)) == SubmissionButtons(
         waiting.submission.id, ada.stamp
     )

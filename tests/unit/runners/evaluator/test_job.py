@@ -6,13 +6,7 @@ import pytest
 from runners.contract.task import Mode, TaskFormat
 from runners.evaluator import EvaluatorConfig
 from runners.evaluator.config import JobError
-from runners.evaluator.job import (
-    baseline_job,
-    baseline_request,
-    digest,
-    kernel_request,
-    read_job,
-)
+from runners.evaluator.job import baseline_job, baseline_request, digest, kernel_request, read_job
 from tests.doubles.kernels import LINEAR, RIGHT, make_job
 
 CONFIG = EvaluatorConfig(secret=b"k" * 32)

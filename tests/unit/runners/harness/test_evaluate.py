@@ -4,15 +4,7 @@ import os
 import pytest
 
 from runners.contract.evaluation import CaseStatus, Limits, Progress, RoundPolicy, StopReason
-from runners.contract.task import (
-    Device,
-    Grader,
-    Launch,
-    Mode,
-    RankingBy,
-    TaskDefinition,
-    Workload,
-)
+from runners.contract.task import Device, Grader, Launch, Mode, RankingBy, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.evaluate import choose_device, nonce_of
 from runners.harness.judge.task_code import PUBLIC_NONCE

@@ -61,15 +61,15 @@ async def test_many_submissions_are_written_beside_the_event_loop(
     answers = Answers()
 
     @asynccontextmanager
-    async def answering(_: object) -> AsyncIterator[Answers]:
+    async def replying(_: object) -> AsyncIterator[Answers]:
         yield answers
 
     async def given(*_: object) -> Any:  # noqa: ANN401  a viewer, then the export
         return found
 
-    for name, value in {"answering": answering, "viewer_of": given, "export_board": given}.items():
+    for name, value in {"replying": replying, "viewer_of": given, "export_board": given}.items():
         monkeypatch.setattr(admin_reports, name, value)
-    for name in ("require", "door_of"):
+    for name in ("require", "context_of"):
         monkeypatch.setattr(admin_reports, name, lambda *_: SimpleNamespace(store=None))
     command: Any = admin_reports.export
     writing = asyncio.create_task(command.callback(None, "sort"))

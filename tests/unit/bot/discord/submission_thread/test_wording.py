@@ -7,7 +7,7 @@ from bot.discord.submission_thread.wording import headline, line_text, live_text
 from bot.domain.leaderboard import Placement
 from bot.domain.scoring import ScoreValue
 from bot.domain.status import JobStatus, SubmissionStatus
-from bot.services.status import status
+from bot.services.status import submission_status
 from tests.doubles.discord_room import Room
 
 NASTY = [
@@ -70,5 +70,5 @@ def won(gpu: str) -> Placement:
 async def named(room: Room, name: str) -> SubmissionStatus:
     """A submission whose file has a name, even one that nobody may hand in."""
     submission = await room.submit()
-    now = await status(room.place.store, submission.id)
+    now = await submission_status(room.place.store, submission.id)
     return replace(now, submission=replace(now.submission, file_name=name))

@@ -11,23 +11,9 @@ from hypothesis import strategies as st
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TaskBundle
-from bot.domain.tasks.task_file import (
-    MAX_TASK,
-    ROUNDS,
-    digest,
-    own_rounds,
-    parse_task,
-    read_task,
-)
+from bot.domain.tasks.task_file import MAX_TASK, ROUNDS, digest, own_rounds, parse_task, read_task
 from runners.contract.evaluation import RoundPolicy
-from runners.contract.task import (
-    BuildConfig,
-    Device,
-    Grader,
-    IsolationLayer,
-    RankingBy,
-    TaskFormat,
-)
+from runners.contract.task import BuildConfig, Device, Grader, IsolationLayer, RankingBy, TaskFormat
 from runners.slots.harness import LINE_MAX
 from tests.doubles.factories import make_task
 

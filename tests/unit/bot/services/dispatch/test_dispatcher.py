@@ -9,7 +9,7 @@ from bot.domain.ids import EventId
 from bot.domain.job import Claim, JobState
 from bot.domain.submission import Submission
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.standings import standings
+from bot.services.standings import board_standings
 from bot.services.submissions import cancel
 from runners.backends import fake
 from runners.contract.evaluation import Evaluation, EvaluationRequest
@@ -55,7 +55,7 @@ async def test_queued_jobs_are_run_scored_and_ranked(place: Place) -> None:
     last = await place.submit(content=source("verdict=wrong_answer"))
     async with dispatching(place.store, place.clock, [fake.create()]):
         await until_state(place, last, JobState.SUCCEEDED)
-    (board,) = await standings(place.store, Viewer(place.ada), "vectoradd")
+    (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     assert [(each.score.person_name, each.score.value.time_ns) for each in board.entries] == [
         ("eve", 20_000),
         ("bob", 30_000),

@@ -10,7 +10,7 @@ from starlette.types import Message
 
 from bot.domain.accounts import MACHINE, Rights, TokenScope
 from bot.domain.ids import SubmissionId
-from bot.services.tokens import withdraw_grant
+from bot.services.tokens import revoke_access
 from bot.web.context import Closing
 from bot.web.routes.api import exports
 from tests.doubles.api import Api
@@ -59,7 +59,7 @@ async def test_a_token_that_is_revoked_meanwhile_is_handed_nothing_more(
     read = api.place.store.submissions.source
 
     async def revoked_before(submission: SubmissionId) -> str:
-        await withdraw_grant(api.place.store, api.place.ada, "ada")
+        await revoke_access(api.place.store, api.place.ada, "ada")
         return await read(submission)
 
     await api.place.judged(await api.place.submit())

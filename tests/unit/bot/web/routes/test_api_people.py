@@ -6,17 +6,8 @@ from typing import Any
 import pytest
 
 from bot.domain.accounts import TokenScope
-from bot.domain.api import (
-    accounts,
-    admin,
-    base,
-    boards,
-    publishing,
-    submissions,
-)
-from bot.domain.api import (
-    admin as running,
-)
+from bot.domain.api import accounts, admin, base, boards, publishing, submissions
+from bot.domain.api import admin as running
 from bot.web.routes.api.examples import EXAMPLES
 from runners.contract.wire import Wire
 from tests.doubles.api import Api

@@ -19,15 +19,7 @@ from runners.harness.profile.profiler import Look, profile_by
 from runners.harness.toolchains import ncu, nvcc
 from tests.doubles.judging import make_judging
 from tests.doubles.program import ACTS, case, make_program_task
-from tests.unit.runners.harness.conftest import (
-    Judge,
-    Sit,
-    found,
-    judge,
-    progress,
-    sit,
-    template,
-)
+from tests.unit.runners.harness.conftest import Judge, Sit, found, judge, progress, sit, template
 
 __all__ = ["Sit", "found", "judge", "progress", "sit", "template"]
 pytestmark = pytest.mark.skipif(nvcc.toolchain() is None, reason="no nvcc")

@@ -14,17 +14,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.graders import native
 from runners.harness.io_contract.reference import ContractTask
 from runners.harness.verdicts import VerdictError
-from tests.doubles.ioing import (
-    ADD,
-    MODEL,
-    PAIR,
-    TRIPLE,
-    compare,
-    evaluate,
-    io,
-    kernel,
-    tensor,
-)
+from tests.doubles.ioing import ADD, MODEL, PAIR, TRIPLE, compare, evaluate, io, kernel, tensor
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Judge, Sit
 

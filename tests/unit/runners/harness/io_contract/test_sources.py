@@ -9,7 +9,7 @@ from runners.contract.io_contract import Side
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.io_contract.sources import SourceProcess, blamed
+from runners.harness.io_contract.sources import SourceProcess, attribute_to_reference
 from runners.harness.verdicts import VerdictError
 from tests.doubles.ioing import ADD, MODEL, PAIR, compare, evaluate, kernel
 from tests.doubles.judging import make_judging
@@ -22,12 +22,12 @@ def judged(judge: Judge, request: Request) -> Evaluation:
 
 def test_a_reference_is_blamed_for_what_falls_in_its_turn() -> None:
     told = r"^the reference kernel: timed out: too long$"
-    with pytest.raises(VerdictError, match=told) as caught, blamed(Side.REFERENCE):
+    with pytest.raises(VerdictError, match=told) as caught, attribute_to_reference(Side.REFERENCE):
         raise VerdictError(Verdict.TIMED_OUT, "too long", Stage.TIMING)
     assert caught.value.verdict is Verdict.TASK_ERROR
-    with pytest.raises(VerdictError, match=told), blamed(Side.REFERENCE):
+    with pytest.raises(VerdictError, match=told), attribute_to_reference(Side.REFERENCE):
         raise caught.value
-    with pytest.raises(VerdictError, match=r"^too long$"), blamed(Side.CUSTOM):
+    with pytest.raises(VerdictError, match=r"^too long$"), attribute_to_reference(Side.CUSTOM):
         raise VerdictError(Verdict.TIMED_OUT, "too long")
 
 

@@ -9,7 +9,7 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge import host_candidate
 from runners.harness.judge.host_candidate import HostCandidate, threads_of
-from runners.harness.judge.pool import take_seat
+from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.builds import Builds
@@ -41,7 +41,7 @@ def described(
 
 def answered(session: EvaluationSession) -> object:
     limit = Deadline.after(10)
-    with take_seat(session, ROOM, None) as seat:
+    with fresh_candidate(session, ROOM, None) as seat:
         seat.build(limit)
         return seat.fetch(seat.call(Operation.RUN, INPUT, None, limit).reply, None, limit)
 
@@ -63,7 +63,7 @@ def test_the_log_and_the_durations_are_kept(sit: Sit) -> None:
 
 
 def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
-    with take_seat(sit(make_judging()), ROOM, None) as seat:
+    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
         exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
 
         assert torch.equal(seat.fetch(exchange.reply, None, Deadline.after(10)), INPUT[1])
@@ -87,7 +87,7 @@ def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
 )
 def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, words: str) -> None:
     with (
-        take_seat(sit(make_judging()), ROOM, None) as seat,
+        fresh_candidate(sit(make_judging()), ROOM, None) as seat,
         pytest.raises(VerdictError, match=words) as ruling,
     ):
         described(seat, output)
@@ -97,7 +97,7 @@ def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, word
 
 def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with take_seat(session, ROOM, None) as seat:
+    with fresh_candidate(session, ROOM, None) as seat:
         wide = TensorNode(dtype="uint8", shape=(40 << 20,), stride=(0,), address=seat.base)
         assert described(seat, wide).numel() == 40 << 20
 
@@ -108,7 +108,7 @@ def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None
 
 def test_the_gaps_of_an_output_count_against_the_memory_limit(sit: Sit) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with take_seat(session, ROOM, None) as seat:
+    with fresh_candidate(session, ROOM, None) as seat:
         sparse = TensorNode(dtype="uint8", shape=(2,), stride=(40 << 20,), address=seat.base)
         assert described(seat, sparse).shape == (2,)
 
@@ -119,7 +119,7 @@ def test_the_gaps_of_an_output_count_against_the_memory_limit(sit: Sit) -> None:
 
 def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit: Sit) -> None:
     expected = lay_out(torch.zeros(3)).node
-    with take_seat(sit(make_judging()), ROOM, None) as seat:
+    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
         nowhere = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=8)
         with pytest.raises(VerdictError, match=r"has shape \[4\], \[3\] is expected") as ruling:
             described(seat, nowhere, expected)
@@ -128,7 +128,7 @@ def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit
 
 
 def test_reading_an_output_ends_at_the_deadline(sit: Sit) -> None:
-    with take_seat(sit(make_judging()), ROOM, None) as seat:
+    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
         here = TensorNode(dtype="uint8", shape=(3,), stride=(1,), address=seat.base)
         with pytest.raises(VerdictError, match="time limit") as ruling:
             described(seat, here, seconds=-1)
@@ -152,7 +152,10 @@ def test_an_input_that_cannot_travel_is_the_tasks_fault(
     sit: Sit, value: object, words: str
 ) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with take_seat(session, ROOM, None) as seat, pytest.raises(VerdictError, match=words) as ruling:
+    with (
+        fresh_candidate(session, ROOM, None) as seat,
+        pytest.raises(VerdictError, match=words) as ruling,
+    ):
         seat.call(Operation.TOUCH, value, None, Deadline.after(10))
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
@@ -171,14 +174,17 @@ def test_torch_may_use_every_core_that_the_limit_leaves(
 
 
 def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:
-    with take_seat(sit(make_judging()), ROOM, None) as seat, pytest.raises(VerdictError) as ruling:
+    with (
+        fresh_candidate(sit(make_judging()), ROOM, None) as seat,
+        pytest.raises(VerdictError) as ruling,
+    ):
         described(seat, None)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 
 
 def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
-    with take_seat(sit(make_judging()), ROOM, None) as seat:
+    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
         seat.refuse_changes(INPUT, CandidateReply(status=Status.DONE))
         with pytest.raises(VerdictError, match="changed an input"):  # nobody laid it in the arena
             seat.refuse_changes(
@@ -187,7 +193,7 @@ def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
 
 
 def test_on_the_cpu_there_is_one_way_to_call(sit: Sit) -> None:
-    with take_seat(sit(make_judging()), ROOM, None) as seat:
+    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
         exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
 
         assert (seat.ahead, seat.remote, seat.discovered) == (False, False, None)
@@ -196,7 +202,7 @@ def test_on_the_cpu_there_is_one_way_to_call(sit: Sit) -> None:
 
 def test_a_build_that_fails_is_of_the_stage_in_which_it_fell(sit: Sit) -> None:
     with (
-        take_seat(sit(make_judging("x = (")), ROOM, None) as seat,
+        fresh_candidate(sit(make_judging("x = (")), ROOM, None) as seat,
         pytest.raises(VerdictError) as ruling,
     ):
         seat.build(Deadline.after(10))
@@ -222,7 +228,7 @@ def test_what_was_packed_lies_ready_when_a_later_candidate_builds(
 ) -> None:
     session = sit(make_judging(WRITING))
     limit = Deadline.after(10)
-    with take_seat(session, ROOM, None) as seat:
+    with fresh_candidate(session, ROOM, None) as seat:
         seat.build(limit)
         seat.pack(limit)
     session.builds.packed = packed
@@ -239,7 +245,7 @@ def test_packing_what_is_too_much_is_refused_as_a_write_is(sit: Sit) -> None:
     session = sit(request)
     session.builds.close()
     session.builds = Builds(1 << 20)
-    with take_seat(session, ROOM, None) as seat:
+    with fresh_candidate(session, ROOM, None) as seat:
         seat.build(Deadline.after(10))
         with pytest.raises(VerdictError, match="cannot be kept"):
             seat.pack(Deadline.after(10))

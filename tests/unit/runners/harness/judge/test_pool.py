@@ -9,7 +9,7 @@ import torch
 
 from runners.harness.judge import pool
 from runners.harness.judge.host_candidate import HostCandidate, host_start
-from runners.harness.judge.pool import CandidatePool, take_seat
+from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan, lay_out
 from runners.harness.supervision.handle import CandidateHandle, StartError
@@ -31,7 +31,7 @@ def waiting(lineup: CandidatePool) -> list[int]:
 
 
 def test_a_task_on_the_cpu_gets_a_seat_there(sit: Sit) -> None:
-    with take_seat(sit(make_judging()), lay_out(1), None) as seat:
+    with fresh_candidate(sit(make_judging()), lay_out(1), None) as seat:
         assert type(seat) is HostCandidate
 
 

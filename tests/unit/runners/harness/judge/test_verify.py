@@ -5,7 +5,7 @@ import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.pool import take_seat
+from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.verify import verify
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.channel import Operation
@@ -28,7 +28,7 @@ def checked(sit: Sit, source: str, *, mutates_inputs: bool = False) -> None:
     """One call of this source, and the check of its output."""
     limit = Deadline.after(10)
     session = sit(make_judging(source, task=make_sort_task(mutates_inputs=mutates_inputs)))
-    with take_seat(session, ROOM, None) as seat:
+    with fresh_candidate(session, ROOM, None) as seat:
         seat.build(limit)
         reply = seat.call(Operation.RUN, INPUT, None, limit).reply
         verify(seat, INPUT, reply, None, deadline=limit)
@@ -51,7 +51,7 @@ def test_a_changed_input_is_refused_unless_the_task_allows_it(sit: Sit) -> None:
 
 def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(sit: Sit) -> None:
     limit = Deadline.after(10)
-    with take_seat(sit(make_judging(SORTED)), ROOM, None) as seat:
+    with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as seat:
         seat.build(limit)
         reply = seat.call(Operation.RUN, INPUT, None, limit).reply
         verify(seat, INPUT, reply, None, deadline=limit)

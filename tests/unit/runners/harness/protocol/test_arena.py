@@ -7,7 +7,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.harness.protocol.arena import ALIGNMENT, Arena, lay_out, reach, room_for, view
+from runners.harness.protocol.arena import (
+    ALIGNMENT,
+    Arena,
+    compact_description,
+    lay_out,
+    reach,
+    view,
+)
 from runners.harness.protocol.values import DTYPES, TensorNode, bits, leaves, restore, tensors
 
 ROOM = 1 << 22
@@ -111,14 +118,14 @@ def test_every_type_comes_out_byte_for_byte_at_its_strides(dtype: torch.dtype) -
 
     assert (found.dtype, found.stride()) == (dtype, turned.stride())
     assert torch.equal(bits(found), bits(turned))
-    (room,) = tensors(room_for(turned))
+    (room,) = tensors(compact_description(turned))
     assert (room.stride, room.dtype, room.device) == ((4, 1), node.dtype, "cpu")
 
 
 def test_the_room_for_a_value_has_no_gaps_and_no_element_twice() -> None:
     value = (torch.zeros(4, 1).expand(4, 8), torch.zeros(4, 8)[:, ::2].T)
 
-    room = tensors(room_for(value))
+    room = tensors(compact_description(value))
 
     assert [(each.shape, each.stride) for each in room] == [((4, 8), (8, 1)), ((4, 4), (4, 1))]
     assert room[1].offset == 2 * ALIGNMENT

@@ -10,7 +10,13 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).resolve().parents[5])  # the checkout, not this folder
 
 from runners.contract.evaluation import Limits  # noqa: E402 - found by the path above
-from runners.harness.sandbox import isolate, landlock, outer, seccomp, view  # noqa: E402 - found by the path above
+from runners.harness.sandbox import (  # noqa: E402 - found by the path above
+    isolate,
+    landlock,
+    outer,
+    seccomp,
+    view,
+)
 from runners.harness.sandbox import syscalls as kernel  # noqa: E402 - found by the path above
 from tests.doubles import footprints  # noqa: E402 - found by the path above
 

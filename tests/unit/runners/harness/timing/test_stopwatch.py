@@ -569,7 +569,7 @@ def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_str
         discovered=WANTED,
     )
     monkeypatch.setattr(timing, "verify", lambda *_, **__: done.append("verify"))
-    monkeypatch.setattr(timing, "take_seat", lambda *_: nullcontext(seat))
+    monkeypatch.setattr(timing, "fresh_candidate", lambda *_: nullcontext(seat))
     unnamed = make_sort_task(SORT.replace("ref_kernel", "right_answer"))
 
     lineup = without_gpu(monkeypatch, seen_on_gpu(100_000.0, 100_000.0))

@@ -5,12 +5,7 @@ from bot.web.compat.evaluation_server.results import result_of
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile
 from tests.doubles.ioing import compare
-from tests.unit.bot.web.compat.evaluation_server.test_results import (
-    OWN,
-    REF,
-    TEST,
-    evaluation,
-)
+from tests.unit.bot.web.compat.evaluation_server.test_results import OWN, REF, TEST, evaluation
 
 TABLE = """\
 "ID","Kernel Name","gpu__time_duration.sum","dram__bytes.sum.per_second","launch__block_size",\

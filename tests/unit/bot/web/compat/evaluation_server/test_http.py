@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.accounts import TokenScope
-from bot.services.tokens import link
+from bot.services.tokens import create_token
 from tests.doubles.agents import make_token
 from tests.doubles.clock import ManualClock
 from tests.doubles.eval_server import eval_server, evaluation
@@ -68,7 +68,7 @@ async def test_a_token_that_only_reads_submits_nothing(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     ada = await memory_store.people.ensure("local:ada", "Ada")
-    secret = (await link(memory_store, ada.id, "t", scope=TokenScope.READ)).secret
+    secret = (await create_token(memory_store, ada.id, "t", scope=TokenScope.READ)).secret
     headers = {"Authorization": f"Bearer {secret}"}
     async with (
         eval_server(memory_store, clock, {}) as server,

@@ -11,7 +11,7 @@ from bot.domain.ids import PersonId
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
 from bot.services.dispatch import DispatchConfig, StoreQueue
-from bot.services.lookup import find_board, seen_submission, visible_boards
+from bot.services.lookup import find_board, visible_boards, visible_submission
 from bot.web.compat.evaluation_server import jobs
 from bot.web.compat.evaluation_server.jobs import (
     BOARD,
@@ -73,9 +73,9 @@ async def test_its_board_is_nobodys_to_see_and_its_submission_its_owners(
     assert await visible_boards(memory_store, admin) == ()
     with pytest.raises(UserError, match="no board named"):
         await find_board(memory_store, admin, BOARD)
-    assert await seen_submission(memory_store, Viewer(ada), made.id) == made
+    assert await visible_submission(memory_store, Viewer(ada), made.id) == made
     with pytest.raises(UserError, match="no submission"):
-        await seen_submission(memory_store, Viewer(PersonId(98)), made.id)
+        await visible_submission(memory_store, Viewer(PersonId(98)), made.id)
 
 
 @pytest.mark.parametrize(
