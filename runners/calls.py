@@ -71,7 +71,7 @@ class Calls:
         """What the work of a call gave.
 
         A call that was cancelled is as unknown as one of a machine that is gone: whoever joined
-        it may begin it anew.
+        it may begin it again.
         """
         known = self._calls.get(call)
         if known is None:

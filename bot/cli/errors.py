@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
     """Ctrl-C."""
     UNREAD = 141
-    """Whoever read the output has left, as `head` does."""
+    """The reader of the output has left, as `head` does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ FILE_BYTES = 10 << 20
 _BLOCK = 1200
 """Longer tables and logs are sent as files, so that a phone does not have to scroll for ever."""
 _BEGINS = 400
-"""So much of a longer message is shown beside its file."""
+"""So much of a longer message is shown next to its file."""
 _TABLE = 1600
 """A page of standings fits, and a message has room for its title."""
 _MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}

@@ -68,7 +68,7 @@ def name_of(interaction: discord.Interaction[Any]) -> str:
 def request_of(interaction: discord.Interaction[Any], answers: Mapping[str, Any]) -> str:
     """What was asked, without its token, so that it can be asked again.
 
-    Who asked and where is looked up anew by then: rights may have changed.
+    Who asked and where is looked up again by then: rights may have changed.
     """
     return json.dumps({
         "type": interaction.type.value,

@@ -50,8 +50,8 @@ class RequestSpacer:
 def govern(client: discord.Client) -> None:
     """Bring order into the client's requests; discord.py has no option for any of it.
 
-    Left alone it takes a window that begins anew for empty as soon as one of several requests under
-    way is answered, and sends more than the window holds.
+    Left alone it takes a window that starts again for empty as soon as one of several requests
+    under way is answered, and sends more than the window holds.
     """
     http: Any = client.http
     send = http.request

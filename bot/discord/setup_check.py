@@ -43,7 +43,7 @@ def lacking(granted: int) -> tuple[str, ...]:
 
 
 def invite_link(application: int) -> str:
-    """Where whoever manages a guild lets the bot in."""
+    """Where the person who manages a guild lets the bot in."""
     return discord.utils.oauth_url(
         application, permissions=wanted(), scopes=("bot", "applications.commands")
     )

@@ -17,7 +17,7 @@ class Viewer:
     """Who looks, and what a door vouches for: an identity, roles, membership of a house.
 
     Each credential is a door's own word, such as `discord:17`, `discord-role:5` or
-    `discord-guild:123`. `sees_all` is for admins, and for whoever sits at the machine that runs
+    `discord-guild:123`. `sees_all` is for admins, and for anyone who sits at the machine that runs
     Podium and could read its database anyway.
     """
 

@@ -28,7 +28,7 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
 def is_public(evaluation: Evaluation) -> bool:
     """Whether all of it may be shown: no secret input had been made when it ended.
 
-    A submission is built anew for every round, so its build may fail beside secret inputs too.
+    A submission is built again for every round, so its build may fail with secret inputs too.
     """
     begun = any(
         case.kind is CaseKind.BENCHMARK and case.status is not CaseStatus.SKIPPED

@@ -1,7 +1,7 @@
 """How long a task's own reference takes, and the least time that a card's memory allows.
 
 It is judged as everybody's kernel is, by a job of the house, in a candidate to which the whole task
-is shown: the reference is trusted, and no other candidate lives beside it.
+is shown: the reference is trusted, and no other candidate lives next to it.
 
 Known only where memory, and not arithmetic, is certainly the limit: a task says how many operations
 it takes, not in which precision, so they are counted at the slowest rate there is.

@@ -29,7 +29,7 @@ def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple
 def has_device(task: TaskDefinition, gpu: str) -> bool:
     """Whether a GPU type is one on which the task's inputs may live.
 
-    A task of the CPU would run beside a GPU too, but rank a time that is not that GPU's.
+    A task of the CPU would run next to a GPU too, but rank a time that is not that GPU's.
     """
     match task.device:
         case Device.ANY:

@@ -185,7 +185,7 @@ def ties(first: ScoreValue, later: ScoreValue) -> bool:
     """Whether a later entry shares the rank of a group's first: within its interval, or 0.5 %.
 
     The later one's own interval does not count: a kernel that is slow now and then has as wide a
-    one as it wants, and would else stand beside any that is faster.
+    one as it wants, and would else stand next to any that is faster.
     """
     return later.time_ns - first.time_ns <= max(first.half_width_ns, TIE * first.time_ns)
 

@@ -258,7 +258,7 @@ async def pieces(
 
 
 def codebook(board: str, submissions: int, sources: str) -> str:
-    """What stands in the folder beside the tables; `sources` says where the sources are."""
+    """What stands in the folder next to the tables; `sources` says where the sources are."""
     words = [
         f"# {board}",
         "",

@@ -51,7 +51,7 @@ async def _overviews(store: Store, found: Sequence[Board]) -> tuple[BoardOvervie
 
 
 _PER_ENTRY = 1024
-"""More bytes than an entry of a zip takes beside its content, its name twice included."""
+"""More bytes than an entry of a zip takes besides its content, its name twice included."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class _Entry(Generic[Value]):
         return True
 
     def lags_less(self, seconds: float) -> bool:
-        """Whether a value is made anew just now, and was current so short a time ago."""
+        """Whether a value is made again just now, and was current so short a time ago."""
         return self.lock.locked() and bool(self.values) and _now() - self.current_at < seconds
 
 
@@ -53,10 +53,10 @@ class SharedCache(Generic[Value]):
     async def get(
         self, key: object, make: Made[Value], *, current: Current[Value], lag_s: float
     ) -> Value:
-        """The value of a key: a current one, or what there was while somebody makes it anew.
+        """The value of a key: a current one, or what there was while somebody makes it again.
 
         What was not current for `lag_s` seconds is given to nobody. What `make` raises is not kept:
-        whoever waits for it tries next.
+        the next that waits for it tries.
         """
         entry = self._entries.setdefault(key, _Entry())
         self._entries.move_to_end(key)
@@ -82,7 +82,7 @@ def _now() -> float:
 
 MOST = 256
 _LAG = 2
-"""So many times the age at which a value is made anew it is still given while somebody does."""
+"""So many times the age at which a value is made again it is still given while somebody does."""
 
 Cached = TypeVar("Cached")
 
@@ -122,7 +122,7 @@ class ResponseCache:
     ) -> Cached:
         """The value of a key, at most `fresh_s` seconds old, or thrice as old while it is made.
 
-        What `make` raises is not kept: whoever waits for it tries next.
+        What `make` raises is not kept: the next that waits for it tries.
         """
         made: Cached = await self._values.get(
             key, make, current=lambda _, age: age < fresh_s, lag_s=_LAG * fresh_s

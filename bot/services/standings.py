@@ -1,7 +1,7 @@
 """Standings of a board, read once while nothing moves, and a person's place in them.
 
 One number is read each time, and all the rest only when it has grown. Who asks while another reads
-it anew gets what there was a moment before, and so does who asks for a large one soon after that;
+it again gets what there was a moment before, and so does who asks for a large one soon after that;
 who asks for the newest gets what there is.
 """
 
@@ -30,7 +30,7 @@ MOST = 256
 """Leaderboards, and task versions, that are remembered; those asked for last."""
 
 LAG_S = 2.0
-"""How long a leaderboard that has moved may be given while it is read anew."""
+"""How long a leaderboard that has moved may be given while it is read again."""
 LARGE = 500
 """People, from whom on a leaderboard takes long to read."""
 REST_S = 1.0

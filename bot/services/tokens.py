@@ -64,7 +64,7 @@ async def create_token_for_caller(
     scope: TokenScope,
     lifetime: timedelta,
 ) -> NewToken:
-    """A new token for whoever calls by one; never for more than that one, nor for longer."""
+    """A new token for a caller that has one; never for more than that one, nor for longer."""
     if SCOPES.index(scope) > SCOPES.index(asks.scope):
         words = f"a token of scope {asks.scope.word} makes none of scope {scope.word}"
         raise UserError("not-allowed", f"{words}; ask with one that may do as much")

@@ -38,7 +38,7 @@ def _slowness(person: PersonScaling, firsts: dict[str, float]) -> float:
 
 
 MOST = 1_500
-"""About so many scores are shown beside the records: more dots would be no more than ink."""
+"""About so many scores are shown besides the records: more dots would be no more than ink."""
 
 
 async def season(

@@ -16,7 +16,7 @@ from bot.domain.errors import SetupError
 from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
 
 LOCK = 0x706F6469756D
-"""Postgres' advisory lock of whoever migrates."""
+"""Postgres' advisory lock of the process that migrates."""
 LOCK_DEADLINE_S = 60.0
 LOCK_POLL_S = 0.1
 CONNECT_S = 10.0
@@ -51,7 +51,7 @@ class Migration:
 
 
 def migrations_folder() -> Path:
-    """Where the files lie: beside the code in a wheel, at the top of a checkout."""
+    """Where the files lie: next to the code in a wheel, at the top of a checkout."""
     here = Path(__file__).resolve().parent
     folders = (here / "migrations", here.parent.parent / "migrations")
     for folder in folders:
@@ -117,7 +117,7 @@ async def _connected(dsn: str) -> AsyncIterator[Connection]:
 
 @asynccontextmanager
 async def alone(connection: Connection) -> AsyncIterator[None]:
-    """Holds the advisory lock of whoever changes tables; SetupError when it does not get free.
+    """Holds the advisory lock for changing tables; SetupError when it does not get free.
 
     It is polled: a session that waits in `pg_advisory_lock` holds a snapshot, and an index that is
     built concurrently elsewhere would wait for that snapshot for ever.

@@ -13,7 +13,7 @@ _SKIPPED = frozenset({"__pycache__", "__MACOSX"})
 
 
 def examples() -> Path:
-    """The tasks that come with Podium: beside the code in a wheel, in `tasks` of a checkout."""
+    """The tasks that come with Podium: next to the code in a wheel, in `tasks` of a checkout."""
     here = Path(__file__).resolve().parent
     packaged = here / "examples"
     found = packaged if packaged.is_dir() else here.parent.parent / "tasks" / "examples"
@@ -21,7 +21,7 @@ def examples() -> Path:
 
 
 def read_folder(path: Path, root: Path | None = None) -> TaskBundle:
-    """The bundle of the task in `path`, with those files beside it that it names.
+    """The bundle of the task in `path`, with those files next to it that it names.
 
     They lie beneath `root`, which is the folder around the task's unless it is given. UserError
     for what lies above it, and for links.

@@ -72,7 +72,7 @@ MOST_AT_ONCE = 4000
 SPARE = 100
 """So many places are kept free by having the longest idle go."""
 OTHER_FILES = 512
-"""What the rest of the process may have open beside them."""
+"""What the rest of the process may have open besides them."""
 _AT_ONCE = 64
 """Connections that are accepted before anything else has its turn."""
 _AGAIN_S = 1.0
@@ -211,7 +211,7 @@ def is_local(door: WebContext, settings: HttpSettings) -> bool:
 
 
 def _is_fronted(door: WebContext, settings: HttpSettings) -> bool:
-    """Whether strangers come through a proxy beside the door, be its own address as it may."""
+    """Whether strangers come through a proxy next to the door, be its own address as it may."""
     public = urlsplit(door.public_url or "").hostname
     return bool(settings.proxies) or (public is not None and not is_loopback(public))
 

@@ -117,7 +117,7 @@ async def described(_: Annotated[object, _TOKEN], request: Request) -> Caller:
 
 
 AnyViewer = Annotated[Caller, Depends(described)]
-"""Whoever asks."""
+"""The caller."""
 
 
 async def person_of(viewer: AnyViewer, _: Needed = None) -> Caller:

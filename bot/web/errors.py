@@ -93,7 +93,7 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 def _for_reader(error: RequestValidationError) -> Exception:
-    """The same in words for whoever followed a link or changed an address."""
+    """The same in words for anyone who followed a link or changed an address."""
     places = {str(part) for each in error.errors() for part in each["loc"][:1]}
     if places == {"path"}:
         return HTTPException(HTTPStatus.NOT_FOUND)

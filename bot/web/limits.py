@@ -39,7 +39,7 @@ _FREE = ("/static/", "/healthz")
 _REMEMBERED_S = 60.0
 """For so long a token that was somebody's is not looked up again."""
 _MOST_KEYS = 20_000
-"""Whoever has all requests left is forgotten then; a flood of strangers fills no memory."""
+"""Anyone who has all requests left is forgotten then; a flood of strangers fills no memory."""
 
 
 @dataclass(frozen=True, slots=True)

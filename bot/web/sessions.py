@@ -1,4 +1,4 @@
-"""Who is signed in at a browser: its cookie, and what a form of ours carries beside it.
+"""Who is signed in at a browser: its cookie, and what a form of ours carries besides it.
 
 A cookie comes with every request that any page makes, so it counts for reading alone. To act, a
 request must come from a page of this door (`Sec-Fetch-Site`, else `Origin`), and its form must hold

@@ -137,7 +137,7 @@ class Measurement(Wire):
     samples: tuple[tuple[float, ...], ...]
     """Every raw sample, by round; none with in-process timing, which tells only their mean."""
     discarded: int = 0
-    """Samples thrown away and repeated: the candidate seemed not to stand still beside them."""
+    """Samples thrown away and repeated: the candidate seemed not to stand still next to them."""
     stop_reason: StopReason
     claimed_ns: float | None = None
     """The candidate's own clock, where it has one; never used unconfirmed."""
@@ -198,7 +198,7 @@ class Environment(Wire):
     harness_version: str
     transport: str
     """How inputs and outputs travelled: `shared-memory`, `vmm`, `pinned-host`, or `none` where the
-    task's own evaluation made them beside the submission."""
+    task's own evaluation made them next to the submission."""
     timing: Timing = Timing.OUTSIDE
     clocks: dict[str, float] = Field(default_factory=dict)
     """Readings of the judge: clocks in MHz, temperature in C, power in W."""

@@ -1,4 +1,4 @@
-"""A file of an evaluation, beside what it says in words: small enough to travel in its JSON."""
+"""A file of an evaluation, besides what it says in words: small enough to travel in its JSON."""
 
 import base64
 import binascii

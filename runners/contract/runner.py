@@ -81,7 +81,7 @@ class ServedLine(Wire):
 
 
 class Runner(Protocol):
-    """A way to get the harness run beside a GPU."""
+    """A way to get the harness run next to a GPU."""
 
     @property
     def name(self) -> str:

@@ -23,9 +23,9 @@ PYTHON: LanguageName = "py"
 """The language of the tasks that Podium makes by itself."""
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 COMPILE_S = 120
-"""Seconds that the sources of a program may take to compile, beside the limits of its phases."""
+"""Seconds that the sources of a program may take to compile, besides the limits of its phases."""
 PROFILE_S = 120
-"""Seconds that the profiler of kernels may take of a whole evaluation, beside the same limits."""
+"""Seconds that the profiler of kernels may take of a whole evaluation, besides the same limits."""
 
 
 class Mode(StrEnum):
@@ -124,7 +124,7 @@ def _spell(value: ArgValue) -> str:
 class BuildConfig(Wire):
     """Key `config` of task.yml: `main` for Python, the rest for a program in CUDA C++.
 
-    `include_dirs` are folders of the task whose headers lie beside its other files.
+    `include_dirs` are folders of the task whose headers lie next to its other files.
     """
 
     main: FileName = "eval.py"

@@ -152,7 +152,7 @@ class KernelEvaluator:
         return deepcopy(found), known
 
     async def _judged(self, config: EvaluatorConfig, job: KernelJob) -> KernelResult:
-        """The kernel's evaluation, and the reference's beside it where times are asked for."""
+        """The kernel's evaluation, and the reference's where times are asked for."""
         gpu, _ = await self._place.offer(config)
         request = kernel_request(config, job, gpu)
         if not job.measure_performance:

@@ -106,7 +106,7 @@ def no_result(kernel_code: object, trials: int, kind: ErrorKind, error: Exceptio
 
 
 def result_of(job: KernelJob, evaluation: Evaluation, baseline: Baseline | None) -> KernelResult:
-    """The result of an evaluation, with the reference's time beside it where one was asked for."""
+    """The result of an evaluation, with the reference's time where one was asked for."""
     baseline = baseline or Baseline()
     runtime = _measured(evaluation)
     built = not _unbuilt(evaluation)
@@ -209,7 +209,7 @@ def _error_kind(evaluation: Evaluation, baseline: Baseline) -> ErrorKind | None:
 
 
 def _error_message(evaluation: Evaluation) -> str | None:
-    """What went wrong, for whoever mends the kernel; with the verdict where no exception tells."""
+    """What went wrong with the kernel; with the verdict where no exception tells."""
     if evaluation.verdict is Verdict.PASSED:
         return None
     if evaluation.verdict in {Verdict.CRASHED, Verdict.BUILD_FAILED} and evaluation.message:

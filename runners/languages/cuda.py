@@ -40,7 +40,7 @@ _STANDARD = "--std=c++20"
 
 
 class CachedKernel(Wire):
-    """What is kept beside the machine code."""
+    """What is kept with the machine code."""
 
     entry: str
     compiled: Compiled | None

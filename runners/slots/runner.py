@@ -110,7 +110,7 @@ def gpus_of(request: EvaluationRequest) -> int:
 
 
 def telling(kinds: Iterable[str]) -> str:
-    """The type whose harness is asked what is offered: beside a GPU there may be more languages."""
+    """The type whose harness is asked what is offered: with a GPU there may be more languages."""
     return next((kind for kind in kinds if kind != CPU), CPU)
 
 
@@ -158,7 +158,7 @@ class SlotRunner(Generic[SlotT]):
         )
 
     async def _offered(self, kind: str) -> Capabilities:
-        """What a harness offers that is beside a GPU of this type."""
+        """What a harness offers that is next to a GPU of this type."""
         offered = next((slot.offered for slot in self._slots[kind] if slot.offered), None)
         return offered or await self._asked(kind)
 

@@ -22,7 +22,7 @@ def invite(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the link with which whoever manages a guild lets the bot in."""
+    """Print the link with which the person who manages a guild lets the bot in."""
     line = command_line(ctx)
     link = asyncio.run(line.installation.discord_invite(application))
     line.out.out(dumps({"invite": link}) if as_json else link, highlight=False)

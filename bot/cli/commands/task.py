@@ -185,7 +185,7 @@ def pack(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make one zip of a task, with what it takes from beside its folder."""
+    """Make one zip of a task, with what it takes from next to its folder."""
     line = command_line(ctx)
     bundle = line.installation.read_task(place, root)
     file = Path(f"{bundle.name}.zip") if out is None else out

@@ -115,7 +115,7 @@ async def _admin_channels(tree: Tree) -> None:
 @app_commands.command(name="channel-allow", description="Take submissions in a channel")
 @app_commands.describe(channel="The channel; the first one named replaces #submissions")
 async def allow(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
-    """Beside those that are allowed already."""
+    """Besides those that are allowed already."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         door = context_of(interaction)

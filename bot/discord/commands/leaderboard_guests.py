@@ -48,7 +48,7 @@ async def invite(  # noqa: PLR0913  an argument for each option
     who4: Guest | None = None,
     who5: Guest | None = None,
 ) -> None:
-    """Beside those who are invited already."""
+    """Besides those who are invited already."""
     await _change(interaction, let_in, leaderboard_name, (who, who2, who3, who4, who5))
 
 

@@ -56,7 +56,7 @@ class _Held:
 
 @dataclass(slots=True)
 class Showing:
-    """What this process shows, and what of it has to be drawn anew."""
+    """What this process shows, and what of it has to be drawn again."""
 
     door: DiscordContext
     steps: ThreadUpdater
@@ -119,7 +119,7 @@ class Showing:
             await asyncio.sleep(CLAIM_S)
 
     async def _follow_the_queue(self) -> None:
-        """Whoever begins or ends moves the place of those behind, who are told nothing of it."""
+        """Anyone who begins or ends moves the place of those behind, who are told nothing of it."""
         while True:
             await self.moved.wait()
             self.moved.clear()

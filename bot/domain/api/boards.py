@@ -49,7 +49,7 @@ class BoardAnswer(BoardLine):
 
 
 class BoardsAnswer(ResponseBody):
-    """Boards that exist for whoever asks, by name; `next` is the cursor of the page after this."""
+    """Boards that exist for the caller, by name; `next` is the cursor of the page after this."""
 
     boards: tuple[BoardAnswer, ...]
     next: str | None = None

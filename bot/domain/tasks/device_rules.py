@@ -57,7 +57,7 @@ def check_evaluation(
 def headers(
     config: BuildConfig, document: Document, bundle: TaskBundle, taken: Mapping[str, str]
 ) -> dict[str, str]:
-    """The files of `include_dirs` by their flat names, as they lie beside the sources.
+    """The files of `include_dirs` by their flat names, as they lie next to the sources.
 
     UserError when a folder is not there, lies elsewhere, or has a folder in it.
     """

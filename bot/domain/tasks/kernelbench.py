@@ -15,7 +15,7 @@ _LEVEL = re.compile(r"level(\d+)")
 _FILE = re.compile(r"(\d+)_(\w.*)\.py")
 _NEEDED = frozenset({"Model", "get_inputs", "get_init_inputs"})
 _LIBRARIES = ("einops", "numpy", "torchvision", "transformers")
-"""What a problem may import beside torch, and no runner is sure to have."""
+"""What a problem may import besides torch, and no runner is sure to have."""
 
 _TASK = """\
 files:

@@ -19,7 +19,7 @@ from runners.languages import spec_of
 
 REFERENCE = "reference.py"
 MAX_TASK = 8 << 20
-"""Bytes of a whole task as it travels: beside the largest submission it fits one request."""
+"""Bytes of a whole task as it travels: with the largest submission it fits one request."""
 ROUNDS = "rounds.json"
 """The file of a task made from a request that says how its kernels are timed."""
 

@@ -28,7 +28,7 @@ class DispatchConfig:
     """For a runner to start a call or to stop one."""
     ask_s: float = 150.0
     """For a runner to say what it offers. Longer than the slowest start of a harness, since a cold
-    runner that is cut short begins anew for ever."""
+    runner that is cut short begins again for ever."""
     grace_s: float = 120.0
     """For an evaluation beyond the time limits of its task."""
     seat_s: float = 600.0

@@ -179,7 +179,7 @@ class Dispatcher:
     async def _drain(self, patience_s: float) -> None:
         """Let running work end by itself for a while, then stop it; start nothing more.
 
-        For the house's own work nobody waits: it begins anew elsewhere, or later.
+        For the house's own work nobody waits: it starts again elsewhere, or later.
         """
         for attempt in self._held.values():
             if not attempt.started or attempt.job.of_the_house:

@@ -111,7 +111,7 @@ async def check_task(
 def _looked_at(
     bundle: TaskBundle, task: TaskDefinition
 ) -> tuple[tuple[Solution, ...], tuple[Finding, ...]]:
-    """What it ships, and the lints; beside the loop, for there may be megabytes of it."""
+    """What it ships, and the lints; outside the loop, for there may be megabytes of it."""
     shipped = solutions(bundle)
     return shipped, lint(task, shipped)
 

@@ -151,7 +151,7 @@ async def _record_pins(tx: Store, request: PublishRequest, board: Board, before:
 
 
 def _outside(board: Board) -> tuple[object, ...]:
-    """What is told of a board beside its task."""
+    """What is told of a board besides its task."""
     return board.gpus, board.deadline, board.access, board.pins
 
 

@@ -115,7 +115,7 @@ def created(path: Path) -> Iterator[Writing]:
     """A new file at `path`, for its owner alone: whole once it has its name, or not there at all.
 
     Until then it is `path` with `.partial`; what a kill leaves of it, the next backup of that name
-    begins anew. UserError when there is such a file, which is never overwritten.
+    begins again. UserError when there is such a file, which is never overwritten.
     """
     _require_free(path)
     if not path.parent.is_dir():
@@ -149,7 +149,7 @@ def _require_free(path: Path) -> None:
 
 @contextmanager
 def _alone(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """The unfinished file, open for whoever writes it alone; a kill frees it."""
+    """The unfinished file, open for anyone who writes it alone; a kill frees it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(partial, flags, 0o600)
     with os.fdopen(descriptor, "r+b") as stream:

@@ -67,7 +67,7 @@ async def open_database(
 
 @dataclass(frozen=True, slots=True)
 class _Guests:
-    """Whoever joined the server of a folder."""
+    """The processes that joined the server of a folder."""
 
     folder: Folder
     waiting: Callable[[], None] | None

@@ -61,7 +61,7 @@ class Cluster:
         return f"postgresql://{USER}:{self.password}@/postgres?host={host}&port=5432"
 
     async def create(self) -> None:
-        """Make the tables' folder where there is none; one that was cut short is made anew."""
+        """Make the tables' folder where there is none; one that was cut short is made again."""
         if self.data.exists():
             return
         self._require_space()

@@ -147,7 +147,7 @@ _FORGOTTEN_AT_ONCE = 500
 class PostgresRequests:
     """The submissions to the house's board, with their versions.
 
-    Whoever adds one or forgets some locks the board: a version is never on its way out while a
+    Anyone who adds one or forgets some locks the board: a version is never on its way out while a
     submission to it is on its way in.
     """
 

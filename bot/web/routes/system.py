@@ -23,7 +23,7 @@ WITHIN_S = 5.0
 
 @_system.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """For whoever restarts what does not answer."""
+    """For anyone who restarts what does not answer."""
     return {"status": "ok"}
 
 
@@ -31,7 +31,7 @@ async def healthz() -> dict[str, str]:
 async def readyz(
     request: Request, exclude: Annotated[list[str] | None, Query(max_length=16)] = None
 ) -> JSONResponse:
-    """For whoever sends traffic here: 503 names the parts that do not work.
+    """For anyone who sends traffic here: 503 names the parts that do not work.
 
     `exclude` passes over a part, such as discord where its outage shall not take the pages away.
     """

@@ -62,7 +62,7 @@ class ModalRunner:
         """What a container at Modal said that it offers, with the slots that were asked for.
 
         A container is asked once in this runner's life; who is impatient may ask again. It has no
-        GPU and so offers no device code, for which there is all that is needed beside one.
+        GPU and so offers no device code, for which there is all that is needed next to one.
         """
         if self._asking is None or (self._asking.done() and _failed(self._asking)):
             self._asking = asyncio.create_task(self._asked())

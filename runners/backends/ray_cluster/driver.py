@@ -2,7 +2,7 @@
 
 Three reasons. Ray ends the process that is connected to it when its head is gone for a minute. It
 unpickles what nodes send, which must not happen where Podium's secrets are. And it takes the signal
-handlers and the environment of whoever imports it.
+handlers and the environment of the process that imports it.
 """
 
 import asyncio

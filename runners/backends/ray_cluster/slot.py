@@ -1,4 +1,4 @@
-"""A slot of the cluster: its harness is beside an actor, on whichever node has its GPUs free."""
+"""A slot of the cluster: its harness is next to an actor, on whichever node has its GPUs free."""
 
 import asyncio
 import secrets

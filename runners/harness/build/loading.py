@@ -1,6 +1,6 @@
 """A submission as a Python module, and a KernelBench model out of it.
 
-This runs in the candidate, beside the submission: nothing here protects the judge.
+This runs in the candidate, next to the submission: nothing here protects the judge.
 """
 
 import importlib.util

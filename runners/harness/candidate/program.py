@@ -224,7 +224,7 @@ def guarded(step: Callable[[], CandidateReply], failure: Status) -> CandidateRep
 
 
 def _words(error: BaseException) -> str:
-    """What an exception says; one of `subprocess.run` has what the program said beside it."""
+    """What an exception says; one of `subprocess.run` has what the program said as well."""
     found = [str(error)]
     for said in (getattr(error, "stderr", None), getattr(error, "stdout", None)):
         if isinstance(said, bytes):

@@ -227,7 +227,7 @@ def on_device(node: Node) -> list[TensorNode]:
 
 
 def replan(node: Node) -> Node:
-    """Lay a described output out anew, contiguous, in a buffer of the judge's."""
+    """Lay a described output out again, contiguous, in a buffer of the judge's."""
     layout = Layout()
     places = iter(tensors(node))
 

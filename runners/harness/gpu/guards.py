@@ -31,7 +31,7 @@ class GuardedRange:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Bytes beside tensors: after the end of one, before the begin of one, or both."""
+    """Bytes next to tensors: after the end of one, before the begin of one, or both."""
 
     begin: int
     end: int

@@ -1,6 +1,6 @@
 """A process that has the CUDA driver open while nobody else has, so that it stays ready.
 
-A driver that the last process has left begins anew for the next one: 0.09 s before each evaluation,
+A driver that the last process has left starts up for the next one: 0.09 s before each evaluation,
 and 0.05 s at the end of each, on an H200. Device files that are open alone do not spare that. Who
 has used the driver cannot leave it to those that it forks, so that the server needs another one for
 it. That makes no context and does not count as somebody who computes on the GPU.

@@ -1,6 +1,6 @@
 """Memory that two processes share: of the GPU, by the driver's calls, or pinned on the host.
 
-One allocation holds exactly one buffer, so that mapping it shares nothing beside it; and the
+One allocation holds exactly one buffer, so that mapping it shares nothing besides it; and the
 descriptor crosses user, mount and network namespaces, where legacy IPC handles may not.
 Function and structure layouts: CUDA driver API, chapter "Virtual Memory Management".
 

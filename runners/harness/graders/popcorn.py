@@ -199,7 +199,7 @@ def _measurement(times: Times) -> Measurement:
 
 
 def _program(session: EvaluationSession, plan: _Plan, program: int | None) -> Program:
-    """The phase's command; a compiled `program` runs beside its cases and none of its sources."""
+    """The phase's command; a compiled `program` runs next to its cases and none of its sources."""
     task, source = session.request.task, session.request.source
     files = {CASES_FILE: "".join(f"{case.spec}\n" for case in plan.cases)}
     arguments = (plan.step.value, CASES_FILE)

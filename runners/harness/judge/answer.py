@@ -132,7 +132,7 @@ class Answer:
     def take(self, output: Node | None, read: Fetch, *, trusted: bool) -> None:
         """Copy what lies on the host, by the last frame.
 
-        The trusted stand-in gives tensors alone, whatever a right answer holds beside them.
+        The trusted stand-in gives tensors alone, whatever a right answer holds besides them.
         """
         told = output if trusted else self._alike(output)
         if told is not None:

@@ -160,7 +160,7 @@ class HostCandidate:
         return exchange.window_ns - exchange.told_ns - exchange.reply.claimed_ns
 
     def refuse_overruns(self) -> None:
-        """Refuse device code that wrote beside its output; elsewhere each tensor lies alone."""
+        """Refuse device code that wrote outside its output; elsewhere each tensor lies alone."""
 
     def refuse_changes(self, data: object, reply: CandidateReply) -> None:
         """Refuse a kernel that wrote into an input which it did not give back."""

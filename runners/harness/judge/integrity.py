@@ -1,4 +1,4 @@
-"""Checks on what a candidate did beside answering: changed inputs, processes left behind."""
+"""Checks on what a candidate did besides answering: changed inputs, processes left behind."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def _same_beside(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Input tensors after a call beside the judge's private copies, with where they lie."""
+    """Input tensors after a call and the judge's private copies, with where they lie."""
 
     places: Sequence[TensorNode]
     left: Sequence[torch.Tensor]
@@ -74,7 +74,7 @@ def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
 
 
 def changes_in(arena: Arena, data: object) -> Changes:
-    """The host tensors of an arena beside the private `data` that was written into it."""
+    """The host tensors of an arena and the private `data` that was written into it."""
     rows = list(zip(tensors(lay_out(data).node), leaves(data), strict=True))
     host = [(node, private) for node, private in rows if node.device == "cpu"]
     return Changes(

@@ -49,8 +49,8 @@ class EvaluationSession:
     slowed: Counter[str] = field(default_factory=Counter)
     compiled: Compiled | None = None
     beside: ExitStack = field(default_factory=ExitStack)
-    """Ends candidates that live beside the judged ones, such as a reference that is asked; they
-    start anew when they are wanted."""
+    """Ends candidates that live next to the judged ones, such as a reference that is asked; they
+    start again when they are wanted."""
 
     @property
     def code(self) -> "TaskCode":

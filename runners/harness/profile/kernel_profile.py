@@ -1,7 +1,7 @@
 """What `ncu` tells of the kernels that one call of a submission launches.
 
 The call is made again, in a sandbox of its own, with nothing that a submission may not know. Only
-tables and a report come of it, for whoever handed it in: they are not looked into, and no verdict
+tables and a report come of it, for the submitter: they are not looked into, and no verdict
 hangs on them.
 """
 
@@ -46,7 +46,7 @@ TABLES_MAX = 8 << 20
 INPUT_MAX = 8 << 30
 """Bytes of the largest input: twice as many are needed for a moment."""
 _OWN = {"memory": 8 << 30, "disk": 512 << 20, "processes": 256, "open_files": 1024}
-"""What the profiler needs beside the submission; it keeps what a kernel writes, for the next run
+"""What the profiler needs besides the submission; it keeps what a kernel writes, for the next run
 of it."""
 _ROOT = Path(__file__).resolve().parents[3]
 _ORDER, _INPUT = "order.json", "input.bin"

@@ -163,7 +163,7 @@ class ProfiledCall(Wire):
     threads: int
     warm_ups: int
     value: Node
-    """Where each tensor of the input lies in the file beside this, on whatever device it is."""
+    """Where each tensor of the input lies in the file next to this, on whatever device it is."""
     outputs: tuple[TensorNode, ...] = ()
     """For device code: what it is given to write into."""
     launch: LaunchNumbers | None = None

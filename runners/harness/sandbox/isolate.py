@@ -174,7 +174,7 @@ def _clean_environment(job: str) -> None:
 def let_go_of_streams() -> None:
     """Have nothing of the harness's input and output, which hold the request and the verdict.
 
-    Whoever reads its output must see that end when the harness does.
+    Anyone who reads its output must see that end when the harness does.
     """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -198,7 +198,7 @@ class SandboxAccess:
     job: str
     gpu: bool
     readable: tuple[str, ...] = ()
-    """Folders to be read beside those of the view, where there is no view of one's own."""
+    """Folders to be read besides those of the view, where there is no view of one's own."""
     tcp: bool = False
     """Whether TCP is left to it, for processes that talk over their own loopback interface."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from runners.process_tree import alive, descendants, living_threads
 
 KILL_S = 10.0
-"""How long killed processes may take to end: beside a GPU it can be seconds."""
+"""How long killed processes may take to end: next to a GPU it can be seconds."""
 _ROUND_S = 1e-3
 _HELD = {"RssAnon:", "RssShmem:"}
 _SHARED_OUT = {"Pss_Anon:", "Pss_Shmem:"}

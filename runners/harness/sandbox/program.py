@@ -33,7 +33,7 @@ NOT_BEGUN = 70
 
 @dataclass(frozen=True, slots=True)
 class Prelude:
-    """A Python script that runs before the program, beside nothing but these files."""
+    """A Python script that runs before the program, with these files and no others."""
 
     script: str
     files: Mapping[str, str]
@@ -56,7 +56,7 @@ class Program:
     programs: Mapping[str, int] = field(default_factory=dict)
     """Files of bytes, which may be executed: each one's name, and a descriptor that holds it."""
     handed: frozenset[int] = frozenset()
-    """Descriptors that the command begins with, beside its streams and its line."""
+    """Descriptors that the command begins with, besides its streams and its line."""
     script: tuple[str, ...] = ()
     """The Python script that the command launches, and its arguments: for a fork that does so
     without the command."""

@@ -214,7 +214,7 @@ def place_openly(
 ) -> str:
     """Write these files where this process has no view of its own, stand there, give the folder.
 
-    It lies beside the work folder, so that Landlock keeps it as it is; modes would not.
+    It lies next to the work folder, so that Landlock keeps it as it is; modes would not.
     """
     folder = tempfile.mkdtemp(prefix=SHARED_JOB, dir=Path(job).parent)
     _write(files, folder)

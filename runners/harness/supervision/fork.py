@@ -4,7 +4,7 @@ The process is confined as it is for a program that is executed. Then it becomes
 its start, save for what is loaded already, and runs the script. Where the script might tell the
 difference (`fits`) Python is executed as ever.
 
-What `exec` would draw anew and a fork keeps are the addresses of what is loaded and the secret of
+What `exec` would draw again and a fork keeps are the addresses of what is loaded and the secret of
 `hash`. A candidate of the native grader has both from the same template.
 """
 
@@ -82,7 +82,7 @@ def enter(order_fd: int, environment: int, lines: Lines) -> None:
 
 
 def fits(files: Mapping[str, str]) -> bool:
-    """Whether a script beside these files finds here all that a new interpreter would give it."""
+    """Whether a script next to these files finds here all that a new interpreter would give it."""
     usual = sys.flags.hash_randomization and not any(getattr(sys.flags, it) for it in _ALTERING)
     told = bool(sys.warnoptions or sys._xoptions)
     shadowed = {Path(name).parts[0].split(".")[0] for name in files} & sys.modules.keys()

@@ -4,7 +4,7 @@ KernelBot's tasks run a submission in a worker that `multiprocessing` spawns: a 
 which imports torch again. The nursery is forked from the evaluation's process before that has
 read its secrets or any file of the task, and inside the same walls. Asked for a worker it forks
 one, which gets exactly what `exec` would have left to it, and which becomes a child of the
-evaluation. Nobody can look into the nursery. Whoever kills it has workers executed as ever.
+evaluation. Nobody can look into the nursery. Without it workers are executed as ever.
 """
 
 import ctypes
@@ -89,7 +89,7 @@ class ForkServer:
 
 
 def _inherited() -> tuple[object, ...]:
-    """What a process hands on to what it executes, beside its environment and its descriptors."""
+    """What a process hands on to what it executes, besides its environment and its descriptors."""
     os.umask(mask := os.umask(0o077))
     ignored = [each for each in signal.valid_signals() if signal.getsignal(each) is signal.SIG_IGN]
     names = [name for name in dir(resource) if name.startswith("RLIMIT_")]

@@ -119,7 +119,7 @@ def _flushed() -> bool:
 
 
 def _renew_environment() -> None:
-    """Leave nothing that was set beside `os.environ`, and keep planted packages out.
+    """Leave nothing that was set besides `os.environ`, and keep planted packages out.
 
     A Python program that the script starts would else not be told of the `-s` which this process
     has not been started with.

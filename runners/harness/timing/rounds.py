@@ -10,11 +10,11 @@ DISTURBED_NS = 50_000.0
 """By how much a calibrating window on a quiet GPU is never longer than those before it: two
 contexts that both work take turns of milliseconds."""
 DRIFT_MOST_NS = 3_000.0
-"""The most by which trusted windows beside a round and before it may differ; on a quiet GPU it is
+"""The most by which trusted windows during a round and before it may differ; on a quiet GPU it is
 under 1,000."""
 DRIFT_HOSTED_NS = 20_000.0
 """The same where a part of the input crosses to host memory in every window: at most 16,000 were
-seen on a busy host, and 44,000 beside an attack that leaves copies running."""
+seen on a busy host, and 44,000 next to an attack that leaves copies running."""
 DRIFT_NOISE = 6
 """How many standard errors of those before it may be, where that is more."""
 ROUNDS_VOID_MOST = 4
@@ -69,7 +69,7 @@ class Round:
             self.used.append(cpu_ns)
 
     def discard(self, why: Exception) -> None:
-        """Leave a call out beside which something worked; after too many there is an end."""
+        """Leave out a call during which something worked; after too many there is an end."""
         self.discarded += 1
         if self.discarded > DISCARDS_MOST:
             raise why

@@ -33,7 +33,7 @@ MORE_SECTIONS = (
 KERNELS_MOST = 16
 """How many kernels of one call are looked at unless told otherwise: each is run some 30 times."""
 PERMITTING = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
-"""What lets everybody profile, in a file under /etc/modprobe.d, once the driver is loaded anew."""
+"""What lets everybody profile, in a file under /etc/modprobe.d, once the driver is loaded again."""
 _PACKAGES = Path("/opt/nvidia/nsight-compute")
 """Where NVIDIA's packages put it, in a folder by its version."""
 _TOOLKIT = Path("/usr/local/cuda")

@@ -12,7 +12,7 @@ from runners.harness.toolchains.tool import version_of
 NAME = "nvcc"
 _TOOLKIT = Path("/usr/local/cuda")
 _IN_PACKAGES = "nvidia/cu13"
-"""Where the wheels of CUDA 13 lie beside other packages, as one toolkit."""
+"""Where the wheels of CUDA 13 lie next to other packages, as one toolkit."""
 _HOST_COMPILER = "g++"
 _VERSION = re.compile(r"release [\d.]+, V([\d.]+)")
 

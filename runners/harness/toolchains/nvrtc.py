@@ -222,7 +222,7 @@ def _tried(library: Path, source: str, name: str, options: Sequence[str]) -> str
 
 
 def _loaded(library: Path) -> ctypes.CDLL:
-    """The library, with its other half beside it: some releases look for that by its name alone."""
+    """The library next to its other half: some releases look for that by its name alone."""
     for half in sorted(library.parent.glob(_OTHER_HALF)):
         ctypes.CDLL(str(half))
     return ctypes.CDLL(str(library))
@@ -242,7 +242,7 @@ def _complains(log: str) -> bool:
 
 
 def _refuse(log: str, kernel: str) -> NoReturn:
-    """Tell whoever wrote it what is wrong; NVRTC speaks of the kernel's name beside the source."""
+    """Tell whoever wrote it what is wrong; NVRTC names the kernel as well as the source."""
     said = [part for part in _SUMMARY.sub("", log).split("\n\n") if part.strip()]
     own = [part for part in said if not part.lstrip().startswith(_NAME_MAP)]
     failures = [part for part in own if _complains(part)]

@@ -245,7 +245,7 @@ def _seconds(row: Row) -> float | None:
 
 
 def _timing(row: Row) -> Group:
-    """Its seconds, and the units of what stands beside them."""
+    """Its seconds, and the units of what stands next to them."""
     counters = _GROUPS["timing_metrics"]
     there = [name for name in counters if _number(row, counters[name]) is not None]
     units: Group = {f"{name.removesuffix('_sum')}_unit": _UNITS[name] for name in there}

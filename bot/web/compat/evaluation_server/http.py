@@ -183,7 +183,7 @@ Read = TypeVar("Read")
 async def asked(request: Request, read: Callable[[dict[str, Any]], Read]) -> Read:
     """What the body asks for, by one of the readers below.
 
-    Literal data is unpacked meanwhile, so that this is done beside the loop.
+    Literal data is unpacked meanwhile, so that this is done outside the loop.
     """
     text = await body_of(request)
     return await asyncio.to_thread(lambda: read(json_object(text)))

@@ -112,7 +112,7 @@ async def reader_of(request: Request) -> Caller:
 
 
 AnyReader = Annotated[Caller, Depends(reader_of)]
-"""Whoever asks."""
+"""The caller."""
 
 
 async def person_of(reader: AnyReader) -> Caller:

@@ -1,4 +1,4 @@
-"""What popcorn-cli asks of a profile, and what it is told beside the reports of Nsight Compute."""
+"""What popcorn-cli asks of a profile, and what it is told besides the reports of Nsight Compute."""
 
 import hashlib
 import json

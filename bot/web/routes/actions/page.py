@@ -78,7 +78,7 @@ def part(template: str, values: Mapping[str, Any]) -> Response:
 
 
 def _plain(body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """Kept by nobody, nor compressed: its length would tell of the stamp beside others' words."""
+    """Kept by nobody, nor compressed: its length would tell of the stamp next to others' words."""
     headers = {**SECURITY, "Cache-Control": "no-store", "Vary": "Cookie"}
     return Response(body, status, headers, media_type="text/html; charset=utf-8")
 

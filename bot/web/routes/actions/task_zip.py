@@ -40,7 +40,7 @@ async def upload_of(fields: Fields, request: PublishRequest) -> ShownUpload:
 
 
 def gpus_of_form(fields: Fields) -> tuple[str, ...]:
-    """The GPU types that were ticked, and those that were written beside them."""
+    """The GPU types that were ticked, and those that were written next to them."""
     written = fields.text("other_gpus").replace(",", " ").split()
     return gpu_types((*fields.texts("gpu"), *written))
 

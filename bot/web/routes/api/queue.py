@@ -16,7 +16,7 @@ router = APIRouter(tags=["running"], dependencies=[Depends(unkept), Depends(view
 async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
     """The workers that live, here and elsewhere, and what they offer.
 
-    Names of workers are for admins and for whoever made a worker's token; others get numbers.
+    Names of workers are for admins and for anyone who made a worker's token; others get numbers.
     """
     door = context_of(request)
     found = (

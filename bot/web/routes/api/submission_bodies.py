@@ -37,7 +37,7 @@ from runners.contract.task import GPU_NAME
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What an answer tells beside a submission's status."""
+    """What an answer tells besides a submission's status."""
 
     person: str
     task_version: int

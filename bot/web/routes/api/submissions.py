@@ -226,7 +226,7 @@ async def events(
 ) -> AsyncIterator[ServerSentEvent]:
     """Steps of its jobs as `job`, then `end` once nothing will move any more.
 
-    Whoever comes again with the last id misses none. Every quarter of an hour one has to, and
+    Anyone who comes again with the last id misses none. Every quarter of an hour one has to, and
     once the token has ended or the board is not to be seen any more.
     """
     door = context_of(request)

@@ -38,7 +38,7 @@ def _require_gpu(kind: KernelKind) -> None:
 
 
 def build(folder: Path, recipe: Recipe) -> Built:
-    """The kernel of the source in `folder`, as the call beside it says.
+    """The kernel of the source in `folder`, as the call next to it says.
 
     Python has `torch` and `nn` there already, as the evaluation server's own examples count on.
     """

@@ -148,7 +148,7 @@ PackedArgument = BufferArgument | LaunchScalar
 
 
 class CachedContractKernel(Wire):
-    """What is kept beside the machine code: the kernel's lowered name and its parameters' bytes."""
+    """What is kept with the machine code: the kernel's lowered name and its parameters' bytes."""
 
     entry: str
     sizes: tuple[int, ...]
