@@ -38,7 +38,7 @@ async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardEx
         )
         for each in submissions
     )
-    await store.audit.record(viewer.person, "export_board", f"board {board.name}", "")
+    await store.audit.record(viewer.person, "export", f"board {board.name}", "")
     return BoardExport(board, rows)
 
 

@@ -42,7 +42,7 @@ async def rejudge_submission(
     async with store.transaction() as tx:
         again = await tx.submissions.add(new)
         subject = f"submission {submission_id} as {again.id}"
-        await tx.audit.record(deed.actor, "rejudge_submission", subject, deed.reason)
+        await tx.audit.record(deed.actor, "rejudge", subject, deed.reason)
     return again
 
 

@@ -71,7 +71,7 @@ async def draw(data_dir: Path, folder: Path) -> None:
         assert chart is not None
         report = personal_report(await personal_board(podium.store, viewer, "matmul"))
     (own,) = [block for block in report.blocks if isinstance(block, Chart)]
-    for name, each in (("season", chart), ("personal_board", own)):
+    for name, each in (("season", chart), ("personal", own)):
         path = folder / f"discord-{name}.png"
         path.write_bytes(png(each))
         print(path)

@@ -256,7 +256,7 @@ USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
     "resume gpu": lambda at: moderate.resume_gpu(at.store, at.deed, "CPU"),
     "limit": lambda at: moderate.set_limit(at.store, at.deed, RateLimit(7, DAY)),
     "unlimit": lambda at: moderate.drop_limit(at.store, at.deed, None, None),
-    "rejudge_submission": lambda at: rejudge_submission(at.store, at.deed, at.mine),
+    "rejudge": lambda at: rejudge_submission(at.store, at.deed, at.mine),
     "cancel": lambda at: cancel(at.store, at.viewer, at.mine),
     "publish": lambda at: publish(
         at.store, at.clock, PublishRequest(at.scene.ada.id, "new", ("CPU",)), make_task()

@@ -92,7 +92,7 @@ def demo(
         line.say(f"its log is {installation.data_dir / 'podium.log'}")
     if as_json:
         shapes = [standings_json(each) for each in outcome.leaderboards]
-        shape = {"board_standings": shapes, "judged": outcome.judged, "faults": outcome.faults}
+        shape = {"standings": shapes, "judged": outcome.judged, "faults": outcome.faults}
         line.out.out(dumps(shape), highlight=False)
     else:
         _draw(line, outcome)

@@ -82,7 +82,7 @@ async def take_back(request: Request, person: FromSubmitter, number: Number) -> 
     except UserError as error:
         if error.code != "off-board":  # the second time is no fault
             raise
-    return answered({"submission_status": "ok", "submission_id": number})
+    return answered({"status": "ok", "submission_id": number})
 
 
 async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -> Json:
@@ -101,7 +101,7 @@ async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -
         "done": reading.is_final,
         "code": await _code(door, caller, submission.id),
         "runs": [run for job in reading.jobs for run in runs_of(job, scores.get(job.job.gpu))],
-        "job": {"submission_status": word, "error": error, "last_heartbeat": None},
+        "job": {"status": word, "error": error, "last_heartbeat": None},
         "runner_queue": queue,
     }
 
@@ -149,9 +149,7 @@ async def begin(
     # Its own number stands for its job's as well: there is one GPU type, so there is one job.
     ids = {"id": stored.id, "job_status_id": stored.id}
     queue = await queue_where_known(context_of(request).store, stored.gpus[0])
-    return answered(
-        {"details": ids, "runner_queue": queue, "submission_status": "accepted"}, _ACCEPTED
-    )
+    return answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
 
 
 @router.post("/profile/{board}/{gpu}")

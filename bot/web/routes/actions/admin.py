@@ -118,7 +118,7 @@ DEEDS: dict[str, Callable[[Store, Decision, Fields], Awaitable[str]]] = {
     "unban": _unban,
     "disqualify": _disqualify,
     "requalify": _requalify,
-    "rejudge_submission": _rejudge,
+    "rejudge": _rejudge,
     "limit": _limit,
     "unlimit": _unlimit,
     "pause": _pause,

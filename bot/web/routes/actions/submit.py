@@ -195,7 +195,7 @@ async def progress(request: Request, browser: SignedIn, number: Number) -> Respo
     found = await submission_status(door.store, SubmissionId(number))
     values = {
         "title": f"Submission {number}",
-        "submission_status": found,
+        "status": found,
         "part": await _drawn(door, browser, found),
     }
     return await show(request, browser, "acting/progress.html", values)
@@ -220,7 +220,7 @@ async def _drawn(door: WebContext, browser: Browser, found: SubmissionStatus) ->
     if found.is_final and found.submission.mode is Mode.RANKED and found.exclusion is None:
         places = await placements(door.store, number)
     values = {
-        "submission_status": found,
+        "status": found,
         "lines": [(each, job_line(each)) for each in found.jobs],
         "places": [placement_line(each) for each in places],
         "best": any(each.is_best for each in places),

@@ -41,7 +41,7 @@ async def person(
 def _values(found: PersonProfile) -> dict[str, Any]:
     return {
         "title": found.person.name,
-        "person_profile": found,
+        "portrait": found,
         "places_held": [(each, *_cells(each)) for each in found.places],
         "charts": [(each.title, in_words(each), as_data(each)) for each in _trends(found)],
         "history": history_table(found.past),

@@ -18,4 +18,4 @@ async def test_everything_is_handed_out_and_it_is_noted_who_asked(place: Place) 
     assert [bool(each.ranked_on) for each in found.submissions] == [True, False, False]
     assert found.submissions[2].outcomes[0].verdict is Verdict.CRASHED
     row = (await place.store.audit.rows(1))[0]
-    assert (row.actor, row.action, row.subject) == (place.ada, "export_board", "board vectoradd")
+    assert (row.actor, row.action, row.subject) == (place.ada, "export", "board vectoradd")

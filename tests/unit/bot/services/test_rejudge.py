@@ -22,7 +22,7 @@ async def test_the_same_source_is_judged_by_the_present_task_for_the_same_person
     assert (again.person, again.source_hash) == (bob, earlier.source_hash)
     assert again.task_version == published.board.task_version != earlier.task_version
     (row,) = await place.store.audit.rows(1)
-    assert (row.action, row.reason) == ("rejudge_submission", "new task")
+    assert (row.action, row.reason) == ("rejudge", "new task")
 
 
 async def test_a_gpu_type_that_the_board_has_dropped_is_refused(place: Place) -> None:
