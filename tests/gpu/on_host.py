@@ -38,6 +38,8 @@ WITHIN = {"host_input": 0.05}
 READINGS = 2
 """How many plain programs run before the judge, and how many after."""
 CALLS = 60
+told_us: dict[str, list[float]] = {}
+plain_readings_us: dict[str, list[float]] = {}
 ROW = "{:4s} {:20s} {:14s} {:>9s} {:>9s} {:>8s} {:>9s} {:>9s} {:>9s}  {}"
 
 
@@ -86,6 +88,8 @@ def row(server: Server, kernel: Kernel) -> tuple[bool, str]:
         return False, told
     m = found[-1]
     value_us = m.time_ns / 1e3
+    told_us.setdefault(kernel.name, []).append(value_us)
+    plain_readings_us.setdefault(kernel.name, []).extend(readings)
     off = value_us / min(max(value_us, least), most) - 1
     good = evaluation.verdict == "passed" and abs(off) <= WITHIN.get(kernel.name, 10)
     numbers = (m.time_ns, m.half_width_ns, m.bound_ns, m.resolution_ns)
@@ -114,6 +118,10 @@ def main() -> int:
             good, told = row(server, chosen[name])
             bad += not good
             print(told, flush=True)
+    for name, values in told_us.items():
+        value, plain = median(values), median(plain_readings_us[name])
+        print(f"{name}: median {value:.1f} us of {len(values)}, plain {plain:.1f} us, ", end="")
+        print(f"{value / plain - 1:+.1%}")
     return bad
 
 

@@ -18,6 +18,7 @@ from bot.domain.tasks.bundle import solutions  # noqa: E402 - found by the line 
 from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.task_folders import read_folder  # noqa: E402 - found by the line above
 from runners.contract.evaluation import Evaluation, EvaluationRequest  # noqa: E402 - found by the line above
+from runners.contract.profile import KernelNameBase, ProfileOptions  # noqa: E402 - found by the line above
 from runners.contract.task import Device, Mode, TaskDefinition, TaskFormat, Workload  # noqa: E402 - found by the line above
 from runners.contract.verdict import Verdict  # noqa: E402 - found by the line above
 from runners.harness.toolchains import ncu  # noqa: E402 - found by the line above
@@ -36,8 +37,14 @@ WORDS = (
     "Registers Per Thread",
 )
 """What the tables of every kernel have."""
-EXCERPTS = {"torch_add": slice(150), "many_launches": slice(-40, None), "a model": slice(-30, None)}
+EXCERPTS = {
+    "no kernel of that name": slice(-20, None),
+    "many_launches": slice(-40, None),
+    "a model": slice(-30, None),
+}
 """Which lines of a log are printed."""
+SECTION = "Section: GPU Speed Of Light Throughput"
+"""Stands once in the tables of each kernel."""
 BEGINS = b"NVR"
 """How a report of Nsight Compute begins."""
 ROW = "{:3s} {:18s} {:8s} {:>6s} {:>6s} {:>7s} {:>7s} {:>7s} {:>7s} {}"
@@ -50,6 +57,8 @@ class Trial:
 
     name: str
     request: EvaluationRequest
+    kernels: int | None = None
+    """How many kernels its tables must have, where that is known; of none there is no report."""
 
 
 def trials() -> Iterator[Trial]:
@@ -58,6 +67,7 @@ def trials() -> Iterator[Trial]:
     for name in KERNELS:
         order = order_of(found[name])
         yield Trial(name, order.model_copy(update={"mode": Mode.PROFILE, "gpu": "GPU"}))
+    yield from _filtered(order_of(found["many_launches"]))
     bundle = read_folder(PROGRAM)
     right = next(each for each in solutions(bundle) if each.expect is Verdict.PASSED)
     request = EvaluationRequest(
@@ -83,8 +93,32 @@ def trials() -> Iterator[Trial]:
     yield Trial("a model", request)
 
 
-def faults(found: Evaluation) -> list[str]:
+def _filtered(order: EvaluationRequest) -> Iterator[Trial]:
+    """The options that popcorn's clients send, on sixteen launches of one kernel."""
+    options = {
+        "three of many launches": (ProfileOptions(launch_count=3), 3),
+        "found by an expression": (
+            ProfileOptions(
+                kernel_name="regex:.*add.*",
+                kernel_name_base=KernelNameBase.DEMANGLED,
+                launch_count=2,
+            ),
+            2,
+        ),
+        "no kernel of that name": (ProfileOptions(kernel_name="nothing_like_it"), 0),
+    }
+    for name, (profile, kernels_wanted) in options.items():
+        update = {"mode": Mode.PROFILE, "gpu": "GPU", "profile": profile}
+        yield Trial(name, order.model_copy(update=update), kernels_wanted)
+
+
+def faults(trial: Trial, found: Evaluation) -> list[str]:
     """What of a profile is not as wanted."""
+    if trial.kernels == 0:
+        return ["it has a report"] if found.files else []
+    told = found.log.count(SECTION)
+    if trial.kernels not in {None, told}:
+        return [f"{told} kernels, not {trial.kernels}"]
     lacking = [f"no {word!r}" for word in WORDS if word not in found.log]
     if not found.files:
         return [*lacking, "no report"]
@@ -99,7 +133,7 @@ def judge(server: Server, trial: Trial, folder: Path | None) -> tuple[bool, str]
     except HarnessError as error:
         return False, ROW.format("BAD", trial.name, "error", *[""] * 6, str(error)[:200])
     wrong = [] if found.verdict == "passed" else [found.message]
-    wrong += faults(found)
+    wrong += faults(trial, found)
     for line in found.log.splitlines()[EXCERPTS.get(trial.name, slice(0))]:
         print(line)
     if folder is not None:
@@ -111,7 +145,7 @@ def judge(server: Server, trial: Trial, folder: Path | None) -> tuple[bool, str]
         found.verdict.value,
         f"{seconds:.1f}",
         f"{found.durations_s.get('ncu', 0) + found.durations_s.get('ncu tables', 0):.1f}",
-        str(found.log.count("Section: GPU Speed Of Light Throughput")),
+        str(found.log.count(SECTION)),
         f"{len(found.log.encode()) / 1024:.1f}",
         f"{len(content) / 2**20:.2f}",
         f"{sum(each.packed_size for each in found.files) / 2**20:.2f}",
