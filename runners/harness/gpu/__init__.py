@@ -1,1 +1,1 @@
-"""What only a machine with an NVIDIA GPU needs: device memory between processes, and readings."""
+"""NVIDIA GPU support: device memory shared between processes, handover, monitoring."""

@@ -1,6 +1,6 @@
-"""The memory that judge and candidate share on a GPU: how large it is, and where it lies.
+"""The memory that judge and candidate share on a GPU: its size and layout.
 
-Some lines of every input appear last, see `Withheld`.
+Some cache lines of every input become visible last, see `Withheld`.
 """
 
 import secrets
@@ -19,28 +19,27 @@ from runners.harness.supervision.process import UnreadableError
 from runners.harness.verdicts import VerdictError
 
 LINE = 128
-"""Bytes of a line of the cache."""
+"""Bytes of a cache line."""
 SHARE = 8
-"""One line in so many is withheld from a small tensor, and at least one of any."""
+"""One in `SHARE` lines of a small tensor is withheld; at least one line of every tensor."""
 LAST_BITS = {1: 2, 2: 6, 4: 18, 8: 40}
-"""How many bits of a number of so many bytes may be wrong in a line: it stays of a likely size."""
+"""Number size in bytes -> how many low bits are randomized; the magnitude stays plausible."""
 MOST = 512
-"""How many lines are withheld in all: few enough that a large input stays cold."""
+"""At most this many lines of an input are withheld: a large input stays out of the cache."""
 
 
 class Withheld:
-    """The lines of the next input that lie wrong in `staging` and that are put right at the end.
+    """Cache lines of the next input that hold wrong data in `staging` until after the flush.
 
-    An input lies in memory for the whole of the flush, some 50 microseconds on a large GPU. No
-    kernel of a candidate can run then, but the GPU's copy engines can. They would bring a small
-    input to the host, where its answer could be computed before the candidate is released. Until
-    the flush is done, some lines hold what belongs into others, at places that cannot be predicted.
-    Every number there is a little off, too: a sum, which does not depend on the order, would be
-    right at once otherwise.
+    An input is in shared memory during the whole flush, about 50 microseconds on a large GPU. No
+    kernel of a candidate can run during that time, but the GPU's copy engines can. A candidate
+    could copy a small input to the host and compute the answer there before its release. Until the
+    flush is done, some unpredictable lines therefore hold the contents of other lines. The low bits
+    of their numbers are also randomized, because a permutation alone would not change a sum.
     """
 
     def __init__(self, staging: torch.Tensor) -> None:
-        """Staging is as many bytes as the shared input, whole lines."""
+        """`staging` has as many bytes as the shared input, a whole number of lines."""
         self.staging = _lines_of(staging)
         self.random = torch.Generator().manual_seed(secrets.randbits(63))
         self._note({})
@@ -52,7 +51,7 @@ class Withheld:
         self.right = self.staging[self.places]
 
     def take(self, nodes: Sequence[TensorNode]) -> None:
-        """Withhold lines of tensors that lie in staging, all bytes of which are right."""
+        """Withhold lines of these tensors in staging, whose bytes are all correct so far."""
         masks: dict[int, int] = {}
         for node in nodes:
             masks |= dict.fromkeys(self._chosen(node, MOST // len(nodes)), _last_bits(node))
@@ -69,16 +68,16 @@ class Withheld:
         return torch.randint(first, last + 1, (count,), generator=self.random).tolist()
 
     def reveal(self, memory: torch.Tensor) -> None:
-        """Put them right in the shared memory; all of it is queued."""
+        """Queue writing the correct lines to the shared memory."""
         _lines_of(memory).index_copy_(0, self.places, self.right)
 
     def restore(self) -> None:
-        """Put them right in staging too."""
+        """Write the correct lines to staging too."""
         self.staging.index_copy_(0, self.places, self.right)
 
 
 def _last_bits(node: TensorNode) -> int:
-    """Eight bytes in which those bits of each of the tensor's numbers are set that matter least."""
+    """A 64-bit mask of the least significant bits of each of the tensor's numbers."""
     if node.dtype == "bool":
         size, bits = 1, 1
     else:
@@ -92,34 +91,34 @@ def _lines_of(memory: torch.Tensor) -> torch.Tensor:
 
 
 SPARE = 64 << 20
-"""Bytes of output room beyond twice the input, where no reference tells the output's size."""
+"""Bytes of output room beyond twice the input, if no reference gives the output's size."""
 POOL_SPARE = 128 << 20
 """Bytes of pool beyond four times the output."""
 CONTEXT_BYTES = 1 << 30
-"""What a process with a CUDA context takes of the GPU, generously."""
+"""Upper estimate of the GPU memory that a process with a CUDA context needs, in bytes."""
 
 
 def aligned(size: int) -> int:
-    """The size, rounded up to what the driver maps at once."""
+    """The size, rounded up to a multiple of `GRAIN`."""
     return -(-size // GRAIN) * GRAIN
 
 
 @dataclass(slots=True)
 class Buffers:
-    """What judge and candidate share on the device, and what the judge keeps to itself."""
+    """The device memory that judge and candidate share, and the judge's private device memory."""
 
     memory: DeviceBuffer | HostBuffer
-    """Shared: the input, the room for copied outputs, and the pool of the kernel's allocations."""
+    """Shared: the input, the room for copied outputs, and the pool for the kernel's allocations."""
     words: DeviceBuffer | HostBuffer
     output_at: int
     pool_at: int
     staging: torch.Tensor
-    """The judge's own copy of the next input, always at one place, since that matters for time."""
+    """The judge's copy of the next input, always at one address, because that affects the time."""
     withheld: Withheld
-    """What of it a candidate sees last."""
+    """The lines of the input that a candidate sees last."""
     flush: torch.Tensor
     free_before: int
-    """Bytes that were free on the GPU before the candidate worked."""
+    """Free bytes on the GPU before the candidate ran."""
 
     @classmethod
     def create(cls, room: Plan, expected: Node | None, *, pooled: bool = True) -> Self:
@@ -131,7 +130,7 @@ class Buffers:
         output_at = aligned(max(1, room.device_size))
         pool_at = output_at + aligned(max(1, wanted))
         (memory, words), pool = share(pool_at, pool_size(expected if pooled else None, wanted))
-        staging = torch.zeros(output_at, dtype=torch.uint8, device="cuda")  # gaps travel as well
+        staging = torch.zeros(output_at, dtype=torch.uint8, device="cuda")  # gaps are copied too
         made = cls(
             memory=memory,
             words=words,
@@ -142,12 +141,12 @@ class Buffers:
             flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
             free_before=torch.cuda.mem_get_info()[0],
         )
-        made.reveal()  # loads what these are made of: nothing can be while a stream waits
+        made.reveal()  # loads these kernels: none can be loaded while a stream waits
         made.complete()
         return made
 
     def refuse_hoard(self) -> None:
-        """Refuse a candidate that leaves the judge no memory to go on with."""
+        """VerdictError if the candidate left the judge too little GPU memory to continue."""
         free, _ = torch.cuda.mem_get_info()
         if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
             raise VerdictError(
@@ -155,16 +154,16 @@ class Buffers:
             )
 
     def sweep(self) -> None:
-        """Fill the cache with what nobody needs, whatever a candidate had it hold."""
+        """Flush the L2 cache, whatever a candidate left in it."""
         self.flush.add_(1)
 
     def reveal(self) -> None:
-        """Let the candidate see the next input but for a few lines, and leave none in the cache."""
+        """Show the candidate the next input except for the withheld lines, then flush the cache."""
         self.memory.bytes[: self.output_at].copy_(self.staging)
         self.sweep()
 
     def complete(self) -> None:
-        """Let it see those lines too."""
+        """Show the candidate the withheld lines too."""
         self.withheld.reveal(self.memory.bytes[: self.output_at])
 
     def close(self) -> None:
@@ -174,15 +173,15 @@ class Buffers:
 
 
 def l2_cache_bytes() -> int:
-    """The size of this GPU's level-two cache."""
+    """The size of this GPU's L2 cache."""
     return int(torch.cuda.get_device_properties(0).L2_cache_size)
 
 
 def pool_size(expected: Node | None, wanted: int) -> int:
-    """Bytes for the kernel's own allocations, in which an output may lie; 0 where room is scarce.
+    """Bytes for the kernel's own allocations, its output among them; 0 if memory is scarce.
 
-    Torch asks for segments of up to 20 MiB even for small tensors, and scratch memory takes its
-    part as well.
+    Torch requests segments of up to 20 MiB even for small tensors, and the kernel's scratch memory
+    needs room too.
     """
     if expected is None:
         return 0
@@ -191,7 +190,7 @@ def pool_size(expected: Node | None, wanted: int) -> int:
 
 
 def starts_at_once(room: Plan, expected: Node | None) -> int:
-    """How many candidates may wait at once, without filling the GPU's memory."""
+    """How many candidates may exist at once without filling the GPU's memory."""
     wanted = 0 if expected is None else device_bytes(expected)
     each = CONTEXT_BYTES + room.device_size + 5 * wanted + POOL_SPARE
     free, _ = torch.cuda.mem_get_info()
@@ -199,16 +198,16 @@ def starts_at_once(room: Plan, expected: Node | None) -> int:
 
 
 def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
-    """Shared memory and words, and how much of the memory is a pool.
+    """Create the shared memory and the words; returns both, and the size of the pool in bytes.
 
-    They are on the device, or, where it refuses, in pinned host memory, which has no pool.
+    They are on the device or, if it refuses, in pinned host memory, which has no pool.
     """
     torch.cuda.init()  # type: ignore[no-untyped-call]
     torch.zeros(1, device="cuda")  # makes the context
     made: list[DeviceBuffer] = []
     try:
         for size in (fixed + pool, GRAIN):
-            made.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be known
+            made.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be closed
     except (DriverError, AttributeError):
         for each in made:
             each.close()
@@ -217,7 +216,7 @@ def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer],
 
 
 def device_bytes(node: Node) -> int:
-    """Bytes of device memory up to the end of a laid out structure."""
+    """Bytes of device memory up to the end of a structure that has offsets."""
     return max((each.reach + (each.offset or 0) for each in on_device(node)), default=0)
 
 
@@ -227,7 +226,7 @@ def on_device(node: Node) -> list[TensorNode]:
 
 
 def replan(node: Node) -> Node:
-    """Lay a described output out again, contiguous, in a buffer of the judge's."""
+    """The same output with contiguous tensors at new offsets in a buffer of the judge."""
     layout = Layout()
     places = iter(tensors(node))
 

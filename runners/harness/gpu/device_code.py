@@ -1,4 +1,4 @@
-"""Device code in a CUDA context of its own: loaded once, launched as the judge's numbers say.
+"""Device code in the candidate's CUDA context: loaded once, launched with the judge's numbers.
 
 Source: CUDA driver API, chapters "Module Management" and "Execution Control".
 """
@@ -17,7 +17,7 @@ _MAX_DYNAMIC_SHARED = 8
 
 
 class ReadyLaunch:
-    """One launch with its arguments in memory, so that nothing is left to do but to launch it."""
+    """One launch with packed arguments, ready to be passed to the driver."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class ReadyLaunch:
         self.kept = [ctypes.create_string_buffer(data, len(data)) for data in packed]
         self.pointers = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, self.kept))
         self.returned = returned
-        """What of the output has still to be copied to where the judge looks."""
+        """The outputs that still have to be copied to where the judge reads."""
 
 
 def _packed(
@@ -44,12 +44,12 @@ def _packed(
 
 
 class DeviceCode:
-    """One kernel of a cubin, which can be called in the context of the thread that made it."""
+    """One kernel of a cubin, callable in the CUDA context in which it was created."""
 
     def __init__(self, cubin: bytes, entry: str) -> None:
         self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
         self.shared = 0
-        """How much dynamic shared memory it may have at a launch, by what was asked for so far."""
+        """Bytes of dynamic shared memory that a launch may use, as requested so far."""
         check(cuda_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), "cuModuleLoadData")
         found = cuda_driver().cuModuleGetFunction(
             ctypes.byref(self.function), self.module, entry.encode()
@@ -57,7 +57,7 @@ class DeviceCode:
         check(found, "cuModuleGetFunction")
 
     def __call__(self, launch: ReadyLaunch) -> tuple[torch.Tensor, ...]:
-        """Launch it on the default stream; DriverError when it cannot be launched like this."""
+        """Launch it on the default stream; DriverError if the driver refuses."""
         if launch.shared > self.shared:
             self._allow(launch.shared)
         sizes = [ctypes.c_uint(size) for size in (*launch.grid, *launch.block, launch.shared)]
@@ -69,7 +69,7 @@ class DeviceCode:
         return launch.returned
 
     def _allow(self, shared: int) -> None:
-        """More than 48 KiB of shared memory has to be asked for before it is used."""
+        """Request more than 48 KiB of dynamic shared memory, which needs an explicit opt-in."""
         allowed = cuda_driver().cuFuncSetAttribute(
             self.function, ctypes.c_int(_MAX_DYNAMIC_SHARED), ctypes.c_int(shared)
         )

@@ -1,6 +1,6 @@
-"""Guard bands: known bytes round every input and output of device code, which may write to none.
+"""Guard bands: known bytes around each input and output, which device code must not change.
 
-They are laid and looked at outside of the window, in memory that the judge owns.
+They are written and checked outside of the window, in memory that the judge owns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,14 +15,14 @@ from runners.harness.protocol.values import TensorNode
 from runners.harness.verdicts import VerdictError
 
 GUARD = 0xA5
-"""Lies in every byte of a band; not what an output is poisoned with."""
+"""The value of every byte of a band; differs from the poison of outputs."""
 BAND = 1 << 20
-"""Bytes that are watched on either side of a tensor, where there is so much room."""
+"""Bytes that are watched on either side of a tensor, as far as there is room."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedRange:
-    """A tensor's bytes in the shared memory, and what a launch calls it."""
+    """A tensor's bytes in the shared memory, and its name in a launch."""
 
     name: str
     begin: int
@@ -31,7 +31,7 @@ class GuardedRange:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Bytes next to tensors: after the end of one, before the begin of one, or both."""
+    """Bytes after the end of one tensor, before the beginning of another, or both."""
 
     begin: int
     end: int
@@ -39,7 +39,7 @@ class Band:
     before: GuardedRange | None
 
     def place(self, offset: int) -> str:
-        """Where a byte of it lies, from the nearer tensor, in words."""
+        """The position of one of its bytes relative to the nearer tensor, in words."""
         behind = None if self.after is None else offset - self.after.end
         ahead = None if self.before is None else self.before.begin - offset
         if behind is not None and (ahead is None or behind < ahead):
@@ -48,7 +48,7 @@ class Band:
 
 
 def spans(kind: str, nodes: Sequence[TensorNode]) -> Iterator[GuardedRange]:
-    """The tensors that lie on the device, by the names that a task's `launch` gives them."""
+    """The tensors on the device, with the names that a task's `launch` gives them."""
     for index, node in enumerate(nodes):
         if node.device == "cuda" and node.span:
             begin = node.offset or 0
@@ -56,7 +56,7 @@ def spans(kind: str, nodes: Sequence[TensorNode]) -> Iterator[GuardedRange]:
 
 
 def bands(tensors: Sequence[GuardedRange], size: int) -> tuple[Band, ...]:
-    """The watched bytes between tensors that lie in `size` bytes of memory."""
+    """The watched bytes around tensors in a memory of `size` bytes."""
     ordered = sorted(tensors, key=lambda span: span.begin)
     pairs = zip([None, *ordered], [*ordered, None], strict=True)
     found: list[Band] = []
@@ -73,7 +73,7 @@ def bands(tensors: Sequence[GuardedRange], size: int) -> tuple[Band, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """The bands of one call; the inputs' part is revealed with the input itself."""
+    """The bands of one call; those around inputs become visible with the input itself."""
 
     bands: tuple[Band, ...]
     output_at: int
@@ -82,18 +82,18 @@ class Guards:
     def round(
         cls, inputs: Sequence[TensorNode], outputs: Sequence[TensorNode], within: Buffers
     ) -> Self:
-        """Those of one call, whose tensors lie in the shared memory."""
+        """The bands around these tensors in the shared memory."""
         watched = (*spans("in", inputs), *spans("out", outputs))
         return cls(bands(watched, within.pool_at), within.output_at)
 
     def lay(self, staging: torch.Tensor, memory: torch.Tensor) -> None:
-        """Fill every band, in the next input as it lies ready and round the outputs."""
+        """Fill every band: around inputs in `staging`, around outputs in the shared `memory`."""
         for band in self.bands:
             staging[band.begin : min(band.end, self.output_at)].fill_(GUARD)
             memory[max(band.begin, self.output_at) : band.end].fill_(GUARD)
 
     def refuse_changed(self, memory: torch.Tensor) -> None:
-        """VerdictError when a byte of a band is not as it was."""
+        """VerdictError if a byte of a band has changed."""
         parts = [memory[band.begin : band.end] != GUARD for band in self.bands]
         if not parts:
             return

@@ -1,10 +1,10 @@
-"""The hand-over between two GPU contexts, done by the GPU's own front end.
+"""The handover of a call between two GPU contexts, done by the GPU's front end.
 
-The judge queues its whole window behind a word of its own, the candidate its whole call behind a
-word that the judge's queue writes. Once the judge writes the first word, no processor takes part
-any more: the input appears, the candidate's queue runs, the answer is copied, and both ends of the
-window are the GPU's own time stamps in the judge's context. Only where a part of the answer lies on
-the host, the window waits until the judge has taken that as well.
+The judge queues its whole window behind a wait for a private memory word. The candidate queues its
+whole call behind a wait for a shared word, which the judge's queue writes. After the judge has
+written its private word, no CPU takes part: the input appears, the candidate's queue runs, the
+answer is copied, and the GPU records both ends of the window in the judge's context. If a part of
+the answer is on the host, the window also waits until the judge has copied that part.
 """
 
 from collections.abc import Callable
@@ -16,31 +16,30 @@ from runners.harness.gpu.memory import DeviceBuffer, HostBuffer, await_word, wri
 from runners.harness.protocol.channel import CandidateReply
 
 RELEASED, DONE = 0, 256
-"""Where in the shared words the judge says that the input is there, and the candidate that its
-work is done; bytes, on cache lines of their own."""
+"""Byte offsets in the shared words: the judge writes `RELEASED` when the input is there, the
+candidate writes `DONE` when its work is done. Each is on its own cache line."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowActions:
-    """What the judge does in a turn; on the GPU all of it is queued."""
+    """What the judge does in one turn; on the GPU all of it is queued."""
 
     queued: Callable[[CandidateReply | None], None]
-    """Takes note of where the output will lie, before the window opens."""
+    """Records where the output will lie, before the window opens."""
     sweep: Callable[[], None]
-    """Leaves the cache as it is left each time, whatever a candidate did to it before."""
+    """Flushes the cache, whatever a candidate left in it."""
     reveal: Callable[[], None]
-    """Lets the candidate see nearly all of the input."""
+    """Shows the candidate the input except for the withheld lines."""
     complete: Callable[[], None]
-    """Lets it see the rest, at the very end."""
+    """Shows the candidate the withheld lines, immediately before its release."""
     capture: Callable[[], None]
-    """Makes the output the judge's own."""
+    """Copies the output into the judge's memory."""
     take: Callable[[CandidateReply], None] | None = None
-    """Makes the judge's own what of the output the last frame tells; None where it tells nothing
-    that counts."""
+    """Copies the part of the output that the last frame carries or names; None if there is none."""
 
 
 class Handover:
-    """The judge's side: one turn after the other, each with a window of its own."""
+    """The judge's side: one turn after the other, each with its own window."""
 
     def __init__(self, shared: DeviceBuffer | HostBuffer) -> None:
         self.shared = shared
@@ -56,8 +55,8 @@ class Handover:
         torch.cuda.synchronize()
 
     def run(self, steps: WindowActions) -> None:
-        """Queue one window and let it begin."""
-        await_word(self.start, self.turn)  # so that nothing comes between its parts
+        """Queue one window and start it."""
+        await_word(self.start, self.turn)  # the whole window is queued before it starts
         steps.sweep()
         self.opened.record()
         steps.reveal()
@@ -72,21 +71,21 @@ class Handover:
         self._write(self.start)
 
     def close(self) -> None:
-        """Let a window close that waits until the judge has taken what was told."""
+        """Close a window that waits until the judge has copied the host part of the answer."""
         self._write(self.taken)
 
     def _write(self, word: int) -> None:
         write_word(word, self.turn, self.beside.cuda_stream)
 
     def abort(self) -> None:
-        """Let go of a window whose candidate will not answer any more."""
+        """Release a window whose candidate will not answer any more."""
         for word in (self.start, self.taken, self.shared.address + DONE):
             self._write(word)
         torch.cuda.synchronize()
 
 
 class HandoverCall:
-    """One turn through the gate."""
+    """One turn of a `Handover`."""
 
     def __init__(self, gate: Handover, patience_s: float, steps: WindowActions) -> None:
         gate.turn += 1
@@ -96,7 +95,7 @@ class HandoverCall:
         self.told = steps.take is not None
 
     def queued(self, first: CandidateReply | None) -> None:
-        """Take note of where the output will lie; None when the candidate was too late to say."""
+        """Record where the output will lie; None if the candidate did not say so in time."""
         self.steps.queued(first)
 
     def release(self) -> None:
@@ -104,7 +103,7 @@ class HandoverCall:
         self.gate.run(self.steps)
 
     def take(self, last: CandidateReply) -> None:
-        """Make what the last frame tells the judge's own, and let the window close."""
+        """Copy the part of the answer that the last frame carries or names; close the window."""
         if self.steps.take:
             self.steps.take(last)
         self.gate.close()
@@ -114,11 +113,11 @@ class HandoverCall:
         return bool(self.gate.closed.query())  # type: ignore[no-untyped-call]
 
     def window_ns(self) -> float:
-        """From before the input was there until the answer was the judge's own."""
+        """Nanoseconds from before the input was visible until the judge had copied the answer."""
         return float(self.gate.opened.elapsed_time(self.gate.closed)) * 1e6
 
     def told_ns(self) -> float:
-        """Its last part, in which the answer was still to be taken from the host."""
+        """The last part of the window, in which the judge copied the host part of the answer."""
         if not self.told:
             return 0.0
         return float(self.gate.captured.elapsed_time(self.gate.closed)) * 1e6

@@ -1,8 +1,8 @@
-"""Whether a GPU is fit for the next evaluation, after the last one and all that it left.
+"""Whether a GPU is fit for the next evaluation.
 
-Nobody else computes on it, its memory is free again and holds nothing of anybody's, it has not lost
-any bit, and its arithmetic is right. Who serves looks once before its first evaluation, and every
-judge looks before its request comes.
+It is fit if no other process computes on it, its memory is free and cleared, it had no
+uncorrectable memory error, and its arithmetic is right. The server checks once before its first
+evaluation, and every judge checks before it reads its request.
 """
 
 import json
@@ -21,15 +21,15 @@ from runners.harness.gpu.warm import make_context
 from runners.harness.sandbox.program import visible_gpus
 
 SETTLE_S = 10.0
-"""How long the driver may take to free what dead processes had."""
+"""How long the driver may take to free the memory of dead processes."""
 LOOK_S = 0.02
 LEFT_MOST = 256 << 20
-"""Bytes of a GPU's memory that may be in use beyond those of the first look: the driver's own."""
+"""Bytes that may be in use beyond those of the first check: the driver needs some itself."""
 SAMPLE_BYTES = 2 << 30
-"""How much fresh memory a judge looks through; if others left anything there, all is wiped."""
+"""How much fresh memory a judge examines; unless all of it is zero, all free memory is wiped."""
 BLOCK_BYTES = 1 << 30
 RESERVE_BYTES = 1 << 30
-"""What of the GPU's memory is not asked for while it is wiped."""
+"""Bytes of GPU memory that wiping leaves unallocated."""
 NUMBERS = 1 << 20
 SQUARES = 34_348_066_600
 """The sum of the squares of 0 to `NUMBERS` - 1, each modulo `MODULUS`."""
@@ -38,20 +38,20 @@ MODULUS = 65_521
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One GPU as it was found before its first evaluation."""
+    """The state of one GPU before its first evaluation."""
 
     handle: str
-    """Its UUID, or its number."""
+    """Its UUID or its index."""
     used: int
     """Bytes of its memory in use."""
     errors: int
-    """How often its memory had failed since the driver was loaded."""
+    """Uncorrectable memory errors since the driver was loaded."""
 
 
 def first_look() -> tuple[Card, ...]:
-    """The GPUs of this process, before it or any other has done anything on them.
+    """The state of this process's GPUs, before this or any other process has used them.
 
-    In a process of its own, since who has used the driver cannot leave it to those that it forks.
+    A child process reads it, because a process that has used the driver cannot fork others that do.
     """
     reader, writer = os.pipe()
     pid = os.fork()
@@ -73,7 +73,7 @@ def _found() -> Iterable[Card]:
 
 
 def examine(cards: Iterable[Card]) -> Health:
-    """Look at the GPUs, and begin to use them; nothing of ours may have a context by now."""
+    """Check the GPUs and create a context; no process of the harness may have one before."""
     for card in cards:
         if why := _left_on(card):
             return Health(unfit=why)
@@ -91,7 +91,10 @@ def examine(cards: Iterable[Card]) -> Health:
 
 
 def _left_on(card: Card) -> str:
-    """What others do on a GPU, or what is wrong with it; waits a while for what is just ending."""
+    """What other processes do on a GPU, or what is wrong with it; "" if nothing.
+
+    Waits up to `SETTLE_S` for processes that are just ending.
+    """
     monitor = Monitor(card.handle)
     if monitor.memory_errors() > card.errors:
         return f"GPU {card.handle}: its memory failed beyond correction"
@@ -111,13 +114,13 @@ def _occupied(monitor: Monitor, card: Card) -> str:
 
 
 def reckons_right(device: str) -> bool:
-    """Whether integer arithmetic over some megabytes comes out as it must."""
+    """Whether integer arithmetic over some megabytes gives the right result."""
     numbers = torch.arange(NUMBERS, dtype=torch.int64, device=device)
     return int((numbers * numbers % MODULUS).sum()) == SQUARES
 
 
 def scrub() -> int:
-    """Wipe the current GPU's free memory if it holds anything; gives the bytes that were wiped."""
+    """Wipe the current GPU's free memory if a sample is not all zero; returns the wiped bytes."""
     free, _ = torch.cuda.mem_get_info()
     sample = torch.empty(min(SAMPLE_BYTES, free // 4) & ~7, dtype=torch.uint8, device="cuda")
     dirty = bool(sample.view(torch.int64).any())

@@ -1,8 +1,7 @@
-"""What of an input lies on the host: the GPU itself shows it, as steadily as it shows the rest.
+"""The host tensors of an input, which the GPU itself writes into the shared host memory.
 
-A processor that copies some MiB takes a time that varies by more than most kernels last. So the
-judge keeps a copy on the GPU and queues its way into the shared host memory like everything else
-of a window.
+The time in which a CPU copies some MiB varies by more than most kernels take. So the judge keeps a
+copy on the GPU and queues the transfer to the host like everything else of a window.
 """
 
 import os
@@ -16,17 +15,17 @@ from runners.harness.protocol.values import Node, bits, leaves, on_host, tensors
 
 
 class HostInput:
-    """The host tensors of one input after the other, in an arena that a candidate maps."""
+    """The host tensors of the current input, in an arena that a candidate maps."""
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
         self.pinned: HostBuffer | None = None
         self.staging = torch.empty(0, dtype=torch.uint8)
         self.withheld: Withheld | None = None
-        """What the present input has a candidate see last; None where all lies on the GPU."""
+        """The lines of the current input that become visible last; None if all is on the GPU."""
 
     def lay(self, node: Node, value: object) -> None:
-        """Lay the host tensors of a value ready, unseen."""
+        """Prepare the host tensors of a value in memory that the candidate cannot see."""
         pairs = zip(tensors(node), leaves(value), strict=True)
         hosted = [(place, tensor) for place, tensor in pairs if on_host(place)]
         self.withheld = None
@@ -48,22 +47,22 @@ class HostInput:
         self.arena.keep(size)
 
     def reveal(self) -> None:
-        """Let the candidate see all of it but a few lines; queued, like what follows."""
+        """Queue showing the candidate all of it except the withheld lines."""
         if self.pinned and self.withheld:
             self.pinned.bytes.copy_(self.staging)
 
     def complete(self) -> None:
-        """Let it see those lines too."""
+        """Queue showing the withheld lines too."""
         if self.pinned and self.withheld:
             self.withheld.reveal(self.pinned.bytes)
 
     def restore(self) -> None:
-        """Put them right in the judge's copy too."""
+        """Queue writing the correct lines to the judge's copy too."""
         if self.withheld:
             self.withheld.restore()
 
     def close(self) -> None:
-        """Let go of the arena's memory."""
+        """Unregister the arena's memory."""
         if self.pinned:
             with letting_go():
                 self.pinned.close()

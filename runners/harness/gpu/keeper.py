@@ -1,9 +1,9 @@
-"""A process that has the CUDA driver open while nobody else has, so that it stays ready.
+"""A process that keeps the CUDA driver initialized between evaluations.
 
-A driver that the last process has left starts up for the next one: 0.09 s before each evaluation,
-and 0.05 s at the end of each, on an H200. Device files that are open alone do not spare that. Who
-has used the driver cannot leave it to those that it forks, so that the server needs another one for
-it. That makes no context and does not count as somebody who computes on the GPU.
+Without it, the driver shuts down when the last process leaves it and starts again for the next one.
+On an H200 that costs 0.09 s before each evaluation and 0.05 s after it. Open device files alone do
+not prevent it. The server cannot do this itself, because a process that has used the driver cannot
+fork others that do. This process creates no context and does not count as computing on the GPU.
 """
 
 import os
@@ -14,11 +14,11 @@ from runners.harness.gpu.memory import cuda_driver
 from runners.harness.sandbox import isolate, syscalls
 
 END_S = 10.0
-"""How long its end is waited for."""
+"""How long to wait for its exit, in seconds."""
 
 
 class DriverKeepAlive:
-    """That process; it ends with its parent. It was forked before any request was read."""
+    """That process. It is forked before any request is read and ends with its parent."""
 
     def __init__(self) -> None:
         parent = os.getpid()
@@ -32,11 +32,11 @@ class DriverKeepAlive:
 
     @property
     def living(self) -> tuple[int, ...]:
-        """Its process id, which is another's once it has ended and was waited for: then nothing."""
+        """Its process id; () once it has exited, because the id may then be reused."""
         return () if select.select([self.pidfd], [], [], 0)[0] else (self.pid,)
 
     def close(self) -> None:
-        """End it and wait for that, but not for ever: with a dead GPU a process may not end."""
+        """Kill it and wait up to `END_S`: on a dead GPU a process may never exit."""
         if self.living:
             os.kill(self.pid, signal.SIGKILL)
             if select.select([self.pidfd], [], [], END_S)[0]:

@@ -1,11 +1,11 @@
-"""Memory that two processes share: of the GPU, by the driver's calls, or pinned on the host.
+"""Memory that two processes share: device memory through the driver API, or pinned host memory.
 
-One allocation holds exactly one buffer, so that mapping it shares nothing besides it; and the
-descriptor crosses user, mount and network namespaces, where legacy IPC handles may not.
+Each allocation holds exactly one buffer, so mapping it shares nothing else. Its file descriptor
+crosses user, mount and network namespaces, which legacy IPC handles may not.
 Function and structure layouts: CUDA driver API, chapter "Virtual Memory Management".
 
-Pinned host memory is for machines that refuse to share device memory: both sides see it through
-the GPU, and the candidate copies its input onto the device first.
+Pinned host memory is for machines that refuse to share device memory. Both sides access it through
+the GPU, and the candidate copies its input to the device first.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ from runners.harness.protocol.values import DTYPES, TensorNode
 
 
 class DriverError(Exception):
-    """A call of the CUDA driver failed; `reason` is CUDA's own name for it."""
+    """A call of the CUDA driver failed; `reason` is CUDA's name and text of the error."""
 
     def __init__(self, call: str, reason: str) -> None:
         super().__init__(f"{call} failed: {reason}")
@@ -39,7 +39,7 @@ def cuda_driver() -> ctypes.CDLL:
 
 @contextmanager
 def letting_go() -> Iterator[None]:
-    """What is let go of in a context that is broken goes with this process: it is no error."""
+    """Ignore errors of freeing memory in a broken context, which ends with this process."""
     try:
         yield
     except (DriverError, torch.AcceleratorError):
@@ -48,13 +48,13 @@ def letting_go() -> Iterator[None]:
 
 
 def check(status: int, call: str) -> None:
-    """Raise DriverError when a call did not succeed."""
+    """DriverError if the status is not success."""
     if status != 0:
         raise DriverError(call, reason_of(status))
 
 
 def reason_of(status: int) -> str:
-    """CUDA's name for an error, and what it means, as in `CUDA_ERROR_INVALID_VALUE (...)`."""
+    """CUDA's name and text of an error, as in `CUDA_ERROR_INVALID_VALUE (...)`."""
     name, words = ctypes.c_char_p(), ctypes.c_char_p()
     known = cuda_driver().cuGetErrorName(status, ctypes.byref(name)) == 0
     if not known or cuda_driver().cuGetErrorString(status, ctypes.byref(words)) != 0:
@@ -63,13 +63,13 @@ def reason_of(status: int) -> str:
 
 
 def broken_by() -> str | None:
-    """What the present context was broken by; None while it is whole. Waits for its work."""
+    """Synchronize; returns the error that broke the current context, or None."""
     status = cuda_driver().cuCtxSynchronize()
     return None if status == 0 else reason_of(status)
 
 
 def await_word(address: int, value: int) -> None:
-    """Have the default stream wait, on the device, until a word of memory has reached a value.
+    """Make the default stream wait on the device until a word of memory has reached a value.
 
     Source: CUDA driver API, chapter "Stream Memory Operations"; the comparison is cyclic.
     """
@@ -80,7 +80,7 @@ def await_word(address: int, value: int) -> None:
 
 
 def write_word(address: int, value: int, stream: int = 0) -> None:
-    """Have a stream, by default the default one, write a word when its earlier work is done."""
+    """Make a stream (by default the default stream) write a word after its earlier work."""
     written = cuda_driver().cuStreamWriteValue32_v2(
         ctypes.c_void_p(stream), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
     )
@@ -88,7 +88,7 @@ def write_word(address: int, value: int, stream: int = 0) -> None:
 
 
 class _Bytes:
-    """Raw device memory in the form that `torch.as_tensor` takes without a copy."""
+    """Raw device memory in the form that `torch.as_tensor` accepts without a copy."""
 
     def __init__(self, address: int, size: int) -> None:
         self.__cuda_array_interface__ = {
@@ -101,7 +101,7 @@ class _Bytes:
 
 
 def raw_bytes(address: int, size: int) -> torch.Tensor:
-    """Device memory as a tensor of bytes, without a copy; the caller keeps it mapped."""
+    """Device memory as a uint8 tensor, without a copy; the caller keeps it mapped."""
     return torch.as_tensor(_Bytes(address, size), device="cuda")
 
 
@@ -161,7 +161,7 @@ def _map(driver: ctypes.CDLL, handle: ctypes.c_uint64, size: int, device: int) -
 
 
 class DeviceBuffer:
-    """Bytes on the GPU, shared between two processes by a descriptor."""
+    """Bytes on the GPU, shared between two processes by a file descriptor."""
 
     transport: ClassVar[Transport] = "vmm"
 
@@ -197,7 +197,7 @@ class DeviceBuffer:
 
     @classmethod
     def adopt(cls, fd: int, size: int, device: int = 0) -> Self:
-        """Map what another process exported."""
+        """Map a buffer that another process exported."""
         driver = cuda_driver()
         handle = ctypes.c_uint64()
         imported = driver.cuMemImportFromShareableHandle(
@@ -246,19 +246,19 @@ class HostBuffer:
 
     @classmethod
     def create(cls, size: int) -> Self:
-        """At least `size` fresh bytes."""
-        torch.cuda.current_stream()  # makes the context that registering needs
+        """Allocate at least `size` bytes."""
+        torch.cuda.current_stream()  # creates the context that registering needs
         whole = -(-max(1, size) // mmap.PAGESIZE) * mmap.PAGESIZE
         return cls(sealed_memory("pinned", whole), whole)
 
     @classmethod
     def adopt(cls, fd: int, size: int) -> Self:
-        """Map what another process made."""
+        """Map a buffer that another process created."""
         torch.cuda.current_stream()
         return cls(fd, size)
 
     def close(self) -> None:
-        """Unregister the memory and close the descriptor; views of it end with the process."""
+        """Unregister the memory and close the descriptor; views stay valid in this process."""
         torch.cuda.synchronize()
         driver = cuda_driver()
         check(driver.cuMemHostUnregister(ctypes.c_void_p(self.host)), "cuMemHostUnregister")

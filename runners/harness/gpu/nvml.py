@@ -1,4 +1,4 @@
-"""What the judge reads of the GPU through NVML: who it is, how it runs, and what slows it."""
+"""What the judge reads through NVML: the GPU's identity, clocks, and reasons for slowdown."""
 
 import ctypes
 import functools
@@ -18,9 +18,9 @@ SLOWED = {
     0x40: "hardware thermal slowdown",
     0x80: "hardware power brake",
 }
-"""Reasons for lower clocks that protect the card: what is timed meanwhile tells of no kernel.
+"""Reasons for lower clocks that make times meaningless.
 
-The power cap is not among them, for a heavy kernel reaches it by itself. Source: NVML API,
+The power cap is not among them, because a heavy kernel reaches it by itself. Source: NVML API,
 `nvmlClocksEventReasons`.
 """
 
@@ -36,9 +36,9 @@ class Readings:
 
 
 class Monitor:
-    """NVML's view of one GPU; of a machine without NVML it tells nothing.
+    """NVML's view of one GPU; on a machine without NVML it reports nothing.
 
-    The handle is the GPU's UUID, or its number.
+    `handle` is the GPU's UUID or index.
     """
 
     def __init__(self, handle: str) -> None:
@@ -54,13 +54,13 @@ class Monitor:
         return int(nvml.nvmlDeviceGetHandleByUUID(handle.encode(), place))
 
     def used(self) -> int:
-        """Bytes of the GPU's memory in use, by anybody; 0 when that is not told."""
+        """Bytes of the GPU's memory in use by all processes; 0 if unknown."""
         memory = (ctypes.c_ulonglong * 3)()  # total, free, used
         told = self.nvml and self.nvml.nvmlDeviceGetMemoryInfo(self.device, ctypes.byref(memory))
         return memory[2] if told == 0 else 0
 
     def processes(self) -> int:
-        """How many processes have begun to compute on the GPU, as far as that is told."""
+        """How many processes have a compute context on the GPU; 0 if unknown."""
         count = ctypes.c_uint(0)
         if self.nvml is None:
             return 0
@@ -68,7 +68,7 @@ class Monitor:
         return count.value if listed == _TOO_SMALL else 0
 
     def memory_errors(self) -> int:
-        """How often the GPU's memory failed since the driver was loaded, beyond correction."""
+        """Uncorrectable memory errors since the driver was loaded."""
         count = ctypes.c_ulonglong()
         told = self.nvml and self.nvml.nvmlDeviceGetTotalEccErrors(
             self.device, _UNCORRECTED, _SINCE_BOOT, ctypes.byref(count)
@@ -87,7 +87,7 @@ class Monitor:
         )
 
     def slowed_by(self) -> tuple[str, ...]:
-        """What slows the GPU at this moment, in words; () when nothing does."""
+        """What slows the GPU now, in words; () if nothing does."""
         reasons = ctypes.c_ulonglong()
         if self.nvml is None or _reasons_of(self.nvml)(self.device, ctypes.byref(reasons)) != 0:
             return ()
@@ -108,7 +108,7 @@ class Monitor:
 
 @functools.cache
 def first_gpu() -> Monitor:
-    """The monitor of the GPU that this process sees first."""
+    """The monitor of this process's first visible GPU."""
     return Monitor(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
 
 
@@ -123,7 +123,7 @@ def _opened() -> ctypes.CDLL | None:
 def _listing_of(nvml: ctypes.CDLL) -> Callable[..., int]:
     try:
         found: Callable[..., int] = nvml.nvmlDeviceGetComputeRunningProcesses_v3
-    except AttributeError:  # the name that it had before driver 510
+    except AttributeError:  # its name before driver 510
         found = nvml.nvmlDeviceGetComputeRunningProcesses
     return found
 
@@ -131,7 +131,7 @@ def _listing_of(nvml: ctypes.CDLL) -> Callable[..., int]:
 def _reasons_of(nvml: ctypes.CDLL) -> Callable[..., int]:
     try:
         found: Callable[..., int] = nvml.nvmlDeviceGetCurrentClocksEventReasons
-    except AttributeError:  # the name that it had before driver 535
+    except AttributeError:  # its name before driver 535
         found = nvml.nvmlDeviceGetCurrentClocksThrottleReasons
     return found
 

@@ -1,4 +1,4 @@
-"""Torch allocations out of memory that the judge owns, so that an output lies in it already."""
+"""A torch allocator over memory that the judge owns, so that an output needs no copy."""
 
 import ctypes
 from collections.abc import Callable
@@ -10,14 +10,14 @@ import torch
 from runners.harness.gpu.memory import cuda_driver
 
 GRAIN = 2 << 20
-"""Bytes; every segment that torch asks for is a multiple of it, and begins at one."""
+"""Bytes; the size and address of every segment that torch requests are multiples of it."""
 
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
 _FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
 
 
 class Segments:
-    """Hands out segments of one piece of memory, and of the driver's own once it is used up."""
+    """Allocates segments from one block of memory, and from the driver once that is used up."""
 
     def __init__(self, address: int, size: int, beyond: Callable[[int], int | None]) -> None:
         self.begin = self.free = address
@@ -25,7 +25,7 @@ class Segments:
         self.beyond = beyond
 
     def allocate(self, size: int) -> int | None:
-        """The address of `size` fresh bytes; None when there are none."""
+        """The address of `size` new bytes; None if there are none."""
         whole = -(-size // GRAIN) * GRAIN
         if self.free + whole > self.end:
             return self.beyond(size)
@@ -33,12 +33,12 @@ class Segments:
         return self.free - whole
 
     def owns(self, address: int) -> bool:
-        """Whether a segment came from the one piece, which is never given back."""
+        """Whether a segment came from the block, which is never freed."""
         return self.begin <= address < self.end
 
 
 class OutputPool:
-    """A pool for the calling thread's allocations which begins with the judge's memory."""
+    """A torch memory pool that allocates from the judge's memory first."""
 
     def __init__(self, address: int, size: int) -> None:
         segments = Segments(address, size, _from_driver)
@@ -50,13 +50,13 @@ class OutputPool:
             if not segments.owns(address):
                 cuda_driver().cuMemFree_v2(ctypes.c_uint64(address))
 
-        self.kept = (_ALLOCATE(allocate), _FREE(free))  # torch calls them for ever after
+        self.kept = (_ALLOCATE(allocate), _FREE(free))  # torch keeps calling them
         pointers = (ctypes.cast(each, ctypes.c_void_p).value for each in self.kept)
-        binding: Any = torch._C  # noqa: SLF001 - the public form wants a compiled library
+        binding: Any = torch._C  # noqa: SLF001 - the public form needs a compiled library
         self.pool = torch.cuda.MemPool(binding._cuda_customAllocator(*pointers))  # noqa: SLF001
 
     def used(self) -> AbstractContextManager[None]:
-        """Inside the block, torch allocates from the pool."""
+        """Inside the block, this thread's torch allocations come from the pool."""
         return torch.cuda.use_mem_pool(self.pool)
 
 

@@ -1,4 +1,4 @@
-"""What a warm process has imported and made for kernels on a GPU."""
+"""What the warm server imports and prepares for kernels on a GPU."""
 
 import os
 import tempfile
@@ -9,32 +9,31 @@ import torch
 from runners.harness.gpu.nvml import first_gpu
 
 _CAPABILITIES = (75, 80, 86, 89, 90, 100)
-"""Of the GPU types that are known; for each of them Triton asks its assembler who it is."""
+"""Those of the known GPU types; Triton queries the version of its assembler for each."""
 
 
 def warm_up() -> None:
-    """Import Triton where it is installed, and do once what it would do in every candidate.
+    """Import Triton if installed, and do once what it would do in every candidate.
 
-    Of the 0.84 s of a first call 0.65 s, with Triton 3.6 on an H200, and of those 0.2 s again in
-    each later candidate. What another version of it does not have is left out. Nothing here may
-    begin to use CUDA, which a forked process cannot take over; torch's `cpp_extension` does when
-    it is imported.
+    With Triton 3.6 on an H200 this saves 0.65 s of the 0.84 s of a first call, and 0.2 s in each
+    later candidate. Steps that another version does not have are skipped. Nothing here may
+    initialize CUDA, which a forked process cannot inherit; importing torch's `cpp_extension` does.
     """
     for step in (_read_files, _import_parts, _know_assembler, _build_driver):
-        with suppress(Exception):  # a kernel that needs it will do it, or tell what fails
+        with suppress(Exception):  # a kernel that needs it repeats it, and then the error shows
             step()
 
 
 def _read_files() -> None:
-    """A hash of all of Triton's files, and what machine this is, kept by the process."""
-    from triton.runtime import build, cache  # noqa: PLC0415 - not every machine has it
+    """Compute Triton's hash of its own files and its platform key, which the process caches."""
+    from triton.runtime import build, cache  # noqa: PLC0415 - may be missing
 
     cache.triton_key()
     build.platform_key()
 
 
 def _import_parts() -> None:
-    """What Triton imports at the first call of a kernel."""
+    """Import what Triton imports at the first call of a kernel."""
     import triton.experimental.gluon.nvidia  # noqa: F401, PLC0415 - likewise
 
 
@@ -46,28 +45,29 @@ def _know_assembler() -> None:
 
 
 def _build_driver() -> None:
-    """Compile and load Triton's link to the driver, of which a process has one."""
+    """Compile and load Triton's driver module, one per process."""
     from triton import knobs  # noqa: PLC0415 - likewise
     from triton.backends.nvidia.driver import CudaUtils  # noqa: PLC0415 - likewise
 
     with tempfile.TemporaryDirectory() as folder, knobs.cache.scope():
-        knobs.cache.dir = folder  # where nobody else can have laid anything that is loaded
+        knobs.cache.dir = folder  # nobody else can have put anything there to be loaded
         CudaUtils()
-    CudaUtils.__init__ = lambda _: None  # it has been: not again in every candidate
+    CudaUtils.__init__ = lambda _: None  # already done: not again in every candidate
 
 
 def have_one_copy_queue() -> None:
-    """Have the context that this process is to make begin and end in two thirds of the time.
+    """Give this process's future context one copy queue, so that it starts and ends sooner.
 
-    The driver makes and ends one context after the other, and most of that are their queues, those
-    for copies above all. On an H200 seven at once need 0.60 s in place of 0.87, and their end 0.26
-    in place of 0.39. Fewer queues for kernels save more, and slow kernels that use eight streams.
+    The driver creates and destroys contexts one after the other. Most of that time goes into their
+    queues, above all those for copies. On an H200 seven contexts at once start in 0.60 s instead of
+    0.87 s and end in 0.26 s instead of 0.39 s. Fewer kernel queues would save more, but would slow
+    down kernels that use eight streams.
     """
     os.putenv("CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1")
 
 
 def make_context() -> None:
-    """Begin to use the GPU, which takes a tenth of a second; who needs it tells what fails."""
+    """Create the CUDA context, which takes 0.1 s; errors are ignored and show at the next use."""
     have_one_copy_queue()
     with suppress(RuntimeError, AssertionError):
         torch.zeros(1, dtype=torch.uint8, device="cuda").fill_(1)
