@@ -1,1 +1,1 @@
-"""Kernels that are called by an IOContract."""
+"""The judge's side of tasks of format `io_contract`."""

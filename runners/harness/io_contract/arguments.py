@@ -1,4 +1,4 @@
-"""The arguments that a contract describes, made by the judge: drawn, literal or plain."""
+"""The judge creates the arguments that a contract describes: random, literal or scalar."""
 
 import base64
 import hashlib
@@ -23,22 +23,22 @@ from runners.harness.protocol.values import DTYPES
 from runners.harness.verdicts import VerdictError
 
 INTEGERS_MOST = 1_000_000
-"""How far from nothing an integer of 64 bits is drawn, where nothing is said."""
+"""The default bound of the absolute value of a random 64-bit integer."""
 UNIFORM_HIGH = 100
-"""The largest integer that is drawn evenly, where nothing is said."""
+"""The default largest integer of a uniform fill."""
 _UNWRITTEN = 0x5A
-"""The bytes of an integer output before a kernel writes it; a float is NaN."""
+"""The value of each byte of an integer output before a kernel writes it; a float is NaN."""
 
 
 def materialised(
     arguments: Sequence[Argument], seed: int, names: frozenset[str], device: torch.device
 ) -> list[Any]:
-    """The values of a call, in their order.
+    """The values of the arguments of a call, in order.
 
-    The trial of seed `GIVEN_SEED` has the seeds of the contract, every other one its own. Equal
-    seeds draw equal values, so that two contracts agree where they say the same. A tensor without
-    a seed goes by its name where that is among `names`, which both contracts know, else by its
-    place among the tensors that are read.
+    The trial with seed `GIVEN_SEED` uses the seeds of the contract; every other trial derives its
+    own. Equal seeds give equal values, so kernels with the same description get the same input. The
+    seed of a tensor without one is derived from its name if that is among `names`, the tensors that
+    both kernels read, otherwise from its index among the tensors that the kernel reads.
     """
     found: list[Any] = []
     place = 0
@@ -53,13 +53,13 @@ def materialised(
 
 
 def size_of(arguments: Sequence[Argument]) -> int:
-    """Bytes of all tensors of a call."""
+    """The bytes of all tensors of a call."""
     tensors = (each for each in arguments if isinstance(each, TensorArgument))
     return sum(math.prod(each.shape) * _dtype(each).itemsize for each in tensors)
 
 
 def unwritten(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Memory in which nothing right lies by chance: what a kernel leaves of it is seen."""
+    """A tensor of NaN or a byte pattern, so that elements which a kernel does not write show."""
     made = torch.empty(shape, dtype=dtype, device=device)
     if dtype.is_floating_point or dtype.is_complex:
         return made.fill_(math.nan)
@@ -100,7 +100,7 @@ def _seed(given: int | None, trial: int, key: str) -> int:
 
 
 def _literal(literals: Literals, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    """The bytes as they came, in C order; ValueError where they are no such tensor."""
+    """A tensor of the given bytes, in C order; ValueError if they do not fit shape and dtype."""
     wanted = math.prod(shape) * dtype.itemsize
     data = base64.b64decode(literals.data, validate=True)
     if literals.zipped:
@@ -121,7 +121,7 @@ def _unzipped(data: bytes, wanted: int) -> bytes:
 
 
 class _Drawing:
-    """One tensor as its fill says; what the fill does not say is the usual of its kind."""
+    """One tensor that a `Fill` describes; what the fill omits has the default of its kind."""
 
     def __init__(
         self, fill: Fill, shape: Sequence[int], dtype: torch.dtype, device: torch.device
@@ -130,7 +130,7 @@ class _Drawing:
         self.floats = dtype.is_floating_point or dtype.is_complex
 
     def tensor(self, seed: int) -> torch.Tensor:
-        """Drawn by a generator of the device's own."""
+        """The tensor, made on the device with a generator of that device."""
         match self.fill.kind:
             case "randn":
                 return self._normal(seed)
@@ -163,7 +163,7 @@ class _Drawing:
         return drawn.mul_(high - low).add_(low).to(self.dtype)
 
     def _integers(self, seed: int, low: int, high: int) -> torch.Tensor:
-        """Whole numbers from `low` to `high`, both of them among what may come."""
+        """Random integers from `low` to `high`, both included."""
         drawn = torch.randint(
             low, high + 1, self.shape, generator=self._generator(seed), device=self.device
         )
@@ -178,7 +178,7 @@ class _Drawing:
         return limits.min, limits.max
 
     def _row(self) -> torch.Tensor:
-        """A row of steps along the last dimension, the same in all others."""
+        """`arange` along the last dimension, the same for all other indices."""
         start = self.fill.start or 0.0
         step = 1.0 if self.fill.step is None else self.fill.step
         count = self.shape[-1] if self.shape else 1
@@ -189,7 +189,7 @@ class _Drawing:
         return row.expand(self.shape).contiguous() if self.shape else row.reshape(())
 
     def _by(self, seed: int) -> dict[str, Any]:
-        """How floats are drawn: those of half the size as whole ones, which are then rounded."""
+        """Arguments of `torch.rand`: float64 for float64, otherwise float32, rounded later."""
         wide = torch.float64 if self.dtype == torch.float64 else torch.float32
         return {"generator": self._generator(seed), "device": self.device, "dtype": wide}
 

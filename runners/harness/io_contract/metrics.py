@@ -1,6 +1,6 @@
-"""What `ncu` counts of one call of each kernel, once both are right and timed.
+"""Hardware counters of one call of each kernel by `ncu`, after all kernels are checked and timed.
 
-No verdict hangs on it, and nothing is timed under it: what goes wrong is a line of the log.
+They affect no verdict and no time. A failure is only logged.
 """
 
 from contextlib import suppress
@@ -15,11 +15,11 @@ from runners.harness.toolchains import ncu
 from runners.harness.verdicts import GradingResult, VerdictError
 
 BEGINS = '"ID"'
-"""How the first row of the counters begins; what stands before it are remarks."""
+"""The beginning of the header row of the counters; messages come before it."""
 
 
 def count(session: EvaluationSession, grade: GradingResult, deadline: Deadline) -> None:
-    """Keep the counters of every timed kernel of a ranked run among the files."""
+    """Store the counters of every timed kernel of a ranked run as files of the evaluation."""
     if session.request.mode is not Mode.RANKED or not grade.passed:
         return
     if not session.on_gpu:

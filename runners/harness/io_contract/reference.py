@@ -1,7 +1,7 @@
-"""What the judge needs of a task of format `io_contract`: arguments, and what is right.
+"""Tasks of format `io_contract` in the judge: arguments, and comparison with the reference.
 
-The judge makes the arguments by itself. A reference, and a source that tells its own inputs, are
-asked in candidates of their own.
+The judge creates the arguments itself. The reference, and a source that defines its own inputs, run
+in separate candidates.
 """
 
 from collections import deque
@@ -45,13 +45,13 @@ from runners.harness.protocol.values import Node, leaves
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
 _NARROW_BYTES = 2
-"""Floats up to this size are compared as wider ones."""
+"""Floats of at most this many bytes are compared as float32."""
 
 
 def mismatch(
     right: Sequence[torch.Tensor], given: Sequence[torch.Tensor], atol: float, rtol: float
 ) -> str | None:
-    """How outputs differ from the reference's; None where they do not. NaN equals nothing."""
+    """How outputs differ from the reference's; None if they do not. NaN equals nothing."""
     if len(right) != len(given):
         return f"Output count mismatch: ref={len(right)}, custom={len(given)}"
     for number, (want, got) in enumerate(zip(right, given, strict=True)):
@@ -67,7 +67,7 @@ def mismatch(
 
 
 def undefined(outputs: Sequence[torch.Tensor]) -> bool:
-    """Whether there is a value that is no number at all."""
+    """Whether an output contains NaN."""
     floats = (each for each in outputs if each.is_floating_point() or each.is_complex())
     return any(bool(torch.isnan(_wide(each)).any()) for each in floats)
 
@@ -101,18 +101,18 @@ def _name(tensor: torch.Tensor) -> str:
 
 
 GPU_PART = 24
-"""As much of a GPU's memory may all tensors of a call have: they lie in the judge and in several
-candidates, some of which need room for an output that nobody knows yet, and for allocations."""
+"""All tensors of a call may take 1 / `GPU_PART` of a GPU's memory. They are in the judge and in
+several candidates, some of which need room for an output of unknown size and for allocations."""
 SHOWN = 16
-"""As many inputs are named in an answer."""
+"""At most this many inputs are listed in the log."""
 REMEMBERED = 2
-"""How many inputs are still known by the seed that they were made of: the last one is asked for."""
+"""The seeds of this many inputs are remembered; only the latest input is looked up."""
 
 
 class ContractTask(TaskCode):
     """Both kernels' arguments, and the comparison of the outputs with the reference's.
 
-    `opened` gives it the session that its own candidates need.
+    Its own candidates exist only inside `opened`.
     """
 
     def __init__(self, contract: Contract, *, on_gpu: bool) -> None:
@@ -121,7 +121,7 @@ class ContractTask(TaskCode):
         self.sessions: dict[Side, EvaluationSession] = {}
         self.asked: dict[Side, SourceProcess] = {}
         self.end = Deadline.after(0)
-        """By when the whole evaluation must have ended."""
+        """The deadline of the whole evaluation."""
         self._made: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
         self._right: tuple[Any, tuple[torch.Tensor, ...]] | None = None
         self._called_with = ""
@@ -130,7 +130,7 @@ class ContractTask(TaskCode):
     @override
     @contextmanager
     def opened(self, session: EvaluationSession) -> Iterator[None]:
-        """While the block runs, sources can be asked; their candidates end with it."""
+        """Inside the block sources can be asked; their candidates end with it."""
         limit = session.request.task.limit_s(session.request.mode)
         self.end = Deadline.after(limit)
         with (
@@ -158,12 +158,12 @@ class ContractTask(TaskCode):
 
     @override
     def deadline(self, seconds: float) -> Deadline:
-        """Return the end of a step, which never outlasts the evaluation."""
+        """Return the deadline of a step, at most that of the evaluation."""
         return Deadline.after(min(seconds, self.end.remaining))
 
     @override
     def plan(self, workload: Workload, seed: int) -> Plan | None:
-        """As the default; a source without inputs fails when it is tested, after the build."""
+        """Like the default; None on failure: a source without inputs fails in its first test."""
         try:
             return super().plan(workload, seed)
         except VerdictError:
@@ -176,12 +176,12 @@ class ContractTask(TaskCode):
 
     @override
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:
-        """Turn a verdict on the reference kernel into the task's fault."""
+        """Turn a verdict on the reference kernel into `task_error`."""
         return attribute_to_reference(side_of(workload))
 
     @override
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:
-        """Count device metrics where they are asked for; log the inputs that no io describes."""
+        """Collect counters if requested; log the shapes of inputs that a source defined itself."""
         if self.contract.counted:
             count(session, grade, self.end)
         if self._called_with:
@@ -189,7 +189,7 @@ class ContractTask(TaskCode):
 
     @override
     def generate(self, workload: Workload, seed: int) -> dict[str, Any]:
-        """What the kernel of a case is given in one trial."""
+        """The input of the case's kernel in one trial."""
         side = side_of(workload)
         data = self._data(side, seed)
         self._made.append((data, side, seed))
@@ -197,9 +197,9 @@ class ContractTask(TaskCode):
 
     @override
     def expected(self, data: Any) -> Node | None:
-        """On a GPU the shape of an output, as the reference or else the kernel itself gives it.
+        """On a GPU, the structure of the output of the reference, or else of the kernel itself.
 
-        The CPU's outputs are fetched as they are.
+        None on the CPU, where outputs are fetched as they are.
         """
         if self.device.type == "cpu":
             return None
@@ -208,7 +208,7 @@ class ContractTask(TaskCode):
 
     @override
     def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
-        """Why an output is wrong; that of a kernel by itself is right as soon as it is there."""
+        """Why an output is wrong, or None; without a reference any non-empty output is right."""
         found = leaves(output)
         if not found:
             return NOTHING
@@ -266,14 +266,14 @@ class ContractTask(TaskCode):
         return {"args": materialised(arguments, seed, self._shared, self.device)}
 
     def _room(self) -> int:
-        """Bytes that all tensors of a call may have."""
+        """The most bytes that all tensors of a call may have."""
         if self.device.type == "cpu":
             return self.sessions[Side.CUSTOM].request.limits.memory // 2
         _, whole = torch.cuda.mem_get_info()
         return int(whole // GPU_PART)
 
     def _drawn(self, seed: int) -> dict[str, Any]:
-        """One trial's inputs as a source tells them, on the device of the kernels."""
+        """One trial's inputs from a source's own `get_inputs`, on the kernels' device."""
         side = self.contract.drawn_by
         public = {"draw": MODEL_SEED}
         order = public if seed == GIVEN_SEED else {"draw": seed}
@@ -293,7 +293,7 @@ class ContractTask(TaskCode):
         return value
 
     def _names(self, side: Side) -> frozenset[str]:
-        """The tensors that a kernel reads."""
+        """The names of the tensors that a kernel reads."""
         arguments: tuple[Argument, ...] = ()
         if side is Side.CUSTOM or self.contract.reference is not None:
             arguments = self.contract.call_of(side).args or ()
@@ -305,12 +305,12 @@ class ContractTask(TaskCode):
 
 
 def _shown(tensor: torch.Tensor) -> str:
-    """As in `float32[1024, 512]`."""
+    """Dtype and shape, as in `float32[1024, 512]`."""
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
 def read_contract(folder: Path) -> Contract:
-    """The contract of a task that was laid out there; VerdictError where it cannot be read."""
+    """The contract in a task's folder; VerdictError if it cannot be read."""
     found: Contract = as_task_error(
         "contract", lambda: Contract.model_validate_json((folder / CONTRACT).read_bytes())
     )

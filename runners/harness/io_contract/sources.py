@@ -1,7 +1,7 @@
-"""A source whose word is wanted and whose worth is not judged: the reference, or who tells inputs.
+"""Untrusted sources that are not judged: the reference, or one that defines its own inputs.
 
-It is a stranger's code as much as the judged one, so it runs as a candidate in a sandbox of its
-own. The judge asks, reads bytes, and believes nothing else.
+Each runs as a candidate in its own sandbox. The judge sends a question, reads bytes, and trusts
+nothing else.
 """
 
 import os
@@ -28,9 +28,9 @@ from runners.harness.supervision.template import pack_files
 from runners.harness.verdicts import VerdictError
 
 ROOM_MOST = 2 << 30
-"""Bytes on a GPU for half of an output whose size nobody knows yet."""
+"""The most bytes on a GPU that are assumed for an input when the output's size is unknown."""
 ROOM_PART = 32
-"""And at most this part of what is free there."""
+"""And at most 1 / `ROOM_PART` of the free memory."""
 
 
 Data = dict[str, Any]
@@ -46,20 +46,20 @@ class _Seated:
 
 
 class SourceProcess:
-    """One source's own session, and the candidates that answer for it, one for each question."""
+    """One source's session and its candidates, one for each kind of question."""
 
     def __init__(self, session: EvaluationSession, side: Side) -> None:
         self.session = session
         self.side = side
         self.seated: dict[str, _Seated] = {}
         self.fallen: dict[str, VerdictError] = {}
-        """What public data alone has brought down: to try it again could take as long."""
+        """Questions that failed on public data; they are not tried again, to save time."""
 
     def ask(self, question: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
-        """The judge's own copy of what it gives for `data`; VerdictError where it gives nothing.
+        """The judge's copy of the source's answer for `data`; VerdictError if there is none.
 
-        Questions of one name have answers of one structure. What is compiled is kept of a call on
-        `public` data alone.
+        All answers to one kind of question have the same structure. Compiled code is kept only from
+        a call on `public` data.
         """
         with attribute_to_reference(self.side):
             if question in self.fallen:
@@ -73,7 +73,7 @@ class SourceProcess:
             return _own(answer)
 
     def _sit(self, question: str, data: Data, deadline: Deadline) -> _Seated:
-        """A candidate that is built; on a GPU one that has just the room for its answers."""
+        """Start and build a candidate; on a GPU its output room has the size of its answers."""
         room = planned(data)
         checking = self.session.request.task.test_timeout
         try:
@@ -90,7 +90,7 @@ class SourceProcess:
         return self.seated[question]
 
     def _rehearsed(self, room: Plan, data: Data, deadline: Deadline) -> Node | None:
-        """What an answer looks like on a GPU, by a candidate that is there for nothing else."""
+        """The structure of an answer on a GPU, from one call in a candidate used only for that."""
         if self.session.on_gpu:
             room = replace(room, device_size=max(room.device_size, input_bytes_limit()))
         with fresh_candidate(self.session, room, None) as seat:
@@ -100,7 +100,7 @@ class SourceProcess:
             return seat.discovered
 
     def _keep_builds(self, seat: HostCandidate, deadline: Deadline) -> None:
-        """Hand on what was compiled, where nobody did so before."""
+        """Keep compiled code for later candidates, unless an earlier one did."""
         if self.session.builds.packed:
             return
         with suppress(VerdictError):  # then every candidate compiles for itself
@@ -110,13 +110,13 @@ class SourceProcess:
 
 
 def input_bytes_limit() -> int:
-    """Bytes on a GPU for an input, so that twice as much is there for an unknown output."""
+    """Bytes to reserve for an input on a GPU; an output of unknown size gets twice as many."""
     free, _ = torch.cuda.mem_get_info()
     return min(ROOM_MOST, int(free) // ROOM_PART)
 
 
 def _own(value: Any) -> Any:  # noqa: ANN401 - as it came
-    """A copy without gaps: on a GPU the next answer comes to lie where this one did."""
+    """A copy of all tensors, because on a GPU the next answer overwrites this one."""
     if isinstance(value, torch.Tensor):
         return value.clone()
     if isinstance(value, (list, tuple)):
@@ -130,9 +130,9 @@ def _own(value: Any) -> Any:  # noqa: ANN401 - as it came
 def own_session(
     session: EvaluationSession, contract: Contract, side: Side
 ) -> Iterator[EvaluationSession]:
-    """A session in which one side's source is the submission, with builds of its own.
+    """A session in which one side's source is the submission, with its own builds.
 
-    What it does to its inputs is nobody's business, and its times are nobody's score.
+    It may change its inputs, because its times are not scored.
     """
     reference = contract.reference
     task, source = session.request.task, session.request.source
@@ -163,7 +163,7 @@ def _packed(task: TaskDefinition, source: str, stack: ExitStack) -> int:
 
 @contextmanager
 def attribute_to_reference(side: Side) -> Iterator[None]:
-    """What falls in the block is the reference's fault, where it is its turn."""
+    """Turn a VerdictError of the block into `task_error` if `side` is the reference."""
     try:
         yield
     except VerdictError as ruling:
