@@ -1,1 +1,1 @@
-"""The trusted side: inputs, references, comparison, and candidates on either device."""
+"""The judge: inputs, references, comparison, and candidate drivers for CPU and GPU."""

@@ -1,8 +1,8 @@
-"""The answer of one call on a GPU: poisoned before, the judge's own when its window closes.
+"""The answer of one call on a GPU: its memory is poisoned before the call and copied in the window.
 
-What lies on the GPU is captured by the judge's queue. What lies on the host (a scalar, a host
-tensor) the candidate's last frame tells, and the judge copies it before it lets the window close.
-Nothing is read later.
+The judge's queue copies tensors on the GPU. Values on the host (a scalar, a host tensor) arrive in
+the candidate's last frame or in memory that it names, and the judge copies them before it closes
+the window. Nothing is read later.
 """
 
 from collections.abc import Iterator
@@ -27,29 +27,29 @@ from runners.harness.protocol.values import (
 from runners.harness.verdicts import VerdictError
 
 POISON = 0xFF
-"""Fills every output byte before a call: NaN in floating types, never a right answer by luck."""
+"""Fills every output byte before a call; NaN in floating types, so no answer is right by luck."""
 
 
 class Answer:
-    """Where the answer to the present call is looked for, and the judge's copy of it."""
+    """Where the judge expects the answer of the current call, and its copy of that answer."""
 
     def __init__(self, buffers: Buffers, base: int, *, remote: bool) -> None:
-        """`base` is where the candidate sees the shared memory, `remote` when it is on the host."""
+        """`base` is the candidate's address of the shared memory; `remote`: it is on the host."""
         self.buffers = buffers
         self.base = base
         self.remote = remote
         size = buffers.pool_at - buffers.output_at
         self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
-        self.captured.fill_(POISON)  # loads that kernel: nothing can be while a stream waits
+        self.captured.fill_(POISON)  # loads the kernel: none can be loaded while a stream waits
         self.room: Node | None = None
-        """A right answer's structure, each of its tensors in the room into which it is copied."""
+        """The structure of a right answer, with the place of the room of each tensor."""
         self.wanted: Node | None = None
-        """The same, where its tensors lie."""
+        """The same structure, with the places where this answer's tensors will lie."""
         self.taken: list[torch.Tensor] = []
-        """Its host tensors."""
+        """The judge's copies of its host tensors."""
 
     def expect(self, expected: Node | None) -> None:
-        """Forget the last answer; from now on one of this structure is wanted, if it is known."""
+        """Discard the last answer and expect one of this structure; None if it is unknown."""
         self.wanted = None
         self.taken = []
         self.room = None if expected is None else replaced(expected, self._shifted)
@@ -65,21 +65,21 @@ class Answer:
 
     @property
     def outputs(self) -> tuple[TensorNode, ...]:
-        """The rooms of its tensors, as the reference has them in order."""
+        """The rooms of its tensors, in the order of the reference's output."""
         return () if self.room is None else tensors(self.room)
 
     @property
     def rooms(self) -> tuple[TensorNode, ...]:
-        """The same in the order of their keys: a kernel may fill a dict in an order of its own."""
+        """The same in the order of dict keys, because a kernel may fill a dict in any order."""
         return () if self.room is None else tensors(by_key(self.room))
 
     @property
     def told(self) -> bool:
-        """Whether a part of it travels in the last frame, or in memory which that names."""
+        """Whether a part of it arrives in the last frame or in memory that the frame names."""
         return self.room is not None and told_by_host(self.room)
 
     def places(self, output: Node | None) -> Node | None:
-        """Where an output lies in the shared memory; VerdictError if it does not fit its room."""
+        """The output with offsets in the shared memory; VerdictError if it does not fit there."""
         described = self._alike(output)
         if self.remote:
             return self.room
@@ -87,7 +87,7 @@ class Answer:
 
         def place(node: TensorNode) -> TensorNode:
             own, offset = next(rooms), node.address - self.base
-            if node.device != "cuda" or not node.span:  # nothing of that is to be captured
+            if node.device != "cuda" or not node.span:  # it is not captured
                 return node
             within = 0 <= offset <= self.buffers.memory.size - node.reach
             if not within or offset % node.itemsize or node.reach > own.reach:
@@ -99,7 +99,7 @@ class Answer:
         return replaced(described, place)
 
     def _alike(self, output: Node | None) -> Node:
-        """The output in the order of a right one; VerdictError when it is described otherwise."""
+        """The output in the order of a right one; VerdictError if its structure differs."""
         if output is None or self.room is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         wrong = difference(self.room, output)
@@ -108,13 +108,13 @@ class Answer:
         return like(self.room, output)
 
     def aim(self, places: Node | None) -> None:
-        """From now on the output is looked for there, and nothing right lies there by chance."""
+        """Expect the output at these places, and poison them."""
         self.wanted = places
         for _, there in self._pairs():
             there.fill_(POISON)
 
     def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """The bytes of every output on the GPU: the judge's own, and where they are wanted."""
+        """For every output on the GPU: the bytes of the judge's copy and those in shared memory."""
         if self.wanted is None or self.room is None:
             return
         for place, room in zip(on_device(self.wanted), on_device(self.room), strict=True):
@@ -125,21 +125,21 @@ class Answer:
             )
 
     def capture(self) -> None:
-        """Copy what lies on the GPU; queued."""
+        """Queue copying the outputs on the GPU."""
         for own, there in self._pairs():
             own.copy_(there)
 
     def take(self, output: Node | None, read: Fetch, *, trusted: bool) -> None:
-        """Copy what lies on the host, by the last frame.
+        """Copy the outputs on the host, which the last frame describes.
 
-        The trusted stand-in gives tensors alone, whatever a right answer holds besides them.
+        Trusted code returns only the tensors of a right answer, so its structure is not compared.
         """
         told = output if trusted else self._alike(output)
         if told is not None:
             self.taken = [read(node) for node in tensors(told) if on_host(node)]
 
     def confirmed(self, output: Node) -> list[TensorNode]:
-        """The tensors on the GPU which lie where an output says: the judge's copy is the same."""
+        """The tensors on the GPU whose bytes, where `output` says they lie, equal the copy."""
         if self.wanted is None:
             return []
         read = self.reader()
@@ -154,13 +154,13 @@ class Answer:
         return same(typed_view(self.buffers.memory.bytes, there), own)
 
     def reader(self) -> Fetch:
-        """Gives the judge's copies, one tensor after the other."""
+        """A function that returns the judge's copies, one tensor after the other."""
         captured = (own for own, _ in self._pairs())
         taken = iter(self.taken)
         places = iter(() if self.wanted is None else tensors(self.wanted))
 
         def read(node: TensorNode) -> torch.Tensor:
-            place = next(places)  # of the same structure, else it would not be read
+            place = next(places)  # the structures are equal, otherwise nothing is read
             if node.device == "cuda":
                 return typed_view(next(captured), place.model_copy(update={"offset": 0}))
             return next(taken) if node.span else torch.empty(node.shape, dtype=DTYPES[node.dtype])

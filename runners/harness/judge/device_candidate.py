@@ -1,4 +1,4 @@
-"""A candidate at work on the GPU: judge-owned device buffers, flushed and poisoned by the judge."""
+"""The candidate driver for the GPU; the judge owns, flushes and poisons the shared buffers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -46,11 +46,11 @@ from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.verdicts import VerdictError
 
 PATIENCE_S = 0.1
-"""How long a candidate may take to queue its call; who waits for the GPU in it takes for ever."""
+"""How long a candidate may take to queue its call; one that waits for the GPU never finishes."""
 
 
 class DeviceCandidate(HostCandidate):
-    """A candidate whose inputs and outputs lie in memory that the judge owns."""
+    """The driver of a candidate whose inputs and outputs lie in GPU memory that the judge owns."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class DeviceCandidate(HostCandidate):
         self.remote = isinstance(buffers.memory, HostBuffer)
         self.answer = Answer(buffers, self.device_base, remote=self.remote)
         self.guards: Guards | None = None
-        """Round the inputs and outputs of the call that was ordered last, if it is device code."""
+        """Guard bands of the latest call; None unless it is device code."""
 
     @override
     def call(
@@ -88,8 +88,8 @@ class DeviceCandidate(HostCandidate):
             refuse_unfit(launch, tensors(plan.node), expected)
         if expected is None:
             expected = self._discover(plan, value, deadline)
-        # Neither can be queued ahead: a kernel may need what of its input lies on the host, and
-        # what of its answer does is nobody's but its own until its work is done.
+        # A call with a host part cannot be queued ahead: the kernel may need the host input while
+        # it launches, and the host output exists only after its work is done.
         by_host = any(map(on_host, tensors(plan.node))) or told_by_host(expected)
         held_up = self.ahead and by_host
         ahead = self.ahead and not held_up
@@ -107,7 +107,7 @@ class DeviceCandidate(HostCandidate):
         ahead: bool,
         launch: LaunchNumbers | None = None,
     ) -> CandidateRequest:
-        """An order whose output has its room; from now on that is where it is looked for."""
+        """The order for a call, with a room for its output; the judge now expects this output."""
         self.answer.expect(expected)
         rooms = self.answer.rooms if launch is None else self.answer.outputs
         self.guards = None
@@ -118,7 +118,10 @@ class DeviceCandidate(HostCandidate):
         )
 
     def _cross(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
-        """One order through the gate; its output is where the candidate says first, if it does."""
+        """Run one order in one window.
+
+        If the call is ahead, the first frame's output replaces that of the last frame.
+        """
         node = order.value or ScalarNode()
         self._stage(node, value)
         told: list[CandidateReply] = []
@@ -151,14 +154,14 @@ class DeviceCandidate(HostCandidate):
             raise
         self.buffers.withheld.restore()
         self.hosted.restore()
-        if order.launch is not None:  # it writes into its rooms, whatever is told of that
+        if order.launch is not None:  # it writes into its rooms, whatever the candidate says
             told = [CandidateReply(status=Status.DONE, output=self.answer.room)]
         if not told:
             return exchange
         return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
 
     def _promised(self, order: CandidateRequest, first: CandidateReply | None) -> Node | None:
-        """Where an output is to lie, by the candidate's first frame; None when that is unknown."""
+        """Where the output will lie, from the first frame if ahead; None without a first frame."""
         if first is None:
             return None
         own = order.operation is Operation.TOUCH or order.launch is not None
@@ -184,7 +187,7 @@ class DeviceCandidate(HostCandidate):
         return first_gpu().slowed_by()
 
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
-        """Without a reference output, one untimed call tells the structure of this one."""
+        """Learn the output's structure from one untimed call, if no reference defines it."""
         order = self._order(Operation.RUN, plan, None, ahead=False)
         exchange = self._cross(order, value, deadline)
         if exchange.reply.output is None:
@@ -229,7 +232,7 @@ class DeviceCandidate(HostCandidate):
     def refuse_changes(self, data: object, reply: CandidateReply) -> None:
         super().refuse_changes(data, reply)
         if reply.output is None or self.remote:
-            return  # from pinned memory the kernel got a copy of its own
+            return  # with pinned memory the kernel works on a private copy
         plan = lay_out(data)
         found = [typed_view(self.buffers.memory.bytes, each) for each in on_device(plan.node)]
         wanted = [typed_view(self.buffers.staging, each) for each in on_device(plan.node)]
@@ -241,7 +244,7 @@ class DeviceCandidate(HostCandidate):
 def device_start(
     session: EvaluationSession, room: Plan, expected: Node | None
 ) -> Iterator[Callable[[], DeviceCandidate]]:
-    """A fresh candidate on the GPU, which starts; gives what waits for it and seats it."""
+    """Start a fresh candidate on the GPU; yields a function that waits for it to be ready."""
     with session.lasting("memory"):
         buffers = Buffers.create(room, expected, pooled=session.launching is None)
     fds = [buffers.memory.fd, buffers.words.fd]

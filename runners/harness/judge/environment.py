@@ -1,4 +1,4 @@
-"""What machine this is: recorded with every evaluation, and asked once a process."""
+"""The machine's hardware and software, read once per process, recorded with every evaluation."""
 
 import functools
 import importlib.metadata
@@ -15,7 +15,7 @@ from runners.harness.gpu.nvml import first_gpu
 
 @functools.cache
 def cpu_model() -> str:
-    """The processor's own name."""
+    """The processor's model name."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -32,13 +32,13 @@ def _version_of(package: str) -> str | None:
 
 
 def importable() -> tuple[str, ...]:
-    """The names by which a submission can import what is installed here, as `libraries` asks."""
+    """The names of the importable packages, which a task's `libraries` is compared with."""
     found = importlib.metadata.packages_distributions()
     return tuple(sorted(name for name in found if name.isidentifier() and name[0] != "_"))
 
 
 def host_environment() -> Environment:
-    """The machine as far as a CPU evaluation is concerned."""
+    """The environment of a CPU evaluation."""
     return Environment(
         gpu=CPU,
         torch=torch.__version__,
@@ -54,7 +54,7 @@ def host_environment() -> Environment:
 
 
 def gpu_environment(gpu: str, transport: str) -> Environment:
-    """The machine and the GPU that this process sees first, with its present readings."""
+    """The environment of a GPU evaluation, with current readings of the first visible GPU."""
     host = host_environment()
     gpu_seen = first_gpu()
     readings = gpu_seen.read()

@@ -1,4 +1,4 @@
-"""A candidate at work on the CPU: orders in, the judge's own copies of outputs out."""
+"""The candidate driver for the CPU: sends orders, returns the judge's copies of outputs."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -43,10 +43,9 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def threads_of(limits: Limits, *, gpu: bool) -> int:
-    """How many threads torch is to use: every core, as far as the limit allows.
+    """How many threads torch should use: one per core, as far as the limit allows.
 
-    The limit on processes counts threads as well. A kernel may want some of its own, and so does
-    what drives a GPU.
+    The limit on processes also counts threads, and the kernel and the CUDA driver need some too.
     """
     return min(CORES, limits.processes // (4 if gpu else 2))
 
@@ -55,7 +54,7 @@ TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
 class HostCandidate:
-    """A candidate with an arena of its own, frozen unless it is asked something or is loose."""
+    """The driver of one candidate with its own arena; the candidate is frozen between orders."""
 
     def __init__(self, session: EvaluationSession, handle: CandidateHandle, arena: Arena) -> None:
         with session.lasting("start"):
@@ -64,26 +63,26 @@ class HostCandidate:
         self.handle = handle
         self.arena = arena
         self.discovered: Node | None = None
-        """On a GPU: the structure of the output, where a call and no reference told it."""
+        """On a GPU: the output's structure, if learned from a call instead of a reference."""
         self.ahead = False
-        """On a GPU: calls are queued before their input is there."""
+        """On a GPU: whether calls are queued before their input is there."""
         self.remote = False
-        """On a GPU: inputs and outputs go through host memory, for want of a better way."""
+        """On a GPU: whether inputs and outputs go through pinned host memory."""
         handle.process.freeze()
         self.base = handle.process.address_of("arena")  # no submitted code has run yet
 
     def build(self, deadline: Deadline) -> None:
-        """Import the submission; VerdictError when it does not."""
+        """Have the candidate import the submission; VerdictError if that fails."""
         try:
             order = CandidateRequest(operation=Operation.BUILD, built=self.session.builds.packed)
             built = self.handle.ask(encode(order), deadline)
         except VerdictError as ruling:
             raise VerdictError(ruling.verdict, ruling.message, Stage.BUILD) from ruling
-        if self.session.launching is not None:  # no other submission has anything to tell
+        if self.session.launching is not None:  # only device code reports it
             self.session.compiled = self.session.compiled or built.reply.compiled
 
     def pack(self, deadline: Deadline) -> None:
-        """Have what was compiled kept for later candidates."""
+        """Have the candidate store compiled code for later candidates."""
         self.handle.ask(encode(CandidateRequest(operation=Operation.PACK)), deadline)
 
     def call(
@@ -97,15 +96,15 @@ class HostCandidate:
     ) -> Exchange:
         """Make one input visible, have the kernel called on it, and freeze the candidate.
 
-        `expected` tells where on a GPU the output is wanted; on the CPU it is fetched. `launch`
-        tells how device code is called.
+        On a GPU `expected` defines the rooms of the output; on the CPU the output is fetched later.
+        `launch` defines the launch of device code.
         """
         plan = self._plan(value)
         order = self._packed(CandidateRequest(operation=operation, value=plan.node))
         return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
 
     def slowed_by(self) -> tuple[str, ...]:
-        """What slows the GPU at this moment, so that no time tells of the kernel."""
+        """What slows the GPU now, in words, which makes times meaningless; () if nothing does."""
         return ()
 
     def _plan(self, value: object) -> Plan:
@@ -124,9 +123,9 @@ class HostCandidate:
             ) from error
 
     def fetch(self, reply: CandidateReply, expected: Node | None, deadline: Deadline) -> Any:  # noqa: ANN401
-        """The judge's own copy of the output, read while the candidate stands still.
+        """The judge's copy of the output, read while the candidate is frozen.
 
-        What is described otherwise than `expected` is refused before any of it is read.
+        An output whose structure differs from `expected` is refused before any of it is read.
         """
         if reply.output is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
@@ -138,7 +137,7 @@ class HostCandidate:
             return restore(output, self._reader(deadline))
 
     def _reader(self, deadline: Deadline) -> Fetch:
-        """Copies tensors of an output out of the candidate: in all, as much as it may hold."""
+        """A function that copies tensors out of the candidate, in all up to its memory limit."""
         room = self.session.request.limits.memory
 
         def read(node: TensorNode) -> torch.Tensor:
@@ -156,14 +155,14 @@ class HostCandidate:
         return read
 
     def overhead(self, exchange: Exchange) -> float:
-        """What a calibrating window cost in nanoseconds beyond the trusted kernel's own time."""
+        """Nanoseconds that a calibration window took beyond the trusted kernel's own time."""
         return exchange.window_ns - exchange.told_ns - exchange.reply.claimed_ns
 
     def refuse_overruns(self) -> None:
-        """Refuse device code that wrote outside its output; elsewhere each tensor lies alone."""
+        """Refuse device code that wrote outside its output; does nothing for other kernels."""
 
     def refuse_changes(self, data: object, reply: CandidateReply) -> None:
-        """Refuse a kernel that wrote into an input which it did not give back."""
+        """Refuse a kernel that wrote into an input, except into parts that it returned."""
         if reply.output is not None:
             hosted = filter(on_host, tensors(reply.output))
             refuse_changed(changes_in(self.arena, data), spans(hosted, self.base))
@@ -171,7 +170,7 @@ class HostCandidate:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """An output that cannot be read is a wrong one."""
+    """Inside the block, an output that cannot be read gives the verdict `wrong_answer`."""
     try:
         yield
     except (UnreadableError, UndescribableError, ValueError, OverflowError) as error:
@@ -182,7 +181,7 @@ def readable() -> Iterator[None]:
 def enlisted(
     session: EvaluationSession, arena: Arena, device_fds: list[int], shared: DeviceFds | None
 ) -> Iterator[CandidateHandle]:
-    """A fresh candidate process, which may still start; killed at the end, its log is kept."""
+    """A fresh candidate process, perhaps not ready yet; killed at the end, its log is kept."""
     launching = session.launching
     enlistment = CandidateSpec(
         limits=session.request.limits,
@@ -204,7 +203,7 @@ def enlisted(
 
 @contextmanager
 def host_arena(session: EvaluationSession, room: Plan) -> Iterator[Arena]:
-    """Shared host memory with room for a task's inputs, as far as the limits allow."""
+    """Shared host memory with room for an input; VerdictError if the limits do not allow it."""
     size = session.request.limits.memory
     if room.host_size > size:
         raise VerdictError(Verdict.TASK_ERROR, TOO_LARGE)
@@ -214,6 +213,6 @@ def host_arena(session: EvaluationSession, room: Plan) -> Iterator[Arena]:
 
 @contextmanager
 def host_start(session: EvaluationSession, room: Plan) -> Iterator[Callable[[], HostCandidate]]:
-    """A fresh candidate on the CPU, which starts; gives what waits for it and seats it."""
+    """Start a fresh candidate on the CPU; yields a function that waits for it to be ready."""
     with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
         yield lambda: HostCandidate(session, handle, arena)

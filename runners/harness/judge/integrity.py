@@ -13,12 +13,12 @@ from runners.harness.verdicts import VerdictError
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     flat = bits(tensor).contiguous().reshape(-1)
-    # A single element keeps whatever stride it had, which bytes cannot have.
+    # A single element may have any stride, which a view as bytes cannot keep.
     return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
 
 def same(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Whether two tensors are alike in type, shape and every bit."""
+    """Whether two tensors have the same dtype, shape and bits."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     return torch.equal(_bytes(left), _bytes(right))
@@ -27,7 +27,7 @@ def same(left: torch.Tensor, right: torch.Tensor) -> bool:
 def _same_beside(
     place: TensorNode, left: torch.Tensor, private: torch.Tensor, given: Sequence[range]
 ) -> bool:
-    """Whether an input is as it was but for the bytes in `given`, counted as its place is."""
+    """Whether an input is unchanged outside of `given`, whose bytes count like its offset."""
     if same(left, private):
         return True
     begin = place.offset or 0
@@ -46,7 +46,7 @@ def _same_beside(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Input tensors after a call and the judge's private copies, with where they lie."""
+    """Input tensors after a call, the judge's private copies, and their places."""
 
     places: Sequence[TensorNode]
     left: Sequence[torch.Tensor]
@@ -54,16 +54,16 @@ class Changes:
 
 
 def spans(nodes: Iterable[TensorNode], base: int) -> list[range]:
-    """The bytes that tensors take up without a gap, counted from the address `base`."""
+    """The byte ranges of tensors without gaps, relative to the address `base`."""
     whole = (node for node in nodes if node.numel == node.span)
     starts = ((node.address - base, node.reach) for node in whole)
     return [range(start, start + reach) for start, reach in starts]
 
 
 def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
-    """Refuse a kernel that wrote into an input, save where what it gave back lies.
+    """Refuse a kernel that wrote into an input, except into the ranges `given` of its output.
 
-    `given` counts bytes as the inputs' places do.
+    These ranges count bytes like the offsets of the inputs.
     """
     rows = zip(changes.places, changes.left, changes.private, strict=True)
     for place, left, private in rows:
@@ -85,7 +85,7 @@ def changes_in(arena: Arena, data: object) -> Changes:
 
 
 def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
-    """Refuse a timed call that left processes behind which were not there after the warm-up."""
+    """Refuse a timed call that left processes which did not exist after the warm-up."""
     new = frozenset(now) - before
     if new:
         count = len(new)

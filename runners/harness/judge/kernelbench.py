@@ -30,8 +30,8 @@ _ARGS = {"precision", "seed", "weights"}
 class KernelBenchTask(TaskCode):
     """A problem's reference, with one model at a time.
 
-    A case may say `precision` (fp32), `seed` of its inputs, and `weights`, the seed of the weights.
-    An input is what the candidate needs: the constructor's arguments, the weights, the inputs.
+    A case may set `precision` (default fp32), `seed` for its inputs, and `weights`, the seed of the
+    weights. An input contains the constructor's arguments, the weights and the inputs of `forward`.
     """
 
     def __init__(self, folder: Path, *, on_gpu: bool) -> None:
@@ -48,7 +48,7 @@ class KernelBenchTask(TaskCode):
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
-        """Fresh inputs, and with them what makes the model; integers stay integers."""
+        """Fresh inputs with the constructor's arguments and the weights; integers stay integers."""
         precision = _precision(workload)
         given = self._made(_weights_seed(workload), precision)
         inputs = as_task_error("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
@@ -62,7 +62,7 @@ class KernelBenchTask(TaskCode):
 
     @override
     def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
-        """How the output differs from the reference's by more than its precision allows."""
+        """How the output differs from the reference's beyond the precision's tolerance, or None."""
         wrong = shape_mismatch(output, expected)
         if wrong:
             return wrong
@@ -80,7 +80,7 @@ class KernelBenchTask(TaskCode):
         return wrong
 
     def _made(self, seed: int, precision: str) -> dict[str, Any]:
-        """What makes a model; the model itself is kept until another one is wanted."""
+        """The constructor's arguments and weights; the model is kept until another is needed."""
         if self._of != (seed, precision):
             self._given = as_task_error("Model", lambda: self._make(seed, precision))
             self._of = (seed, precision)
@@ -97,7 +97,7 @@ class KernelBenchTask(TaskCode):
 
     def _inputs(self, seed: int, dtype: torch.dtype) -> list[Any]:
         _seed_all(seed)
-        with self._device:  # large inputs are drawn where they are needed
+        with self._device:  # create large inputs directly on the device
             return [self._placed(each, dtype) for each in self._get_inputs()]
 
     def _placed(self, value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - as it came
@@ -109,7 +109,7 @@ class KernelBenchTask(TaskCode):
         return value
 
     def _forward(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
-        """The reference's output; the model is afterwards as it was."""
+        """The reference's output; leaves the model unchanged."""
         self._made(data["seed"], data["precision"])
         with torch.no_grad():
             before = [each.clone() for each in self._model.buffers()]
@@ -120,9 +120,9 @@ class KernelBenchTask(TaskCode):
 
 
 class _Alone:
-    """A problem that is one function, `forward`, as one that is a `Model`.
+    """Adapts a problem with only a function `forward` to one with a `Model`.
 
-    Its own `get_inputs` counts; without one its tensors have the first shape that it takes.
+    Uses its `get_inputs`. Without one, its tensors get the first shape that `forward` accepts.
     """
 
     def __init__(self, module: ModuleType) -> None:
@@ -173,13 +173,13 @@ def _seed_all(seed: int) -> None:
 
 
 def _refuse_undefined(output: object) -> None:
-    """A reference that gives NaN can be matched by nobody."""
+    """VerdictError if the reference returns NaN, which no output can equal."""
     if any(bool(torch.isnan(each).any()) for each in leaves(output) if each.is_floating_point()):
         raise VerdictError(Verdict.TASK_ERROR, "the task's Model gives NaN for its own input")
 
 
 def _difference(want: object, got: object, tolerance: float) -> str | None:
-    """In words, where two outputs of one structure differ in value."""
+    """The first difference in value of two outputs of the same structure, in words, or None."""
     pairs = list(zip(leaves(want), leaves(got), strict=True))
     for number, (right, given) in enumerate(pairs):
         off = ~torch.isclose(given, right, rtol=tolerance, atol=tolerance)

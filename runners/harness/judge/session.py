@@ -1,4 +1,4 @@
-"""One evaluation's means: the request, the task's code, the template, and what is noted."""
+"""The state of one evaluation: the request, the task code, the template process, the records."""
 
 import time
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import GradingResult, MachineError, as_task_error
 
 SLOWED_MOST = 500
-"""How many samples of an evaluation may be lost to a GPU that protects itself."""
+"""How many samples of an evaluation may be lost for one reason that slows the GPU."""
 
 
 @dataclass(slots=True)
@@ -49,22 +49,22 @@ class EvaluationSession:
     slowed: Counter[str] = field(default_factory=Counter)
     compiled: Compiled | None = None
     beside: ExitStack = field(default_factory=ExitStack)
-    """Ends candidates that live next to the judged ones, such as a reference that is asked; they
-    start again when they are wanted."""
+    """Ends candidates that exist next to the judged ones, such as a reference's; they start again
+    when they are needed."""
 
     @property
     def code(self) -> "TaskCode":
-        """The task's own code, for a grader that loads it."""
+        """The task code; LookupError if the grader loads none."""
         if self.task_code is None:
             raise LookupError("this grader loads none of the task's code")
         return self.task_code
 
     def launch_of(self, workload: Workload) -> LaunchNumbers | None:
-        """How device code is launched for a case; None for a submission with a host part."""
+        """The launch of device code for a case; None for a submission with a host part."""
         return None if self.launching is None else self.launching.of(workload)
 
     def note_slowed(self, reasons: tuple[str, ...]) -> None:
-        """Count why the GPU protected itself; MachineError when that does not end."""
+        """Count the reasons that slow the GPU; MachineError beyond `SLOWED_MOST`."""
         self.slowed.update(reasons)
         if max(self.slowed.values()) > SLOWED_MOST:
             raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
@@ -75,7 +75,7 @@ class EvaluationSession:
 
     @contextmanager
     def lasting(self, step: str) -> Iterator[None]:
-        """Add the seconds of a block to the step's account."""
+        """Add the seconds that the block takes to the step's total."""
         begin = time.perf_counter()
         try:
             yield
@@ -84,11 +84,11 @@ class EvaluationSession:
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
 
     def greet(self, welcome: CandidateReady) -> None:
-        """Note which layers a candidate was confined by."""
+        """Record which sandbox layers a candidate has."""
         self.confined(welcome.layers, welcome.missing)
 
     def confined(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:
-        """Note which layers were round what ran the submission."""
+        """Record which sandbox layers the submission ran in, and which were missing."""
         self.isolation = self.isolation.around(layers, missing)
 
     def keep_log(self, text: bytes) -> None:
@@ -97,15 +97,15 @@ class EvaluationSession:
 
 
 def planned(data: object) -> Plan:
-    """Return how an input lies in the arenas; VerdictError if its type cannot travel."""
+    """Return the memory layout of an input; VerdictError if its type cannot be transferred."""
     return as_task_error("generate_input", lambda: lay_out(data))
 
 
 class TaskCode(ABC):
-    """The task's own code in the judge's process, of whatever format; it raises VerdictError only.
+    """A task's own code of any format, loaded in the judge; raises only VerdictError.
 
-    A format defines the three abstract methods. The others have the default that fits code which
-    the judge calls by itself.
+    A format defines the three abstract methods. The defaults of the others fit code that runs
+    inside the judge.
     """
 
     @abstractmethod
@@ -114,7 +114,7 @@ class TaskCode(ABC):
 
     @abstractmethod
     def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - the task's type
-        """Return the structure of a right output, where the task tells."""
+        """Return the structure of a right output; None if the task does not define it."""
 
     @abstractmethod
     def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
@@ -129,20 +129,20 @@ class TaskCode(ABC):
         return session
 
     def deadline(self, seconds: float) -> Deadline:
-        """Return the end of a step that may take so many seconds."""
+        """Return the deadline of a step that may take this many seconds."""
         return Deadline.after(seconds)
 
     def plan(self, workload: Workload, seed: int) -> Plan | None:
-        """Return how a case's input lies on a GPU; None where that shows when it is tested."""
+        """Return the memory layout of a case's input; None if only its test can show it."""
         return planned(self.generate(workload, seed))
 
     def first_plan(self, largest: Plan) -> Plan:
-        """Return the memory layout of the first candidate, whose largest input lies like this."""
+        """Return the memory layout for the first candidate; `largest` is that of any input."""
         return largest
 
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Turn a VerdictError raised in a case into a fault of the task if its own code was run."""
+        """Turn a VerdictError of a case into `task_error` if the case ran the task's own code."""
         return nullcontext()
 
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:  # noqa: B027
-        """Add what is measured or noted after every case was graded."""
+        """Measure or log what comes after all cases have been graded."""

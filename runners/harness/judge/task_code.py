@@ -1,4 +1,4 @@
-"""The task's own code in the judge's process: inputs, references and the comparison."""
+"""Task code of format `kernel`: inputs, reference and comparison in the judge's process."""
 
 import hashlib
 import importlib.util
@@ -22,22 +22,22 @@ from runners.harness.protocol.values import Node, clone
 from runners.harness.verdicts import VerdictError, as_task_error
 
 PUBLIC_NONCE = b"public"
-"""The key of public seeds: anybody may compute them."""
+"""The key of public seeds, which anybody can compute."""
 
 
 _OF_OUTPUTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
-"""What a right check may raise when it is given an output that it does not expect."""
+"""What a correct check may raise for an output that it does not expect."""
 
 
 def public_nonce(task: TaskDefinition) -> bytes:
-    """The key of a task's public seeds, which its own `seed` changes."""
+    """The key of a task's public seeds; depends on the task's `seed`."""
     return PUBLIC_NONCE if task.seed is None else PUBLIC_NONCE + str(task.seed).encode()
 
 
 def public_seed(task: TaskDefinition, workload: Workload) -> int:
-    """The seed of a test: the one that the task wrote, or else one that anybody may compute.
+    """The seed of a test: the one in the workload, otherwise a public hash.
 
-    A `seed` of the task itself is combined with it by Cantor's pairing, as KernelBot does.
+    A `seed` of the task itself is combined with it by Cantor's pairing function, as in KernelBot.
     """
     own = workload.args.get("seed")
     if not isinstance(own, int):
@@ -71,7 +71,7 @@ class KernelTask(TaskCode):
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
-        """A fresh input; every generator of random numbers is seeded alike."""
+        """A fresh input; every random number generator gets the same seed."""
         random.seed(seed)
         torch.manual_seed(seed)
         args = dict(workload.args)
@@ -81,7 +81,7 @@ class KernelTask(TaskCode):
 
     @override
     def expected(self, data: object) -> Node | None:
-        """The shape of a right output, when the task has a `ref_kernel` that tells."""
+        """The structure of a right output; None if the task has no `ref_kernel`."""
         if self._reference is None:
             return None
         reference = self._reference
@@ -92,10 +92,10 @@ class KernelTask(TaskCode):
 
     @override
     def mismatch(self, data: object, output: object, expected: Node | None) -> str | None:
-        """Why an output is wrong, or None; `data` is the judge's private input, and may change.
+        """Why an output is wrong, or None; may change `data`, the judge's private input.
 
-        A check that raises on it complains of it; the check itself is wrong only where it raises
-        on the reference's own answer too.
+        If the check raises, the output is wrong, unless the check also raises for the reference's
+        own output; then the check is wrong.
         """
         shape = shape_mismatch(output, expected)
         if shape:
@@ -105,7 +105,7 @@ class KernelTask(TaskCode):
             try:
                 return _complaint(self._check(data, output))
             except _OF_OUTPUTS as error:
-                if not _broke_context(error):  # else nothing can be tried any more
+                if not _broke_context(error):  # otherwise no further CUDA call works
                     self._try_check(data)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
@@ -113,24 +113,24 @@ class KernelTask(TaskCode):
         return found
 
     def _try_check(self, data: object) -> None:
-        """Raise what the check raises on a right answer, if anything does."""
+        """Run the check on a right answer, so that what it raises there is raised here."""
         if self._reference is not None:
             self._check(data, self._reference(clone(data)))
 
 
 def _broke_context(error: Exception) -> bool:
-    """Whether a check broke the GPU's context by what it found in an answer, such as an index."""
+    """Whether a value of the answer, such as an index, made the check break the CUDA context."""
     by_content = ("device-side assert", "illegal memory access")
     return isinstance(error, torch.AcceleratorError) and any(w in str(error) for w in by_content)
 
 
 def shape_mismatch(output: object, expected: Node | None) -> str | None:
-    """How an output differs from what is expected before any of its values is looked at."""
+    """How an output's structure differs from the expected one, or None; reads no values."""
     return None if expected is None else difference(expected, lay_out(output).node)
 
 
 def reference_module(folder: Path) -> ModuleType:
-    """The task's reference.py, imported, with the task's folder at hand."""
+    """Import the task's reference.py, with the task's folder on the import path."""
     sys.path.insert(0, str(folder))
     module: ModuleType = as_task_error(
         "importing reference.py", lambda: _load(folder / "reference.py")
@@ -149,7 +149,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def reference_function(module: object, name: str) -> Callable[..., Any]:
-    """What the reference must define; VerdictError when it does not."""
+    """A function that the reference must define; VerdictError if it does not."""
     found = getattr(module, name, None)
     if not callable(found):
         raise VerdictError(Verdict.TASK_ERROR, f"the task's reference.py has no function `{name}`")
@@ -157,9 +157,10 @@ def reference_function(module: object, name: str) -> Callable[..., Any]:
 
 
 def _complaint(found: object) -> str | None:
-    """What a check's answer complains of: (bool, text), bool, or a text that is empty when right.
+    """The complaint in a check's return value, or None if it accepts the output.
 
-    KernelBot's tasks know the first and the last form.
+    Forms: (bool, text), bool, or a text that is empty if right. KernelBot's tasks use the first and
+    the last.
     """
     if isinstance(found, tuple) and len(found) == 2:
         right, text = found

@@ -1,4 +1,4 @@
-"""Whether the output of one call is right, and its input as it was."""
+"""Whether the output of one call is right and its input unchanged."""
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
@@ -16,9 +16,9 @@ def verify(
     *,
     deadline: Deadline,
 ) -> None:
-    """Refuse a wrong output, or an input that was changed where the task does not allow it.
+    """Refuse a wrong output, or a changed input if the task does not allow that.
 
-    The check comes last: only then must everything be read, and only it may change `data`.
+    The comparison comes last: by then all was read from the frozen candidate; it may change `data`.
     """
     session = seat.session
     with session.lasting("check"):

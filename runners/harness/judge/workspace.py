@@ -1,4 +1,4 @@
-"""A private folder for the task's files while one evaluation runs."""
+"""The files of one evaluation: the task's private folder, and what the candidate gets."""
 
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from runners.contract.task import TaskDefinition
 
 @contextmanager
 def workspace(task: TaskDefinition) -> Iterator[Path]:
-    """The task's files, laid out for import; gone afterwards."""
+    """A folder with the task's files, ready for import; deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="judge-") as name:
         folder = Path(name)
         for file_name, text in task.files.items():
