@@ -1,1 +1,1 @@
-"""What runs next to a submission, in its own process."""
+"""The program that runs in the candidate's process, together with the submission."""

@@ -1,4 +1,4 @@
-"""The candidate's side of a call on the GPU: judge-owned memory in, judge-owned memory out."""
+"""The candidate's side of a call on the GPU; input and output are in memory the judge owns."""
 
 import mmap
 from collections.abc import Callable
@@ -33,7 +33,7 @@ BUFFERS: dict[Transport, type[DeviceBuffer] | type[HostBuffer]] = {
     "vmm": DeviceBuffer,
     "pinned-host": HostBuffer,
 }
-"""How device memory may be shared, by transport."""
+"""Transport name -> the class that maps the shared memory."""
 
 
 class KernelError(Exception):
@@ -45,7 +45,7 @@ class GpuEndpoint:
 
     def __init__(self, host: mmap.mmap, shared: DeviceFds, fds: list[int]) -> None:
         torch.cuda.init()  # type: ignore[no-untyped-call]
-        torch.zeros(1, device="cuda")  # makes the context
+        torch.zeros(1, device="cuda")  # creates the context
         self.host = host
         self.turn = 0
         self.shared = shared
@@ -65,7 +65,7 @@ class GpuEndpoint:
         self._load()
 
     def _load(self) -> None:
-        """Load what the stand-in is made of while others start too, and not when it is timed."""
+        """Load the stand-in's kernels while other candidates start, not in a window."""
         numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
         numbers.view(torch.uint8).fill_(1)
         numbers.amax()
@@ -82,9 +82,9 @@ class GpuEndpoint:
         described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
         tell: Callable[[CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
-        """Run the kernel between two events; gives its output and the claimed nanoseconds.
+        """Run the kernel between two events; returns its output and the claimed nanoseconds.
 
-        Device code has no traceback of its own: KernelError has CUDA's name for what went wrong.
+        Device code has no traceback: KernelError carries CUDA's name of the error instead.
         """
         try:
             return self._call(kernel, order, described, tell)
@@ -101,11 +101,11 @@ class GpuEndpoint:
         described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
         tell: Callable[[CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
-        """The same, whatever it raises.
+        """Like `call`, without translating errors.
 
-        A call that is queued ahead runs up to its last launch before the input is there, and tells
-        where the output will lie; another one waits for its input first, and its whole output is
-        copied. What of the output does not lie in the shared memory is copied there, which counts.
+        A call that is queued ahead makes all its launches before the input is there, and says where
+        the output will lie. Any other call first waits for its input, and its whole output is
+        copied. Copying an output into the shared memory counts as the kernel's time.
         """
         data = self._given(order)
         self.turn += 1
@@ -136,16 +136,16 @@ class GpuEndpoint:
         order: CandidateRequest,
         described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
     ) -> CandidateReply | None:
-        """Have an output copied where the judge captures it, or say where it can be captured."""
+        """Queue copying an output into its rooms, or describe where the judge can capture it."""
         rooms = iter(order.rooms)
         if isinstance(output, torch.Tensor) and not order.ahead:
             self._copied(output, next(rooms, None))
-            return None  # to describe it takes time, which would count
+            return None  # describing it takes time, which would count as the kernel's
         deliver = self._captured_there if order.ahead else self._copied
         return described(output, lambda each: deliver(each, next(rooms, None)))
 
     def _given(self, order: CandidateRequest) -> Any:  # noqa: ANN401 - as the task's input is
-        """What the kernel is called with: the input, or for device code a launch on it."""
+        """The kernel's argument: the input or, for device code, a launch on it."""
         if order.value is None:
             raise ValueError("an order without an input")
         data = restore(order.value, self.fetch)
@@ -163,13 +163,13 @@ class GpuEndpoint:
         return self.pool.used() if self.pool else nullcontext()
 
     def _captured_there(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
-        """The tensor of an output where it lies, if the judge can capture it there, or a copy."""
+        """An output tensor itself if the judge can capture it in place, otherwise a copy."""
         if room is not None and _fits(tensor, room) and self._here(tensor, room):
             return tensor
         return self._copied(tensor, room)
 
     def _copied(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
-        """Its copy in its room, if it is of that shape."""
+        """The tensor's copy in its room; the tensor itself if it does not fit the room."""
         if room is None or not _fits(tensor, room):
             return tensor
         copied = typed_view(self.memory.bytes, room)
@@ -177,7 +177,7 @@ class GpuEndpoint:
         return copied
 
     def _here(self, tensor: torch.Tensor, room: TensorNode) -> bool:
-        """Whether the judge can capture the tensor where it lies."""
+        """Whether the judge can capture the tensor in place."""
         if self.remote or tensor.is_conj() or tensor.is_neg():
             return False
         offset, size = tensor.data_ptr() - self.memory.address, reach(tensor)
@@ -187,8 +187,8 @@ class GpuEndpoint:
     def stand_in(self, order: CandidateRequest) -> Callable[[Any], Any]:
         """The trusted kernel for calibration: reads the input, fills as many bytes as the output.
 
-        So it leaves the cache as a kernel does. What is made here is made before the window that
-        it is used in.
+        This leaves the cache in a state like that after a real kernel. It is prepared before the
+        window in which it is used.
         """
         if self.stand_in_for != order.rooms:
             self.stand_in_for = order.rooms
@@ -197,7 +197,7 @@ class GpuEndpoint:
 
     def _filling(self, order: CandidateRequest) -> Callable[[Any], Any]:
         whole = self.memory.bytes
-        if self.remote:  # where a kernel's output lies then
+        if self.remote:  # a kernel's output is then in private device memory
             whole = torch.empty(self.shared.pool_at, dtype=torch.uint8, device="cuda")
         ready = tuple(_filled(whole, room) for room in order.rooms)
         parts = [_bytes_of(whole, room) for room in _on_device(order.rooms)]
@@ -212,7 +212,7 @@ class GpuEndpoint:
                 part.fill_(1)
             return ready
 
-        fill(None)  # loads what it is made of
+        fill(None)  # loads its kernels
         return fill
 
 
@@ -227,7 +227,7 @@ def _on_device(nodes: tuple[TensorNode, ...]) -> list[TensorNode]:
 
 
 def _filled(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
-    """An output's tensor in its room; one on the host is zeros."""
+    """The output tensor in its room; zeros if it is on the host."""
     if room.device == "cuda":
         return typed_view(whole, room)
     return torch.zeros(room.shape, dtype=DTYPES[room.dtype])
@@ -239,4 +239,4 @@ def _bytes_of(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
 
 
 def _nothing(_: object) -> None:
-    """What stands in before anything was asked for."""
+    """The stand-in before the first calibration order."""

@@ -1,7 +1,7 @@
-"""The program in the candidate: obeys the judge's orders until it is killed.
+"""The program in the candidate: executes the judge's orders until it is killed.
 
-It is run, never imported, by the template's forked child. It is trusted until the submission
-is imported and counts as hostile from then on, so nothing here protects the judge.
+A child forked from the template process runs it; it is never imported. It is trusted until it
+imports the submission and counts as hostile afterwards, so nothing here protects the judge.
 """
 
 import errno
@@ -50,13 +50,13 @@ from runners.harness.sandbox.diagnostics import failed_build
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
 MESSAGE = 1000
-"""Letters of a message: all doors show so much of it at once."""
+"""The most characters of a message; every front end can show that many."""
 Claims = tuple[float, float]
-"""What a candidate says that a call took: wall time and, on the CPU, CPU time, in ns."""
+"""The duration of a call according to the candidate: wall time and, on the CPU, CPU time, in ns."""
 
 
 def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
-    """The trusted stand-in for a kernel: reads every input once and gives the last one back."""
+    """The trusted kernel for calibration: reads every input once and returns the last one."""
     found = leaves(data)
     for tensor in found:
         torch.count_nonzero(bits(tensor))
@@ -64,12 +64,12 @@ def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
 
 
 def nothing(data: Any) -> Any:  # noqa: ANN401 - any task's input
-    """The kernel of a candidate that was told to build nothing."""
+    """The kernel of a candidate that has not built a submission."""
     return data
 
 
 class Candidate:
-    """One candidate's state: its socket, its mapping of the arena, its kernel."""
+    """The state of one candidate: its socket, its mapping of the arena, its kernel."""
 
     def __init__(self, orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> None:
         self.orders = orders
@@ -90,7 +90,7 @@ class Candidate:
             self.tell(self.answer(order))
 
     def answer(self, order: CandidateRequest) -> CandidateReply:
-        """Carry out one order; the submission's failures become replies."""
+        """Execute one order; failures of the submission become replies."""
         match order.operation:
             case Operation.BUILD:
                 return guarded(lambda: self.build(order), Status.BUILD_FAILED)
@@ -104,7 +104,7 @@ class Candidate:
                 return guarded(lambda: self.call(self.stand_in(order), order), Status.RAISED)
 
     def profiled(self, data: Any) -> Any:  # noqa: ANN401 - any task's input
-        """Call the kernel under the profiler and print what took how long."""
+        """Call the kernel under the profiler and print the time of each operation."""
         with torch.profiler.profile() as profiler:
             output = self.kernel(data)
             if self.guest is not None:
@@ -118,9 +118,9 @@ class Candidate:
         return self.guest.stand_in(order) if self.guest else touch
 
     def build(self, order: CandidateRequest) -> CandidateReply:
-        """Import the submission, with what an earlier candidate compiled of it at hand."""
+        """Import the submission, reusing what an earlier candidate compiled."""
         if order.built:
-            with suppress(Exception):  # it compiles for itself, then
+            with suppress(Exception):  # then it compiles again
                 builds.unpack(self.builds, Path.home())
         recipe = self.enlisted.recipe
         try:
@@ -134,15 +134,15 @@ class Candidate:
         return CandidateReply(status=Status.DONE, compiled=built.compiled)
 
     def pack(self) -> CandidateReply:
-        """Keep what was compiled for the candidates to come."""
+        """Store compiled code for later candidates."""
         try:
             builds.pack(Path.home(), self.builds)
-        except OSError as error:  # ours, and nothing for the submission's log
+        except OSError as error:  # the harness's own failure, not for the submission's log
             return CandidateReply(status=Status.DISK, message=f"it cannot be kept: {error}")
         return CandidateReply(status=Status.DONE)
 
     def call(self, kernel: Callable[[Any], Any], order: CandidateRequest) -> CandidateReply:
-        """Call the kernel on the input that lies ready and describe what it gave."""
+        """Call the kernel on the current input and describe its output."""
         self.kept = []
         if self.guest:
             output, (wall, cpu) = self.guest.call(kernel, order, self.described, self.tell)
@@ -158,7 +158,7 @@ class Candidate:
     def described(
         self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]
     ) -> CandidateReply:
-        """What a call gave; `placed` says for each of its tensors which one is to be looked at."""
+        """The reply for an output; `placed` maps each of its tensors to the one to describe."""
         if output is None:
             return CandidateReply(status=Status.INVALID, message="`custom_kernel` returned nothing")
         try:
@@ -171,7 +171,7 @@ class Candidate:
     def call_here(
         self, kernel: Callable[[Any], Any], order: CandidateRequest
     ) -> tuple[Any, Claims]:
-        """Call the kernel on the CPU; gives its output, and its wall and CPU time in ns."""
+        """Call the kernel on the CPU; returns its output, and its wall and CPU time in ns."""
         if order.value is None:
             raise ValueError("an order without an input")
         data = restore(order.value, lambda node: view(self.buffer, node))
@@ -184,7 +184,7 @@ class Candidate:
         return output, (float(wall), float(time.process_time_ns() - used))
 
     def whereabouts(self, tensor: torch.Tensor) -> TensorNode:
-        """Where a tensor of the output lies in this process."""
+        """The description of an output tensor, with its address in this process."""
         if tensor.layout is not torch.strided:
             raise UndescribableError(f"a tensor of layout {tensor.layout}")
         plain = tensor.detach().resolve_conj().resolve_neg()
@@ -199,7 +199,7 @@ class Candidate:
 
 
 def packed(reply: CandidateReply) -> bytes:
-    """The reply as bytes, or a refusal of an output that is too long to describe."""
+    """The encoded reply, or an error reply if the output's description is too long."""
     try:
         return encode(reply)
     except ValueError:
@@ -208,14 +208,14 @@ def packed(reply: CandidateReply) -> bytes:
 
 
 def guarded(step: Callable[[], CandidateReply], failure: Status) -> CandidateReply:
-    """Turn whatever submitted code raises into a reply, and show its traceback in the log."""
+    """Turn exceptions of submitted code into a reply, and print the traceback to the log."""
     try:
         return step()
     except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
         said = failed_build(_words(error))
         if said is None:
             traceback.print_exception(error.with_traceback(_own_frames(error)))
-        else:  # the log is cut at its end: what matters comes first, and commands last
+        else:  # the log is cut at its end: errors come first, commands last
             print(said.errors)  # noqa: T201 - the log
             traceback.print_tb(_own_frames(error))
             print(said.commands)  # noqa: T201 - the log
@@ -224,7 +224,7 @@ def guarded(step: Callable[[], CandidateReply], failure: Status) -> CandidateRep
 
 
 def _words(error: BaseException) -> str:
-    """What an exception says; one of `subprocess.run` has what the program said as well."""
+    """The text of an exception; for one of `subprocess.run` also the program's output."""
     found = [str(error)]
     for said in (getattr(error, "stderr", None), getattr(error, "stdout", None)):
         if isinstance(said, bytes):
@@ -247,7 +247,7 @@ def _own_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or N
 
 
 def _headline(error: BaseException, reason: str | None) -> str:
-    """What went wrong, in a few lines; `reason` is what a compiler said of it."""
+    """The error in a few lines; `reason` is a compiler's message."""
     kind = type(error).__name__
     if isinstance(error, SyntaxError):
         text = f"{kind}: {error.msg} ({error.filename}, line {error.lineno})"
@@ -255,7 +255,7 @@ def _headline(error: BaseException, reason: str | None) -> str:
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each.filename)]
     where = f" (line {frames[-1].lineno})" if frames else ""
     text = f"{kind}: {error if reason is None else reason}"
-    if len(text) > MESSAGE:  # Triton, for one, quotes the kernel first and says why at the end
+    if len(text) > MESSAGE:  # Triton quotes the kernel first and gives the reason at the end
         text = f"{text[: MESSAGE // 3]}\n[...]\n{text[-MESSAGE // 2 :]}"
     return text + where
 
@@ -266,12 +266,12 @@ def _status(error: BaseException, failure: Status) -> Status:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Status.DISK
     if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
-        return Status.MEMORY  # torch's host allocator has no exception type of its own
+        return Status.MEMORY  # torch's host allocator has no own exception type
     return failure
 
 
 def lay_out_files(fd: int) -> None:
-    """Write the submission's files; the descriptor's position is shared with other candidates."""
+    """Write the submission's files; reads without moving `fd`'s position, which others share."""
     packed = os.pread(fd, os.fstat(fd).st_size, 0)
     for name, text in json.loads(packed).items():
         (Path.home() / name).write_text(text)
@@ -279,14 +279,14 @@ def lay_out_files(fd: int) -> None:
 
 
 def enter(orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> None:
-    """Confine this process, lay out the submission's files, and serve."""
+    """Enter the sandbox, write the submission's files, and serve."""
     output, files, *memory = fds
     for stream in (1, 2):
         os.dup2(output, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it ends by a kill
-    faulthandler.enable()  # where a native crash happened is worth knowing to who wrote it
-    os.putenv("KINETO_LOG_LEVEL", "99")  # torch's profiler talks to stderr otherwise
+    faulthandler.enable()  # shows the author where a native crash happened
+    os.putenv("KINETO_LOG_LEVEL", "99")  # otherwise torch's profiler prints to stderr
 
     def announce(pid: int) -> None:
         orders.sendall(encode(CandidatePid(pid=pid)))
