@@ -1,1 +1,1 @@
-"""From a submission's source to something that can be called."""
+"""Builds a callable kernel from a submission's source."""

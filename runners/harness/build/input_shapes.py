@@ -1,4 +1,4 @@
-"""Inputs for a source that tells none: a shape by its first layer, else one that it takes."""
+"""Inputs for a source that defines none: shapes that its first layer suggests, else usual ones."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ import torch
 from runners.languages import InvalidSubmissionError
 
 MOST_TRIED = 20
-"""Shapes that are tried at most."""
+"""The most shapes that are tried."""
 _BATCH, _LENGTH, _ROWS = 16, 128, 1024
 _SIDES = ((64, 64), (32, 32), (28, 28), (224, 224))
 _WIDTHS = (1024, 512, 256, 768, 128, 64)
@@ -18,22 +18,22 @@ _WIDTHS = (1024, 512, 256, 768, 128, 64)
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A shape of floats, or of whole numbers below `below`, as an embedding takes them."""
+    """The shape of a tensor of floats, or of integers below `below`, as for an embedding."""
 
     shape: tuple[int, ...]
     below: int | None = None
 
     def drawn(self) -> torch.Tensor:
-        """One tensor, on the default device, by the generators as they are seeded."""
+        """A random tensor on the default device, from torch's global generators."""
         if self.below is None:
             return torch.randn(self.shape)
         return torch.randint(self.below, self.shape)
 
 
 def tensors_taken(function: Callable[..., object], *, own: int = 0) -> int:
-    """How many tensors a call needs, without the first `own` parameters.
+    """How many tensors a call needs, not counting the first `own` parameters.
 
-    InvalidSubmissionError where a parameter can be no tensor.
+    InvalidSubmissionError if a required parameter cannot be a tensor.
     """
     parameters = list(inspect.signature(function).parameters.values())[own:]
     needed = [each for each in parameters if not _can_be_left_out(each)]
@@ -53,13 +53,13 @@ def _can_be_left_out(parameter: inspect.Parameter) -> bool:
 
 
 def guesses(model: object) -> tuple[Guess, ...]:
-    """What may fit, the likeliest first: by the first layer that tells, then the usual shapes."""
+    """Candidate shapes, likeliest first: those of the first layer with a size, then usual ones."""
     found = dict.fromkeys((*_by_layer(model), *_usual()))
     return tuple(islice(found, MOST_TRIED))
 
 
 def fitting(found: Sequence[Guess], call: Callable[[Guess], object]) -> Guess:
-    """The first guess that can be called; where none can, what the first one raised is raised."""
+    """The first guess for which `call` succeeds; if none does, raises the first one's error."""
     first: Exception | None = None
     for guess in found:
         try:
@@ -100,13 +100,13 @@ def _by_layer(model: object) -> Iterator[Guess]:
 
 
 def _extent(layer: torch.nn.Module, name: str) -> int:
-    """What a layer says of an extent; 0 where it says nothing that can be one."""
+    """A layer's attribute if it is a positive integer, otherwise 0."""
     found = getattr(layer, name, None)
     return found if isinstance(found, int) and found > 0 else 0
 
 
 def _images(channels: int, kernel_size: object) -> Iterator[Guess]:
-    """Batches for a convolution over as many dimensions as its kernel has."""
+    """Batches for a convolution with the number of dimensions of its kernel."""
     dimensions = len(kernel_size) if isinstance(kernel_size, tuple) else 2
     if dimensions == 1:
         yield Guess((_BATCH, channels, _ROWS))

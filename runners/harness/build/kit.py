@@ -1,4 +1,4 @@
-"""What the harness offers to languages, and the one call that builds a submission."""
+"""The harness's `BuildKit` for languages, and `build`, which builds a submission."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ GPU_OF_WSL = Path("/dev/dxg")
 
 
 def build(folder: Path, recipe: Recipe) -> Built:
-    """Build the submission in `folder`: by its call where it has one, else by its language."""
+    """Build the submission in `folder`: by its contract's call if any, else by its language."""
     if recipe.format is TaskFormat.IO_CONTRACT:
         return io_contract.build(folder, recipe)
     built: Built = languages.language(recipe.language).build(folder, recipe, KIT)
@@ -31,7 +31,7 @@ def build(folder: Path, recipe: Recipe) -> Built:
 
 @dataclass(frozen=True, slots=True)
 class Nvrtc(CudaCompiler):
-    """NVRTC as it was found on this machine."""
+    """The NVRTC of this machine."""
 
     found: nvrtc.Toolchain
 
@@ -62,7 +62,7 @@ class Nvrtc(CudaCompiler):
 
 
 class HarnessKit(BuildKit):
-    """The kit on this machine."""
+    """The `BuildKit` of this machine."""
 
     @override
     def import_file(self, folder: Path, file_name: str) -> ModuleType:

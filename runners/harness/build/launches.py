@@ -1,4 +1,4 @@
-"""The launches of a submission of device code, which the judge works out before any of it runs."""
+"""The launches of a device code submission, which the judge computes before any of it runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from runners.harness.verdicts import VerdictError
 
 @dataclass(frozen=True, slots=True)
 class Launching:
-    """What a submission must define, and how it is launched for each case, by the case's spec."""
+    """The signature that a submission must define, and its launch for each case's spec."""
 
     signature: Signature
     numbers: Mapping[str, LaunchNumbers]
@@ -24,9 +24,10 @@ class Launching:
 
 
 def launching_of(task: TaskDefinition, source: str) -> Launching | None:
-    """The launches that a task and a submission's heading ask for; None without a `launch`.
+    """The launches from the task and the submission's header; None if the task has no `launch`.
 
-    VerdictError if there are none: the task's fault if it has none itself, else the heading's.
+    VerdictError if they cannot be computed: `task_error` if the task alone is wrong, otherwise the
+    header is at fault.
     """
     if task.launch is None:
         return None
@@ -48,7 +49,7 @@ def launching_of(task: TaskDefinition, source: str) -> Launching | None:
 def refuse_unfit(
     launch: LaunchNumbers, inputs: Sequence[TensorNode], expected: Node | None
 ) -> None:
-    """Blame the task when its launch does not fit its inputs and outputs."""
+    """Raise `task_error` if the task's launch does not fit its inputs and outputs."""
     outputs = _output_tensors(expected)
     named = [each for each in launch.arguments if isinstance(each, BufferArgument)]
     for kind, tensors in (("in", inputs), ("out", outputs)):
@@ -64,7 +65,7 @@ def refuse_unfit(
 
 
 def _output_tensors(expected: Node | None) -> tuple[TensorNode, ...]:
-    """The tensors of an output which is made of nothing else, for a kernel can write no other."""
+    """The tensors of an output; VerdictError if it has other values, which no kernel can write."""
     match expected:
         case TensorNode():
             return (expected,)

@@ -1,6 +1,6 @@
-"""A submission as a Python module, and a KernelBench model out of it.
+"""Imports a submission as a Python module and wraps its KernelBench model.
 
-This runs in the candidate, next to the submission: nothing here protects the judge.
+This runs in the candidate together with the submission: nothing here protects the judge.
 """
 
 import importlib.util
@@ -17,10 +17,10 @@ from runners.languages import InvalidSubmissionError
 
 
 def imported(folder: Path, file_name: str, **names: Any) -> ModuleType:  # noqa: ANN401 - any
-    """The module of a file in the candidate's folder, from which it can import its neighbours.
+    """Import a file of the candidate's folder, from which it can import other files.
 
-    `names` are in it already, as if it had imported them.
-    Whatever the import raises passes through: it is the submission's own failure.
+    `names` are defined in the module before it runs.
+    Exceptions of the import pass through: they are the submission's failure.
     """
     sys.path.insert(0, str(folder))
     name = Path(file_name).stem
@@ -35,16 +35,16 @@ def imported(folder: Path, file_name: str, **names: Any) -> ModuleType:  # noqa:
 
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-"""The element types of inputs and weights, by the names that KernelBench gives them."""
+"""KernelBench's names of the dtypes of inputs and weights."""
 FUNCTION = "forward"
-"""What a problem, and an answer to it, may be in place of a model."""
+"""The function that a problem or a submission may define instead of a model."""
 
 
 class ModelKernel:
-    """Makes the model at the first call, which is never timed, and calls its forward from then on.
+    """Creates the model at the first call, which is never timed, and calls it.
 
-    It is made under the reference's own seed and then given the reference's weights, so that what a
-    constructor prepares from its weights is right as well.
+    The model is created with the reference's seed and then gets the reference's weights, so that
+    what a constructor derives from its initial weights is right too.
     """
 
     def __init__(self, model_class: Callable[..., Any]) -> None:
@@ -53,7 +53,7 @@ class ModelKernel:
         self.model: Any = None
 
     def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
-        """The model's output for the inputs that lie in `data`."""
+        """The model's output for the inputs in `data`."""
         if self.made_of != data["seed"]:
             self.model = self._made(data)
             self.made_of = data["seed"]

@@ -1,4 +1,4 @@
-"""Kernels that an IOContract calls: the builder of each kind."""
+"""Builds the kernel of an `io_contract` task by its kind."""
 
 from pathlib import Path
 from types import ModuleType
@@ -13,18 +13,18 @@ from runners.languages import Built, InvalidSubmissionError, Recipe
 
 
 def call_in(folder: Path) -> KernelCall:
-    """How the kernel in a candidate's folder is called."""
+    """The call of the kernel in a candidate's folder, from `call.json`."""
     return KernelCall.model_validate_json((folder / CALL).read_bytes())
 
 
 def build_cuda(folder: Path, file_name: str, call: KernelCall) -> Built:
-    """A CUDA kernel; InvalidSubmissionError on a machine that could not launch it."""
+    """Build a CUDA kernel; InvalidSubmissionError on a machine without a GPU."""
     _require_gpu(call.kind)
     return cuda_kernel.build(folder, file_name, call)
 
 
 def build_python(module: ModuleType, call: KernelCall) -> Built:
-    """What a Python module defines, by its kind."""
+    """Build the kernel that a Python module defines, by its kind."""
     if call.kind is KernelKind.TRITON:
         _require_gpu(call.kind)
         return Built(TritonKernel(module, call))
@@ -38,9 +38,10 @@ def _require_gpu(kind: KernelKind) -> None:
 
 
 def build(folder: Path, recipe: Recipe) -> Built:
-    """The kernel of the source in `folder`, as the call next to it says.
+    """Build the source in `folder` for the call next to it.
 
-    Python has `torch` and `nn` there already, as the evaluation server's own examples count on.
+    A Python module has `torch` and `nn` predefined, because the evaluation server's examples rely
+    on that.
     """
     call = call_in(folder)
     if call.kind is KernelKind.CUDA:

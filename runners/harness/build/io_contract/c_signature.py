@@ -1,4 +1,4 @@
-"""The parameters of a CUDA kernel as its source declares them, and arguments in their types.
+"""Parses the parameters of CUDA kernels from source, and packs arguments in their types.
 
 Sources: CUDA C++ Programming Guide, "Built-in Types"; the sizes are those of 64-bit Linux.
 """
@@ -20,9 +20,9 @@ _ALIAS = re.compile(
     re.MULTILINE,
 )
 _HEAD_MOST = 2000
-"""Characters between the head of a template and its kernel's `__global__`."""
+"""The most characters between a template's head and its kernel's `__global__`."""
 _ALIASES_MOST = 8
-"""How often a name may stand for another one, which stands for another one."""
+"""The longest chain of type aliases."""
 _BOUNDS = re.compile(
     r"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__attribute__|alignas)\s*\("
 )
@@ -49,19 +49,19 @@ _BY_SIZE = {
     (1, bool): "<?", (4, float): "<f", (8, float): "<d",
     (1, int): "<b", (2, int): "<h", (4, int): "<i", (8, int): "<q",
 }  # fmt: skip
-"""Where the source does not tell: by the parameter's bytes and the value."""
+"""The format if the source does not declare the type: (parameter bytes, type of the value)."""
 
 
 Number = bool | int | float
 
 
 class ArgumentError(ValueError):
-    """An argument does not go into its parameter."""
+    """An argument does not fit its parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its type without qualifiers, and whether that is a pointer."""
+    """One parameter: its type without qualifiers, and whether it is a pointer."""
 
     name: str
     type: str
@@ -69,7 +69,7 @@ class Parameter:
 
 
 class Declared(NamedTuple):
-    """A kernel of a source."""
+    """A kernel that a source declares."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -77,7 +77,7 @@ class Declared(NamedTuple):
     """The names of its template's parameters."""
 
     def instance(self, expression: str) -> "Declared":
-        """The same with the types of an instance, such as `scale<__half, 4>`."""
+        """The kernel with the template parameters of an instance, such as `scale<__half, 4>`."""
         _, opened, rest = expression.partition("<")
         given = _split(rest.rpartition(">")[0]) if opened else []
         types = {name: each.strip() for name, each in zip(self.template, given, strict=False)}
@@ -85,7 +85,7 @@ class Declared(NamedTuple):
 
 
 def kernels_in(source: str) -> list[Declared]:
-    """Every `__global__` function of a source, in its order; a macro's are not seen."""
+    """Every `__global__` function of a source, in order, except those from macros."""
     text = _COMMENT.sub(" ", _LINE_END.sub(" ", source))
     aliases = _aliases(text)
     found: list[Declared] = []
@@ -99,7 +99,7 @@ def kernels_in(source: str) -> list[Declared]:
 
 
 def _aliases(text: str) -> dict[str, str]:
-    """What simple names stand for."""
+    """Simple type aliases: name -> type."""
     found: dict[str, str] = {}
     for each in _ALIAS.finditer(text):
         name = each["using"] or each["typedef"] or each["macro"]
@@ -112,7 +112,7 @@ def _spelled(kernel: Declared, types: Mapping[str, str]) -> Declared:
 
 
 def _known(parameter: Parameter, types: Mapping[str, str]) -> Parameter:
-    """With what its type stands for; a pointer stays what it is."""
+    """The parameter with its type's aliases resolved; a pointer is unchanged."""
     kind = parameter.type
     for _ in range(_ALIASES_MOST):
         if kind not in types or parameter.pointer:
@@ -122,7 +122,7 @@ def _known(parameter: Parameter, types: Mapping[str, str]) -> Parameter:
 
 
 def _template(text: str) -> tuple[str, ...]:
-    """The names of the parameters of the template whose head ends the text, if one does."""
+    """The parameter names of the template whose head is at the end of the text; () if none."""
     for head in _TEMPLATE.finditer(text, max(0, len(text) - _HEAD_MOST)):
         inside, closed, rest = _bracketed(text[head.end() :])
         if closed and not any(mark in rest for mark in ";{}"):
@@ -132,16 +132,16 @@ def _template(text: str) -> tuple[str, ...]:
 
 
 def _bracketed(text: str) -> tuple[str, bool, str]:
-    """What stands before the bracket that closes one that is open, whether there is one, the rest.
+    """Split after an opening bracket: the text inside, whether it is closed, the text after it.
 
-    A comparison within it is in brackets of its own, or C++ could not tell them apart either.
+    A comparison inside must be in parentheses, which C++ requires too.
     """
     place = next((at for at, _, level in _levels(text) if level < 0), None)
     return (text, False, "") if place is None else (text[:place], True, text[place + 1 :])
 
 
 def _levels(text: str) -> Iterator[tuple[int, str, int]]:
-    """Each letter with its place, and in how many brackets one is after it."""
+    """Each character with its index and the bracket depth after it."""
     round_, angled = 0, 0
     for place, letter in enumerate(text):
         round_ += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(letter, 0)
@@ -151,9 +151,9 @@ def _levels(text: str) -> Iterator[tuple[int, str, int]]:
 
 
 def packed(parameter: Parameter | None, size: int | None, value: object) -> bytes:
-    """A scalar as the bytes of its parameter; ArgumentError where that cannot hold it.
+    """The bytes of a scalar in its parameter's type; ArgumentError if it does not fit.
 
-    `size` is what the compiler says that the parameter has, if it said anything.
+    `size` is the parameter's size in bytes according to the compiler, None if unknown.
     """
     name = "a parameter" if parameter is None else f"parameter `{parameter.name}`"
     if not isinstance(value, (bool, int, float)):
@@ -199,7 +199,7 @@ def _fitting(layout: str, value: Number) -> Number:
 
 
 def _rounded_bfloat(value: float) -> bytes:
-    """The nearest bfloat16, ties to even: the upper half of a float."""
+    """The nearest bfloat16, ties to even: the upper half of a float32."""
     (bits,) = struct.unpack("<I", struct.pack("<f", value))
     if value != value:  # noqa: PLR0124 - NaN keeps its mark whatever is cut off
         return b"\xc0\x7f"
@@ -207,7 +207,7 @@ def _rounded_bfloat(value: float) -> bytes:
 
 
 def _declared(text: str, place: int) -> Declared | None:
-    """The function that is declared from `place` on; None where it cannot be read."""
+    """The function declared at `place`; None if it cannot be parsed."""
     head_end = text.find("(", place)
     while bounds := _BOUNDS.search(text, place):
         if bounds.end() - 1 > head_end:
@@ -224,7 +224,7 @@ def _declared(text: str, place: int) -> Declared | None:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Where the parenthesis that opens there is closed; the end where it never is."""
+    """The index of the matching closing parenthesis; the end of the text if there is none."""
     depth = 0
     for place in range(opening, len(text)):
         depth += {"(": 1, ")": -1}.get(text[place], 0)
@@ -238,7 +238,7 @@ def _parameters(text: str) -> tuple[Parameter, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas that lie in no bracket."""
+    """Split at the commas outside of brackets."""
     parts = [""]
     for _, letter, level in _levels(text):
         if letter == "," and level == 0:
@@ -258,7 +258,7 @@ def _parameter(text: str) -> Parameter:
 
 
 def _canonical(kind: str) -> str:
-    """One spelling for every way to write an integer's type."""
+    """The canonical spelling of an integer type."""
     words = kind.split()
     if not set(words) <= _WORDS or "double" in words or "float" in words or "bool" in words:
         return kind.removeprefix("std ").strip()

@@ -1,11 +1,11 @@
 """A kernel of kind `cuda`, in the candidate: compiled by NVRTC, launched with all arguments.
 
-This runs next to the submission: nothing here protects the judge.
+This runs together with the submission: nothing here protects the judge.
 
-The headers here are those of a host compiler that kernels include out of habit, and for which
-NVRTC has no files. What they declare for a device is built into NVRTC (its documentation,
-"Predefined Functions" and "Supported C++ Features"), except the integers of a fixed width. The part
-of the C++ library that a device can use is CUDA's own (libcu++, "Standard API Reference").
+The headers defined here are host headers that kernels often include and NVRTC does not have. What
+they declare for a device is built into NVRTC (its documentation, "Predefined Functions" and
+"Supported C++ Features"), except the fixed-width integers. The device part of the C++ library is
+CUDA's own (libcu++, "Standard API Reference").
 """
 
 from collections.abc import Sequence
@@ -122,7 +122,7 @@ _HEADERS = {
 
 
 def lay_out(folder: Path) -> Path:
-    """Write them beneath the candidate's own folder; gives theirs."""
+    """Write these headers below the candidate's folder; returns their folder."""
     place = folder / "std_headers"
     place.mkdir(exist_ok=True)
     for name, text in _HEADERS.items():
@@ -134,21 +134,21 @@ FOLDER = f"{builds.FOLDER}/contract"
 _CUBIN, _LISTING = "kernel.cubin", "kernel.json"
 _POINTER = 8
 _OURS = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-O", "-lineinfo")
-"""Options that say for what and how well to compile, which the judge says itself."""
+"""Options for the target and the optimization, which the harness sets itself."""
 _NVCCS = (
     "-X", "--compiler-options", "--compiler-bindir", "-ccbin", "-expt-", "--expt-",
     "-extended-lambda", "--extended-lambda", "-l", "-L", "-m64", "-g", "-shared", "-cubin", "-ptx",
     "-code", "--gpu-code", "-default-stream", "--default-stream", "-t=", "--threads", "-keep",
     "--keep", "-v", "--verbose",
 )  # fmt: skip
-"""Beginnings of options that NVRTC does not know: for `backend: nvcc`, whose sources come here."""
+"""Prefixes of options that NVRTC does not have; sources with `backend: nvcc` use them."""
 _STANDARD = "--std=c++17"
 
 PackedArgument = BufferArgument | LaunchScalar
 
 
 class CachedContractKernel(Wire):
-    """What is kept with the machine code: the kernel's lowered name and its parameters' bytes."""
+    """Stored with the cubin: the kernel's lowered name and the sizes of its parameters."""
 
     entry: str
     sizes: tuple[int, ...]
@@ -156,7 +156,7 @@ class CachedContractKernel(Wire):
 
 
 class CudaKernel:
-    """One launch on the tensors of a call; what does not change from call to call lies ready."""
+    """Launches a kernel on the tensors of a call; what all calls share is prepared once."""
 
     def __init__(self, code: DeviceCode, call: KernelCall, numbers: LaunchNumbers) -> None:
         self.code = code
@@ -164,7 +164,7 @@ class CudaKernel:
         self.numbers = numbers
 
     def __call__(self, data: dict[str, Any]) -> Outputs:
-        """Launch it, and give the tensors that it was to write."""
+        """Launch it and return the tensors that it writes."""
         values = data["args"]
         tensors = [value for value in values if isinstance(value, torch.Tensor)]
         self.code(ReadyLaunch(self.numbers, tensors, ()))
@@ -172,7 +172,7 @@ class CudaKernel:
 
 
 def build(folder: Path, file_name: str, call: KernelCall) -> Built:
-    """The kernel of a source, compiled unless an earlier candidate did it."""
+    """The kernel of a source, compiled unless an earlier candidate has compiled it."""
     declared = chosen((folder / file_name).read_text(encoding="utf-8"), call)
     kept = folder / FOLDER
     try:
@@ -191,7 +191,7 @@ def build(folder: Path, file_name: str, call: KernelCall) -> Built:
 def compiled(
     folder: Path, file_name: str, call: KernelCall, target: str
 ) -> tuple[CachedContractKernel, bytes]:
-    """Compile for a GPU that NVRTC calls `target`; prints the compiler's warnings."""
+    """Compile for NVRTC's architecture `target`; prints the compiler's warnings."""
     source = (folder / file_name).read_text(encoding="utf-8")
     found = nvrtc.find()
     if found is None:
@@ -213,7 +213,7 @@ def compiled(
 
 
 def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[str]:
-    """NVRTC's command line; what of the caller's is for another compiler is left out."""
+    """NVRTC's options, without those of the caller that are for another compiler."""
     kept = [option for option in own if option and not option.startswith((*_OURS, *_NVCCS))]
     standard = any(option.lstrip("-").startswith("std=") for option in kept)
     return [
@@ -228,7 +228,7 @@ def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[s
 
 
 def chosen(source: str, call: KernelCall) -> Declared:
-    """The kernel that is named, or the first one; InvalidSubmissionError where there is none."""
+    """The named kernel, or the first one; InvalidSubmissionError if there is none."""
     if call.args is None:
         raise InvalidSubmissionError("a cuda kernel needs io with the arguments of its call")
     wanted = _wanted(call)
@@ -243,7 +243,7 @@ def chosen(source: str, call: KernelCall) -> Declared:
 
 
 def expression_of(call: KernelCall, declared: Declared) -> str:
-    """How NVRTC is asked for the kernel: an instance of a template is spelled out."""
+    """The name expression for NVRTC, with the arguments of a template's instance."""
     return _wanted(call) or declared.name
 
 
@@ -256,10 +256,10 @@ def _wanted(call: KernelCall) -> str | None:
 
 
 def launch_of(call: KernelCall, declared: Declared, sizes: Sequence[int]) -> LaunchNumbers:
-    """The launch with every number in the type of its parameter.
+    """The launch, with every number packed in the type of its parameter.
 
-    `sizes` are the compiler's, and what it says counts: the source may hide behind a macro.
-    InvalidSubmissionError where the arguments are not the kernel's.
+    `sizes` come from the compiler and override the source, which may hide parameters in macros.
+    InvalidSubmissionError if the arguments do not fit the kernel.
     """
     args = call.args or ()
     if len(args) != len(sizes):

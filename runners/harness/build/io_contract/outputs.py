@@ -1,6 +1,6 @@
 """Which of a contract's arguments a Python function takes, and which tensors are its output.
 
-This runs in the candidate, next to the submission: nothing here protects the judge.
+This runs in the candidate together with the submission: nothing here protects the judge.
 """
 
 import inspect
@@ -18,11 +18,11 @@ Outputs = tuple[torch.Tensor, ...]
 
 
 class NoOutputError(Exception):
-    """A call gave no tensor that could be looked at."""
+    """A call produced no output tensor."""
 
 
 def written(arguments: Sequence[Argument], values: Sequence[Any]) -> Outputs:
-    """The tensors whose role says that they are written, or all where none does."""
+    """The tensors of role `output` or `inout`, or all tensors if there are none."""
     pairs = [
         (argument, value)
         for argument, value in zip(arguments, values, strict=True)
@@ -33,7 +33,7 @@ def written(arguments: Sequence[Argument], values: Sequence[Any]) -> Outputs:
 
 
 def returned(output: object, arguments: Sequence[Argument], values: Sequence[Any]) -> Outputs:
-    """The tensors that a function returned, or where it did not, those that it was to write."""
+    """The tensors that a function returned; if none, those of role `output` or `inout`."""
     found = leaves(output)
     if found:
         return found
@@ -44,27 +44,27 @@ def returned(output: object, arguments: Sequence[Argument], values: Sequence[Any
 
 
 def some(tensors: Outputs) -> Outputs:
-    """The same; NoOutputError where there are none."""
+    """The same tensors; NoOutputError if there are none."""
     if not tensors:
         raise NoOutputError(NOTHING)
     return tensors
 
 
 Match = tuple[tuple[int, ...], dict[str, int]]
-"""The places of the arguments that are passed by position, and of those that are by name."""
+"""The indices of the arguments passed by position, and of those passed by name."""
 
 
 def matched(function: Callable[..., Any], arguments: Sequence[Argument]) -> Match:
-    """How a function is called: by name where all that it needs is named so, else by position.
+    """How a function is called: by name if the names fit its signature, else by position.
 
-    By position it gets all arguments, or those that are not outputs, or of these the ones that are
-    no compile-time constants: the first of these that fits. InvalidSubmissionError when none does.
+    By position it gets the first of these that fits: all arguments; all that are not outputs; these
+    without compile-time constants. InvalidSubmissionError if none fits.
     """
     everything = tuple(range(len(arguments)))
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return everything, {}  # calling it will tell
+        return everything, {}  # no signature to check
     named = _by_name(signature, arguments)
     if named is not None:
         return (), named
@@ -81,7 +81,7 @@ def matched(function: Callable[..., Any], arguments: Sequence[Argument]) -> Matc
 
 
 def _by_name(signature: inspect.Signature, arguments: Sequence[Argument]) -> dict[str, int] | None:
-    """The places by the parameters' names; None where a needed one is no argument's."""
+    """Parameter name -> index of its argument; None if the names do not fit."""
     places = {argument.name: place for place, argument in enumerate(arguments)}
     plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = signature.parameters.values()

@@ -1,6 +1,6 @@
-"""Kernels of kind `torch` and `triton`, in the candidate.
+"""Kernels of the Python kinds (`torch`, `torch_cuda`, `multi_kernel`, `triton`), in the candidate.
 
-This runs next to the submission: nothing here protects the judge.
+This runs together with the submission: nothing here protects the judge.
 """
 
 import random
@@ -29,10 +29,10 @@ _FORWARD = "forward"
 
 
 class TorchKernel:
-    """A function, a method or a model; it is made at the first call, which is never timed.
+    """A function, a method or a model; it is created at the first call, which is never timed.
 
-    Data is `{"args": [...]}` by a contract, or `{"init": [...], "inputs": [...]}` as a source's own
-    `get_inputs` told them; `{"draw": seed}` asks it for these.
+    Its data is `{"args": [...]}` from a contract, or `{"init": [...], "inputs": [...]}` from the
+    source's own `get_inputs`. `{"draw": seed}` requests the latter.
     """
 
     def __init__(self, module: Any, call: KernelCall, device: torch.device) -> None:  # noqa: ANN401
@@ -44,10 +44,10 @@ class TorchKernel:
         self.guess: Guess | None = None
         if call.kind is KernelKind.MULTI_KERNEL and call.args is None:
             raise InvalidSubmissionError("a multi_kernel needs io with the arguments of its call")
-        self._named()  # what is not there is missed before anything is called
+        self._named()  # raises now if it is missing
 
     def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - tensors, or drawn inputs
-        """The output as a tuple of tensors, or the inputs that were asked for."""
+        """The output as a tuple of tensors, or the requested inputs."""
         with torch.no_grad():
             if "draw" in data:
                 return self._drawn(data["draw"])
@@ -70,7 +70,7 @@ class TorchKernel:
         return returned(output, arguments, values)
 
     def _named(self) -> Callable[..., Any]:
-        """The function or class that the metadata or the kind names."""
+        """The function or class that the metadata names, or the kind's default."""
         if self.call.kind is KernelKind.MULTI_KERNEL:
             return self._entry_point()
         if self.call.function_name:
@@ -109,7 +109,7 @@ class TorchKernel:
         return self.call.kind is KernelKind.MULTI_KERNEL or bool(self.call.function_name)
 
     def _made(self, init: list[Any] | None) -> Callable[..., Any]:
-        """What is called: a function as it is, a class's method of an instance."""
+        """The callable: the function itself, or a method of an instance of the class."""
         named = self._named()
         if self._is_function():
             return named
@@ -127,7 +127,7 @@ class TorchKernel:
         return found  # type: ignore[no-any-return]
 
     def _init(self) -> list[Any]:
-        """What the constructor takes, by the source's own word."""
+        """The constructor's arguments from the source's `get_init_inputs`."""
         tells = getattr(self.module, "get_init_inputs", None)
         if not callable(tells):
             return []
@@ -135,15 +135,15 @@ class TorchKernel:
         return list(tells())
 
     def _drawn(self, seed: int) -> dict[str, Any]:
-        """The constructor's arguments and one trial's inputs, as the source tells them."""
+        """The constructor's arguments and one trial's inputs, from the source or guessed."""
         init = [] if self._is_function() else self._init()
         tells = getattr(self.module, "get_inputs", None)
         if not callable(tells):
             return {"init": self._placed(init), "inputs": self._guessed(init, seed)}
         try:
-            with self.device:  # large inputs are drawn where they are needed
+            with self.device:  # create large inputs directly on the device
                 inputs = _told(tells, seed)
-        except RuntimeError:  # one may have a generator of its own, or go through NumPy
+        except RuntimeError:  # it may use its own generator, or NumPy
             if self.device.type == "cpu":
                 raise
             inputs = _told(tells, seed)
@@ -157,9 +157,9 @@ class TorchKernel:
         return value
 
     def _guessed(self, init: list[Any], seed: int) -> list[Any]:
-        """A tensor for every parameter that can only be one; InvalidSubmissionError for others.
+        """A tensor for every required parameter; InvalidSubmissionError if one cannot be a tensor.
 
-        All have one shape: the first that the kernel can be called with.
+        All have the same shape: the first one that the kernel accepts.
         """
         count = self._needed()
         with self.device:
@@ -186,9 +186,9 @@ def _told(tells: Callable[[], Any], seed: int) -> list[Any]:
 
 
 def _reachable(call: KernelCall, module: Any) -> KernelCall:  # noqa: ANN401 - as above
-    """The call without names that nothing has, where there is no io: they target io's call alone.
+    """The call without the names that the module does not define, if there is no `io`.
 
-    With io whoever names something means it.
+    Such names are meant for a call with `io`. With `io`, a missing name is an error.
     """
     if call.args is not None:
         return call
@@ -200,7 +200,7 @@ def _reachable(call: KernelCall, module: Any) -> KernelCall:  # noqa: ANN401 - a
 
 
 def seed_all(seed: int) -> None:
-    """Set every generator that a source is likely to draw from."""
+    """Seed every random number generator that a source is likely to use."""
     random.seed(seed)
     torch.manual_seed(seed)
     if numpy := sys.modules.get("numpy"):
@@ -208,11 +208,11 @@ def seed_all(seed: int) -> None:
 
 
 _MARKS = ("run", "fn", "__getitem__")
-"""What Triton's kernels have, tuned ones and plain ones, and hardly anything else."""
+"""Attributes of Triton's kernels, autotuned or not, that hardly any other object has."""
 
 
 class TritonKernel:
-    """The named kernel of a module, or its first one."""
+    """The named Triton kernel of a module, or its first one."""
 
     def __init__(self, module: Any, call: KernelCall) -> None:  # noqa: ANN401 - a module
         if call.args is None:
@@ -224,7 +224,7 @@ class TritonKernel:
         self.options = {key: value for key, value in said.items() if value is not None}
 
     def __call__(self, data: dict[str, Any]) -> Outputs:
-        """Launch it, and give the tensors that it was to write."""
+        """Launch it and return the tensors that it writes."""
         values = data["args"]
         self.kernel[self.grid](*values, **self.options)
         return written(self.args, values)
