@@ -1,1 +1,1 @@
-"""Two clocks, rounds and intervals."""
+"""Timing: rounds of calls, the clocks of judge and candidate, confidence intervals."""

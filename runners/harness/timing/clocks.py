@@ -1,4 +1,4 @@
-"""From raw windows to confirmed times: the rules of both clocks, without any input or output."""
+"""From raw windows and claims to confirmed times: the rules of both clocks, as pure functions."""
 
 import math
 from statistics import fmean, stdev
@@ -10,47 +10,46 @@ from runners.harness.timing.statistics import Interval, rounds_interval, t_quant
 from runners.harness.verdicts import VerdictError
 
 IDLE_GAP_NS = 4_000.0
-"""How much GPU work a window may hide: the time stamps and the last word that a no-op pays too.
+"""How much GPU work a window may hide: a no-op also pays for the time stamps and the last word.
 
-Measured by attacks which leave them out or poll for them, and gain 2.8 to 3.8 us: `hostile_cuda` in
-`tests/exploits`.
+Attacks that skip these or poll for them gain 2.8 to 3.8 us (`hostile_cuda` in `tests/exploits`).
 """
 HONEST_NS = 2_000.0
 HONEST = 0.025
-"""How far, beyond the noise, the claims of honest kernels lie below their bounds at most: in
-nanoseconds, or as a part of the bound if that is more.
+"""The most by which the claim of an honest kernel is below its bound, beyond the noise: in
+nanoseconds, or as a fraction of the bound if that is more.
 
-An honest kernel may leave less of its output in the cache than the calibration did, and what it
-writes into temporary tensors may still be on its way when its end is stamped: 4.1 to 4.3 us of 150
-to 163 in `tests/gpu/popcorn.py`, whose kernel is thirty launches.
+An honest kernel may leave less of its output in the cache than the calibration did, and its writes
+to temporary tensors may still be in flight at its end event: 4.1 to 4.3 us of 150 to 163 us in
+`tests/gpu/popcorn.py`, whose kernel makes thirty launches.
 """
 
 VARIED_NS = 1_000.0
 VARIED = 0.005
-"""How much of the noise in a candidate's own windows, in nanoseconds or as a part of its bound, can
-make a claim on a GPU less sure; the larger counts.
+"""The most that noise in a candidate's own windows adds to the resolution of a claim on a GPU: in
+nanoseconds, or as a fraction of its bound if that is more.
 
-Windows and claims of honest calls vary together, and their medians stay as far apart as ever. Who
-varies on purpose and claims the same each time would else have any claim believed.
+Windows and claims of honest calls vary together, so the distance of their medians stays the same.
+Without this limit, a candidate that varies its windows on purpose could get any claim accepted.
 """
 
 CREDIBLE = 0.95
-"""The part of the least time by the card's nominal rates below which no time is believed."""
+"""Times below this fraction of the minimum at the card's nominal rates go to `audit`."""
 
 NARROW_NS = 250.0
-"""As narrow as the interval of a claim on a GPU need be on either side, however short the kernel.
+"""An interval of a claim on a GPU with this half-width is narrow enough, however short the kernel.
 
-The medians of single rounds differ by some 180 ns whatever the kernel's length, for they depend
-on where a candidate's memory lies, and a claim is confirmed to some four microseconds: rounds that
-tell a kernel of five to half a per cent would be spent on nothing.
+The medians of rounds differ by about 180 ns whatever the kernel's length, because they depend on
+the addresses of a candidate's memory. A claim is confirmed only to about 4 us. Further rounds to
+time a kernel of 5 us to half a percent would be wasted.
 """
 
 FLOOR_NS = 1_000.0
-"""No time on the CPU counts as less: a window cannot tell it from nothing."""
+"""The least time on the CPU: a window cannot distinguish a shorter one from zero."""
 
 
 def resolution(rounds: list[Round]) -> float:
-    """By how much the bound over all rounds may be off: three standard errors, and the drift."""
+    """The uncertainty of the bound over all rounds: three standard errors plus the drift."""
     return _noise(rounds) + _drift(rounds)
 
 
@@ -61,7 +60,7 @@ def _noise(rounds: list[Round]) -> float:
 
 
 def _together(errors: list[float]) -> float:
-    """The standard error of a mean of rounds, by those of each."""
+    """The standard error of the mean of all rounds, from the standard errors of each."""
     return math.sqrt(fmean(error**2 for error in errors) / len(errors))
 
 
@@ -70,14 +69,14 @@ def _drift(rounds: list[Round]) -> float:
 
 
 def claim_resolution(rounds: list[Round]) -> float:
-    """By how much bound and claim may be apart by chance: the candidate's noise counts little."""
+    """By how much bound and claim may differ by chance; limits the candidate's own noise."""
     trusted = 3 * _together([each.trusted_error for each in rounds])
     varied = max(VARIED_NS, VARIED * fmean(each.bound for each in rounds))
     return min(_noise(rounds), trusted + varied) + _drift(rounds)
 
 
 def host_interval(rounds: list[Round]) -> Interval:
-    """Where the window is the clock: the mean of the bounds, with their t interval."""
+    """The value if the judge's clock decides: the mean of the bounds, with their t interval."""
     bounds = [each.bound for each in rounds]
     centre = max(FLOOR_NS, fmean(bounds))
     if len(bounds) < 2:
@@ -86,11 +85,11 @@ def host_interval(rounds: list[Round]) -> Interval:
 
 
 def device_interval(rounds: list[Round]) -> Interval:
-    """On a GPU the candidate's events are the value, once the bound has confirmed them.
+    """The value on a GPU: the candidate's claims, if the bound confirms them.
 
-    A claim below `bound - resolution` is refused with both numbers, and so is a claim of nothing
-    in any call, whatever the others are. What is held against the bound is the very value that
-    counts: by another mean of the rounds, claims that differ could pass and be worth less.
+    VerdictError if the claim is below `bound - resolution`, or if any single claim is not positive.
+    The number compared with the bound is the published value itself. With another mean of the
+    rounds, uneven claims could pass the check and give a smaller value.
     """
     if any(each <= 0 for of_round in rounds for each in of_round.claims):
         raise _rejected(0.0, rounds)
@@ -105,7 +104,7 @@ def _value(rounds: list[Round]) -> Interval:
 
 
 def confirmed(rounds: list[Round]) -> float:
-    """The bounds of all rounds together, as claims are put together: their geometric mean."""
+    """The bound over all rounds: a geometric mean, like that of the claims."""
     return math.exp(fmean(math.log(max(FLOOR_NS, each.bound)) for each in rounds))
 
 
@@ -118,10 +117,10 @@ def _rejected(claim: float, rounds: list[Round]) -> VerdictError:
 
 
 def audit_of(rounds: list[Round]) -> VerdictError | None:
-    """What a ranked GPU claim deserves which is neither confirmed nor refuted.
+    """The verdict `audit` for a ranked GPU claim that is neither confirmed nor refuted, or None.
 
-    A claim further below its bound than those of honest kernels are may be a lie about a short
-    one, and does not rank until somebody has looked.
+    A claim further below its bound than those of honest kernels may be a false claim of a short
+    kernel. It does not rank until an admin has reviewed it.
     """
     if not claimed(rounds):
         return None
@@ -136,7 +135,7 @@ def audit_of(rounds: list[Round]) -> VerdictError | None:
 
 
 def beneath(value: float, floor: float | None) -> VerdictError | None:
-    """What a time deserves that is less than the card's memory and arithmetic allow, in ns."""
+    """The verdict `audit` for a time below `CREDIBLE` times the floor, both in ns, or None."""
     if floor is None or value >= CREDIBLE * floor:
         return None
     return VerdictError(
@@ -147,12 +146,12 @@ def beneath(value: float, floor: float | None) -> VerdictError | None:
 
 
 def device_resolution(rounds: list[Round]) -> float:
-    """By how much a claim on a GPU could be below the truth without being noticed, in ns."""
+    """By how much a claim on a GPU could be too low without being noticed, in ns."""
     return claim_resolution(rounds) + _hidden(rounds)
 
 
 def _published(rounds: list[Round]) -> float:
-    """What a window may hide it may hide also where the judge's own clock is the value."""
+    """The published resolution; includes what a window may hide, whichever clock decides."""
     return device_resolution(rounds) if claimed(rounds) else resolution(rounds) + _hidden(rounds)
 
 
@@ -162,14 +161,14 @@ def _hidden(rounds: list[Round]) -> float:
 
 
 def claimed(rounds: list[Round]) -> bool:
-    """Whether the value is what the candidate claimed; else it is the judge's own reading."""
+    """Whether the value is the candidate's claim; otherwise it is from the judge's clock."""
     return all(each.claimed for each in rounds)
 
 
 def interval_of(rounds: list[Round]) -> Interval:
-    """The value of all rounds together; VerdictError when a claim was not confirmed.
+    """The value over all rounds; VerdictError if a claim is not confirmed.
 
-    Neither is a window which ended sooner than that of a kernel which does nothing.
+    Also if the answers came sooner than those of a kernel that does nothing.
     """
     seen = fmean(each.bound for each in rounds)
     resolution_ns = max(FLOOR_NS, _published(rounds))
@@ -183,7 +182,7 @@ def interval_of(rounds: list[Round]) -> Interval:
 
 
 def narrow(rounds: list[Round], relative: float) -> bool:
-    """Whether the interval is as narrow as is wanted, or `NARROW_NS` where the value is a claim."""
+    """Whether the interval is narrow enough; for a claim, `NARROW_NS` always is."""
     interval = interval_of(rounds)
     wanted = relative * interval.centre
     if claimed(rounds):
@@ -192,7 +191,7 @@ def narrow(rounds: list[Round], relative: float) -> bool:
 
 
 def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
-    """What the rounds say together; VerdictError when a claim was not confirmed."""
+    """The result of all rounds; VerdictError if a claim is not confirmed."""
     interval = interval_of(rounds)
     by_claim = claimed(rounds)
     own = [[w - each.overhead for w in each.windows] for each in rounds]

@@ -1,4 +1,4 @@
-"""How many samples a round has: what the policy wants, or what is worth its time."""
+"""How many samples a round has: as many as the policy sets, or as many as are worth their time."""
 
 import math
 import time
@@ -11,15 +11,15 @@ from runners.harness.deadline import Deadline
 from runners.harness.timing.rounds import Round
 
 LEAST = 3
-"""How many samples a round has, however near its end is."""
+"""The least number of samples of a round, even if time runs out."""
 WORTH_LEAST = 6
-"""How many it has when its end is far, however little they tell: a median of fewer is not one."""
+"""The least number of samples if there is time; the median of fewer is unreliable."""
 FULL_ROUNDS = 3
-"""How many rounds have all the samples that the policy wants."""
+"""This many first rounds have all the samples that the policy sets."""
 
 
 class Samples:
-    """Counts what sampling costs, and with that decides about the rounds to come."""
+    """Measures the cost of sampling and sets the number of samples of the next rounds."""
 
     def __init__(self, policy: RoundPolicy, *, noisy: bool) -> None:
         self.policy = policy
@@ -28,13 +28,13 @@ class Samples:
         self.taking_s = self.spent_s = 0.0
 
     def wants_more(self, result: Round, until: Deadline) -> bool:
-        """As many samples as are wanted and the time limit has room for."""
+        """Whether the round needs another sample and has time for it."""
         have = len(result.windows)
         return have < LEAST or (have < self.wanted and until.remaining > 0)
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Around all samples of a round."""
+        """Measure the time of all samples of a round, which the block takes."""
         begin = time.monotonic()
         yield
         self.taking_s += time.monotonic() - begin
@@ -42,8 +42,9 @@ class Samples:
     def learn(self, rounds: list[Round], spent: float) -> None:
         """On a noisy machine, take no more samples in a round than are worth their time.
 
-        Rounds differ there by far more than the samples of one. The first few, which tell that,
-        have as many as the policy wants. `spent` are the last round's seconds.
+        There, rounds differ far more than the samples within one. The first `FULL_ROUNDS` rounds,
+        which show that, have as many as the policy sets. `spent` is the last round's duration in
+        seconds.
         """
         self.spent_s += spent
         if not self.noisy or len(rounds) < FULL_ROUNDS:
@@ -55,11 +56,11 @@ class Samples:
 
 
 def samples_worth(rounds: list[Round], setup: float, sample: float) -> float:
-    """How many samples of a further round make the mean of all rounds precise soonest.
+    """The number of samples per round with which the mean of all rounds gets precise soonest.
 
-    A round costs `setup` before its first sample and each of them `sample`, in the same unit. Where
-    rounds differ by more than their samples can explain, more rounds help and more samples do not;
-    where no more rounds are allowed, time is saved and a little precision lost.
+    A round costs `setup` and each of its samples `sample`, in the same unit. If rounds differ more
+    than their samples explain, more rounds help and more samples do not. If no more rounds are
+    allowed, this saves time and loses a little precision.
     Source: two-stage sampling, W. G. Cochran, Sampling Techniques (1977), 10.6.
     """
     squares = [each.error**2 for each in rounds]

@@ -1,4 +1,4 @@
-"""From raw samples to a value with an interval: medians of rounds, t interval on their logs."""
+"""From raw samples to a value with an interval: medians of rounds, t interval of their logs."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ T_975 = (
 
 
 def t_quantile(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t; from 31 degrees on by the Cornish-Fisher expansion."""
+    """The 97.5 % quantile of Student's t; Cornish-Fisher expansion above 30 degrees of freedom."""
     if degrees < 1:
         raise ValueError("an interval needs at least two values")
     if degrees <= len(T_975):
@@ -25,7 +25,7 @@ def t_quantile(degrees: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A centre with half of its 95 % interval, in the unit of the values."""
+    """A centre with the half-width of its 95 % interval, in the unit of the values."""
 
     centre: float
     half_width: float
@@ -34,7 +34,7 @@ class Interval:
 def log_interval(values: Sequence[float]) -> Interval:
     """Geometric centre and t interval of positive values, computed on their logs.
 
-    One value alone has no interval: its half-width is given as infinite.
+    The half-width of a single value is infinite.
     """
     logs = [math.log(value) for value in values]
     centre = math.exp(fmean(logs))
@@ -45,7 +45,7 @@ def log_interval(values: Sequence[float]) -> Interval:
 
 
 def rounds_interval(rounds: Sequence[Sequence[float]]) -> Interval:
-    """The interval over the medians of rounds; of a single round, over its samples."""
+    """The interval of the medians of rounds; of a single round, that of its samples."""
     if len(rounds) > 1:
         return log_interval([median(samples) for samples in rounds])
     spread = log_interval(rounds[0])

@@ -45,25 +45,25 @@ from runners.harness.verdicts import MachineError, VerdictError
 WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
 CALIBRATIONS = 15
-"""Windows of the trusted candidate before the submission is imported into the other one."""
+"""Windows of the trusted candidate before the timed candidate imports the submission."""
 HOST_CALIBRATIONS = 5
 """The same on the CPU, where each writes a whole input: enough for the median to ignore one."""
 SETTLING = 2
-"""The first windows of a fresh process pay for copy-on-write after its fork: not counted."""
+"""Windows of a fresh process that are not counted, because they pay for copy-on-write."""
 FLUSH_BYTES = 32 << 20
-"""Written by the judge before every window, so that no input waits in a near cache."""
+"""Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 STARTS_MOST = 8
 """How many candidates start at once on a GPU."""
 WORKS_ON = "the kernel works on after its calls"
 SLOWS_ON = "the kernel leaves work running that slows this GPU between its calls"
 CALIBRATED_EVERY = 2
-"""One calibration window follows every so many calls on a GPU."""
+"""On a GPU, one calibration window follows this many calls."""
 REHEARSALS = 2
-"""Untimed calls on a GPU that are queued ahead: the first one may find things to load."""
+"""Untimed calls on a GPU that are queued ahead; the first one may load modules."""
 LATE_MOST = 3
-"""How many calls of a round on a GPU may be late although the rehearsed one was not."""
+"""How many calls of a round on a GPU may be late although the rehearsal was not."""
 MARGIN = 1.3
-"""A round is begun only when this many times the last round's duration is left."""
+"""A round starts only if this many times the last round's duration is left."""
 
 
 class WorkloadTimer:
@@ -116,7 +116,7 @@ class WorkloadTimer:
                 self.samples.learn(rounds, spent)
 
     def _prepare(self, others: int, done: int) -> None:
-        """On a GPU, start all candidates at once that are needed up to the next look."""
+        """On a GPU, start all candidates that are needed before the next precision check."""
         if self.session.on_gpu and not self.lineup.waiting:
             self.lineup.prepare(self._wanted(others, done))
 
@@ -162,7 +162,7 @@ class WorkloadTimer:
         return now
 
     def _discover(self) -> Node | None:
-        """Let one candidate show the output's structure; calibration has to write as many bytes."""
+        """Learn the output's structure from one candidate; calibration writes as many bytes."""
         with fresh_candidate(self.session, self.room, None) as seat:
             seat.build(self.deadline)
             data = self._fresh_input()
@@ -182,7 +182,7 @@ class WorkloadTimer:
         enough = narrow(rounds, self.policy.half_width)
         if not enough or not claimed(rounds):
             return enough
-        # A claim finer than its own confirmation is worth more rounds before it is believed.
+        # A claim below the resolution of its confirmation gets more rounds before it is accepted.
         fine = device_resolution(rounds) <= interval_of(rounds).centre
         return fine and self._audit(rounds) is None
 
@@ -203,7 +203,7 @@ class WorkloadTimer:
         result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
         seat.handle.process.loose = self.session.on_gpu
         self._settle(seat)
-        self.lineup.wait_for_exits()  # whose work could disturb what counts from here on
+        self.lineup.wait_for_exits()  # their exits could disturb the timing below
         with self.session.lasting("calibrate"):
             self._calibrate(seat, anchor, result)
         seat.handle.process.loose = False
@@ -287,12 +287,12 @@ class WorkloadTimer:
             self._flush()
             launch = self.session.launch_of(self.workload)
             exchange = seat.call(Operation.RUN, data, self.expected, self.deadline, launch=launch)
-        if not exchange.late:  # else there is nothing of it to see, and it does not count
+        if not exchange.late:  # a late call does not count and its output is not read
             verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange
 
     def _flush(self) -> None:
-        if not self.session.on_gpu:  # a device seat flushes the GPU's cache itself
+        if not self.session.on_gpu:  # DeviceCandidate flushes the GPU's cache itself
             self.flush.add_(1)
 
     def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type
