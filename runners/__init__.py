@@ -1,1 +1,1 @@
-"""The program that executes: an evaluation request in, one evaluation out."""
+"""The code that evaluates submissions: an evaluation request in, one evaluation out."""

@@ -1,4 +1,4 @@
-"""The calls of one runner: begun, waited for, stopped, and forgotten in the end."""
+"""The calls of one runner: started, awaited, cancelled, finally removed."""
 
 import asyncio
 import secrets
@@ -9,11 +9,11 @@ from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.runner import CallId, ProgressSink, RunnerError, UnknownCallError
 
 Work = Callable[[CallId, ProgressSink], Coroutine[Any, Any, Evaluation]]
-"""What a runner does for one call; it tells the progress to the second argument."""
+"""What a runner does for one call; it reports progress to the second argument."""
 
 
 class _Call:
-    """One evaluation under way or ended, and those who listen to its progress."""
+    """One running or finished evaluation, and the listeners to its progress."""
 
     def __init__(self, call: CallId, work: Work) -> None:
         self._sinks: list[ProgressSink] = []
@@ -27,7 +27,7 @@ class _Call:
             sink(progress)
 
     async def ended(self, progress: ProgressSink) -> None:
-        """Listen until the task ends, beginning with what was told last."""
+        """Report progress until the task ends, beginning with the latest report."""
         self._sinks.append(progress)
         if self._last is not None:
             progress(self._last)
@@ -38,29 +38,29 @@ class _Call:
 
 
 class Calls:
-    """What `start`, `wait`, `cancel` and `aclose` of every runner have in common."""
+    """The common part of every runner's `start`, `wait`, `cancel` and `aclose`."""
 
     def __init__(self, runner: str, *, remembered: int = 256) -> None:
         self._runner = runner
         self._remembered = remembered
         self._calls: dict[CallId, _Call] = {}
-        self._life = secrets.token_hex(4)  # so that no call of an earlier process is taken for ours
+        self._life = secrets.token_hex(4)  # distinguishes calls of earlier processes
         self._closed = False
         self.started = 0
 
     def start(self, work: Work) -> CallId:
-        """Begin the work under a fresh name; RunnerError once the runner is closed."""
+        """Start the work under a new id; RunnerError if the runner is closed."""
         call = CallId(f"{self._life}-{self.started + 1}")
         self.resume(call, work)
         self.started += 1
         return call
 
     def knows(self, call: CallId) -> bool:
-        """Whether the call was begun or resumed here, and is not forgotten."""
+        """Whether the call was started or resumed here and is not removed yet."""
         return call in self._calls
 
     def resume(self, call: CallId, work: Work) -> None:
-        """Go on with a call that an earlier process began, unless this has begun it already."""
+        """Continue a call that an earlier process started, unless this one runs it already."""
         if self._closed:
             raise RunnerError(f"runner {self._runner} is closed")
         if call not in self._calls:
@@ -68,10 +68,9 @@ class Calls:
             self._forget_old()
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
-        """What the work of a call gave.
+        """Wait for a call and return its evaluation.
 
-        A call that was cancelled is as unknown as one of a machine that is gone: whoever joined
-        it may begin it again.
+        A cancelled call is unknown, like one of a lost machine: the caller may start it again.
         """
         known = self._calls.get(call)
         if known is None:
@@ -82,18 +81,18 @@ class Calls:
         return known.task.result()
 
     async def cancel(self, call: CallId) -> None:
-        """Stop a call and wait until it has ended; nothing when it has already, or never was."""
+        """Cancel a call and wait until it has ended; does nothing if it is not running."""
         known = self._calls.get(call)
         if known is not None:
             known.task.cancel()
             await asyncio.wait({known.task})
 
     def forget(self, call: CallId) -> None:
-        """Know a call no more."""
+        """Remove a call."""
         self._calls.pop(call, None)
 
     async def aclose(self) -> None:
-        """Stop every call, and take no more."""
+        """Cancel every call and accept no more."""
         self._closed = True
         tasks = [call.task for call in self._calls.values()]
         self._calls.clear()
@@ -109,6 +108,6 @@ class Calls:
 
 
 def _look_at(task: asyncio.Task[Evaluation]) -> None:
-    """Retrieve the exception: asyncio reports one that nobody waited for."""
+    """Retrieve the exception, because asyncio logs one that is never retrieved."""
     if not task.cancelled():
         task.exception()

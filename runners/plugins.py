@@ -1,4 +1,4 @@
-"""Finds plugins: name to module, one file each, with no list to edit."""
+"""Finds plugins: every module of a package is one, found by its name."""
 
 import importlib
 import pkgutil
@@ -12,7 +12,7 @@ def names(package: ModuleType) -> tuple[str, ...]:
 
 
 def load(package: ModuleType, name: str) -> ModuleType:
-    """Import one plugin; a LookupError lists the names there are."""
+    """Import one plugin; LookupError with the existing names if there is none."""
     if name not in names(package):
         raise LookupError(
             f"no {name!r} in {package.__name__}; there are {', '.join(names(package))}"
@@ -21,6 +21,6 @@ def load(package: ModuleType, name: str) -> ModuleType:
 
 
 def load_all(package: str) -> tuple[ModuleType, ...]:
-    """Import every plugin of the package of that name."""
+    """Import every plugin of the named package."""
     there = importlib.import_module(package)
     return tuple(load(there, name) for name in names(there))

@@ -1,11 +1,11 @@
-"""Which processes a process has started, and whether they still run, as /proc tells."""
+"""The descendants of a process and whether they still run, from /proc."""
 
 import os
 from pathlib import Path
 
 
 def descendants(pid: int) -> tuple[int, ...]:
-    """Every live descendant of a process, parents first; those of other users included."""
+    """Every live descendant of a process, parents first, including those of other users."""
     found: list[int] = []
     pending = [pid]
     while pending:
@@ -16,12 +16,15 @@ def descendants(pid: int) -> tuple[int, ...]:
 
 
 def _children(pid: int) -> list[int]:
-    """Asked several times a call of each candidate: a GPU's has some twenty threads."""
+    """The children of all its threads. Called several times per call; must be fast.
+
+    A candidate on a GPU has about twenty threads.
+    """
     found: list[int] = []
     try:
         folder = os.open(f"/proc/{pid}/task", os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, ProcessLookupError):
-        return found  # it ended while we looked
+        return found  # it ended meanwhile
     try:
         for thread in os.listdir(folder):  # noqa: PTH208 - names only, and fast
             found += map(int, _read(f"{thread}/children", folder).split())
@@ -44,7 +47,7 @@ def _read(name: str, folder: int) -> bytes:
 
 
 def thread_states(pid: int) -> dict[int, str]:
-    """The state letter of every thread of a process; nothing when it is gone."""
+    """Thread id -> state letter of every thread of a process; {} if it is gone."""
     found: dict[int, str] = {}
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
@@ -63,7 +66,7 @@ def _state(path: str) -> str:
 
 
 def living_threads(pid: int) -> list[int]:
-    """The threads of a process that have not ended; its first one may have before the others."""
+    """The threads of a process that have not ended; the main thread may end before the others."""
     return [each for each, state in thread_states(pid).items() if state not in "ZX"]
 
 

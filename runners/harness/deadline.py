@@ -1,4 +1,4 @@
-"""A moment by which something must have ended."""
+"""Deadlines on the monotonic clock."""
 
 import time
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """Seconds left, negative when it has passed."""
+        """Seconds left; negative after the deadline."""
         return self.end - time.monotonic()
 
 
@@ -26,7 +26,7 @@ class Deadline:
 class TimeBudget:
     """How long timing may take: a kernel that runs past `deadline` has timed out.
 
-    No round is begun that would not end within `share`, so that other workloads have theirs.
+    No round starts that would end after `share`, which leaves time for the other workloads.
     """
 
     deadline: Deadline

@@ -36,7 +36,7 @@ def evaluate(
     isolation: Isolation,
     report: Callable[[Progress], None],
 ) -> Evaluation:
-    """Judge one submission; `isolation` says what the harness itself is wrapped in."""
+    """Judge one submission; `isolation` has the sandbox layers around the harness itself."""
     begin = time.monotonic()
     report(Progress(stage=Stage.PREPARE))
     files_fd = pack_files(candidate_files(request.task, request.source))
@@ -70,7 +70,7 @@ def evaluate(
 
 
 def plugin(package: ModuleType, name: str) -> ModuleType:
-    """The task's grader; VerdictError when this harness has none of that name."""
+    """The plugin of that name in a package; VerdictError if this harness has none."""
     try:
         return load(package, name)
     except LookupError as error:
@@ -80,9 +80,9 @@ def plugin(package: ModuleType, name: str) -> ModuleType:
 
 
 def require_toolchain(task: TaskDefinition) -> None:
-    """VerdictError when this runner cannot build what our own judge would call.
+    """VerdictError if this runner cannot build the submission for the judge to call.
 
-    A program is compiled by its grader, which knows whether it can.
+    A task's own program is compiled by its grader, which checks that itself.
     """
     if task.is_program and task.grader is Grader.POPCORN:
         return
@@ -105,7 +105,7 @@ def require_toolchain(task: TaskDefinition) -> None:
 
 
 def choose_device(request: EvaluationRequest) -> bool:
-    """Whether inputs live on the GPU; hides the GPU from a task that is for the CPU alone."""
+    """Whether inputs are on the GPU; hides the GPU from a task that is only for the CPU."""
     device = request.task.device
     if request.gpu == CPU or device is Device.CPU:
         os.putenv("CUDA_VISIBLE_DEVICES", "")
@@ -152,7 +152,7 @@ def _answer(
 
 
 def environment_of(request: EvaluationRequest, session: EvaluationSession | None) -> Environment:
-    """The machine as it served this evaluation."""
+    """The machine's environment during this evaluation."""
     if session is None:
         return host_environment()
     found = (

@@ -44,17 +44,17 @@ from runners.plugins import load, names
 END_OF_INPUT = 64
 """The exit status of a judge that found no request."""
 UNFIT = 66
-"""The exit status of a judge that found its GPU unfit, and of the server then."""
+"""The exit status of a judge that found its GPU unfit, and then of the server."""
 NO_EVALUATION = 65
-"""The exit status of a program whose input is no request, or that could not start a candidate."""
+"""The exit status of a judge whose input is no request, or that could not start a candidate."""
 REQUEST_MAX = 64 << 20
-"""Bytes of the longest request."""
+"""The most bytes of a request."""
 GRACE_S = 15.0
-"""What an evaluation may take beyond its time limits: a candidate on a GPU needs seconds to end."""
+"""Seconds that an evaluation may exceed its limits by: a candidate on a GPU takes some to exit."""
 
 
 def capabilities(isolation: Isolation) -> Capabilities:
-    """What this machine offers, without making a CUDA context."""
+    """What this machine offers; does not create a CUDA context."""
     return Capabilities(
         harness_version=HARNESS_VERSION,
         gpus={CPU: 1},
@@ -68,7 +68,7 @@ def capabilities(isolation: Isolation) -> Capabilities:
 
 
 def _languages() -> tuple[LanguageName, ...]:
-    """Those whose toolchain is here, and those whose programs can be compiled."""
+    """The languages whose toolchain is installed, and those whose programs can be compiled."""
     compilers = {"nvcc"} if nvcc.toolchain() else set()
     return tuple(
         each.SPEC.name
@@ -78,10 +78,10 @@ def _languages() -> tuple[LanguageName, ...]:
 
 
 def serve(isolation: Isolation, *, gpu: bool = False) -> int:
-    """Answer request lines on standard input until it ends; gives the exit status."""
+    """Answer request lines on standard input until it ends; returns the exit status."""
     adopt_orphans()
     for name in names(graders):
-        load(graders, name)  # else every judge would do it
+        load(graders, name)  # otherwise every judge would load it
     if not gpu:
         return _serve_all(isolation, None, None)
     with closing(DriverKeepAlive()) as keeper:
@@ -104,14 +104,14 @@ def _serve_all(
 
 
 def answer_once(isolation: Isolation) -> int:
-    """Read one request up to the end of standard input and print its evaluation alone."""
+    """Read one request up to the end of standard input and print only its evaluation."""
     adopt_orphans()
     return _run_judge(lambda out: _answer_all(out, isolation))
 
 
 def _run_judge(body: Callable[[int], int], keeper: DriverKeepAlive | None = None) -> int:
-    """Fork a judge, give its exit status, and leave nothing of it behind."""
-    gc.freeze()  # so that no collector after a fork walks, and so copies, the whole heap
+    """Fork a judge, end all its processes, and return its exit status."""
+    gc.freeze()  # a collection in a child would otherwise touch, and so copy, the whole heap
     judge = os.fork()
     if judge == 0:
         status = 70
@@ -131,10 +131,10 @@ def _run_judge(body: Callable[[int], int], keeper: DriverKeepAlive | None = None
 
 
 def _sweep(keeper: DriverKeepAlive | None = None) -> None:
-    """End and collect whatever a judge that died had left.
+    """Kill and reap all processes that an ended judge has left.
 
-    TimeoutError when something survives: it would disturb whatever is timed next, and whoever
-    runs this server has other means to end it.
+    TimeoutError if one survives: it would disturb the next timing, and the parent of this server
+    has other means to end it.
     """
     if not kill_others(os.getpid(), keeper.living if keeper else ()):
         raise TimeoutError(f"what a judge left still runs after {KILL_S:.0f} s of killing")
@@ -146,9 +146,9 @@ def _sweep(keeper: DriverKeepAlive | None = None) -> None:
 
 
 def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = None) -> int:
-    """Judge the next request; what can be done before it comes is done by then.
+    """Judge the next request.
 
-    That is a look at how the last one left the GPU, where there is one.
+    Before it arrives, start a template process and check the state of the GPUs, if there are any.
     """
     template = fork_template()  # before the request is read: it must not know it
     adopt_orphans()
@@ -209,7 +209,7 @@ def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _read_line(fd: int) -> bytes:
-    """One line; b"" at the end of input or when it is longer than a request may be."""
+    """One line; b"" at the end of input or if it is longer than `REQUEST_MAX`."""
     parts: list[bytes] = []
     size = 0
     while part := os.read(fd, 1 << 20):

@@ -1,4 +1,4 @@
-"""How grading ends: the verdict that ended it, or what it found."""
+"""How grading ends: with a verdict that stops it, or with a result."""
 
 import signal
 import traceback
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 class VerdictError(Exception):
     """Raised to end the evaluation with `verdict`; `message` may be shown in public modes.
 
-    `stage` is given where only the raiser knows it.
+    `stage` is set if only the code that raises it knows the stage.
     """
 
     def __init__(self, verdict: Verdict, message: str, stage: Stage | None = None) -> None:
@@ -27,11 +27,11 @@ class VerdictError(Exception):
 
 
 class MachineError(Exception):
-    """The machine, and not the submission, keeps an evaluation from an honest end."""
+    """The machine, not the submission, prevents a correct evaluation."""
 
 
 def ruling_of_end(status: int) -> VerdictError:
-    """What a candidate's end means; `status` as `os.waitstatus_to_exitcode` gives it."""
+    """The verdict for a candidate's exit; `status` is from `os.waitstatus_to_exitcode`."""
     if status >= 0:
         return VerdictError(Verdict.CRASHED, f"the process exited with status {status}")
     if status == -signal.SIGKILL:
@@ -44,7 +44,7 @@ def ruling_of_end(status: int) -> VerdictError:
 
 
 def as_task_error(step: str, call: Callable[[], _T]) -> _T:
-    """Return what the call returns; whatever it raises becomes the verdict `task_error`."""
+    """Return what the call returns; any exception becomes the verdict `task_error`."""
     try:
         return call()
     except VerdictError:
@@ -65,7 +65,7 @@ STAGES = {
 
 @dataclass(slots=True)
 class GradingResult:
-    """What grading found: the verdict, where it fell, and every case."""
+    """The result of grading: the verdict, the stage that it is for, and every case."""
 
     verdict: Verdict = Verdict.PASSED
     stage: Stage | None = None
@@ -78,11 +78,11 @@ class GradingResult:
         return self.verdict is Verdict.PASSED
 
     def fail(self, stage: Stage, ruling: VerdictError) -> None:
-        """Note where and how the evaluation ended."""
+        """Record in which stage and how the evaluation ended."""
         self.verdict, self.message = ruling.verdict, ruling.message
         self.stage = ruling.stage or stage
 
 
 def skipped(kind: CaseKind, workload: Workload) -> CaseResult:
-    """A case to which it did not come, because an earlier one had ended the evaluation."""
+    """The result of a case that was not run because an earlier one ended the evaluation."""
     return CaseResult(spec=workload.spec, kind=kind, status=CaseStatus.SKIPPED)
