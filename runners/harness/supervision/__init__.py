@@ -1,1 +1,1 @@
-"""The judge's hold on the processes in which submitted code runs."""
+"""Starts, watches, freezes and kills the processes in which submitted code runs."""

@@ -1,8 +1,8 @@
-"""Deterministic algorithms without torch's compiler, which is imported for one flag of its own.
+"""`torch.use_deterministic_algorithms` without importing torch's compiler.
 
-Public tasks ask for them round each reference, so every process that compares anything would
-import the compiler: seconds, of which nothing is used. To import it once for all of them would take
-from submissions the settings that it reads at its import.
+Torch imports its compiler only to set one flag there, which takes seconds. Public tasks call the
+function around each reference, so every process that compares outputs would pay for that. Importing
+the compiler once in the template would ignore the settings that submissions make before its import.
 """
 
 import functools
@@ -13,13 +13,14 @@ import torch
 
 _COMPILER = "torch._inductor.config"
 _FLAG = "TORCHINDUCTOR_DETERMINISTIC"
-"""What the compiler reads at its import, in place of being told."""
+"""The environment variable from which the compiler reads the flag at its import."""
 
 
 def spare_compiler() -> None:
-    """Have `torch.use_deterministic_algorithms` import nothing, here and in whatever is forked.
+    """Make `torch.use_deterministic_algorithms` import nothing, here and in forks of this process.
 
-    A compiler that is there already is told as ever; one that comes later finds the flag.
+    If the compiler is loaded already, its flag is set as usual. If it is imported later, it reads
+    the flag from the environment.
     """
     whole = torch.use_deterministic_algorithms
 

@@ -1,11 +1,11 @@
-"""A task's evaluation in a fork of the warm template, which need not import torch again.
+"""Runs a task's own evaluation in a fork of the warm template, without importing torch again.
 
-The process is confined as it is for a program that is executed. Then it becomes what Python is at
-its start, save for what is loaded already, and runs the script. Where the script might tell the
-difference (`fits`) Python is executed as ever.
+The process gets the same sandbox as an executed program. Then it resets itself to the state of a
+new Python interpreter, except for the loaded modules, and runs the script. If the script could
+notice the difference (see `fits`), Python is executed instead.
 
-What `exec` would draw again and a fork keeps are the addresses of what is loaded and the secret of
-`hash`. A candidate of the native grader has both from the same template.
+Unlike `exec`, a fork keeps the addresses of loaded modules and the secret of `hash`. Candidates of
+the native grader share both with their template too.
 """
 
 import fcntl
@@ -39,21 +39,21 @@ _ALTERING = (
     "verbose",
     "warn_default_encoding",
 )
-"""Flags of Python which change what a script does, and which an evaluation never has."""
+"""Python flags that change what a script does; an evaluation never has them."""
 _READ_AT_IMPORT = re.compile(
     r"\b(?:OMP|GOMP|KMP|MKL|MKLDNN|DNNL|ONEDNN|OPENBLAS|BLIS|ATEN|NPY|NUMPY|MALLOC|LD|TRITON)_"
     r"|\bPYTHON[A-Z]|\b(?:PY)?TORCH(?!_CHECK|_CUDA_ARCH|_EXTENSION|_LIBRARY|_NCCL|_SYMM)[A-Z]*_[A-Z]"
 )
-"""Settings that are read while torch or Python is loaded: who names one may want it to count."""
+"""Settings that torch or Python reads while loading; a fork would ignore them."""
 
 
 _SPAWNS = "multiprocessing"
 
 
 def pack(order: Program) -> tuple[int, int]:
-    """The order and its environment as sealed memory files; gives their descriptors.
+    """Put the order and its environment into sealed memory files; returns their descriptors.
 
-    The template hands them on and never reads them, for a seed is in the environment.
+    The template passes them on and never reads them, because the environment contains a seed.
     """
     public = replace(order, environment={})
     return _file(_ORDER.dump_json(public)), _file(json.dumps(dict(order.environment)).encode())
@@ -74,7 +74,7 @@ def _content(fd: int) -> bytes:
 
 
 def enter(order_fd: int, environment: int, lines: Lines) -> None:
-    """Become the evaluation that is ordered; never returns. For a fresh fork of the template."""
+    """Run the evaluation of an order in a fresh fork of the template; never returns."""
     order = _ORDER.validate_json(_content(order_fd))
     program.become(
         order, lines, lambda: _run(order, environment, lines), kept=frozenset({environment})
@@ -82,7 +82,7 @@ def enter(order_fd: int, environment: int, lines: Lines) -> None:
 
 
 def fits(files: Mapping[str, str]) -> bool:
-    """Whether a script next to these files finds here all that a new interpreter would give it."""
+    """Whether a script with these files behaves here as in a new interpreter."""
     usual = sys.flags.hash_randomization and not any(getattr(sys.flags, it) for it in _ALTERING)
     told = bool(sys.warnoptions or sys._xoptions)
     shadowed = {Path(name).parts[0].split(".")[0] for name in files} & sys.modules.keys()
@@ -94,7 +94,7 @@ def _run(order: Program, environment: int, lines: Lines) -> None:
     warm = fits(order.files)
     if warm and os.getpid() == 1 and any(_SPAWNS in text for text in order.files.values()):
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-        fork_server.found()  # which must know nothing of the environment
+        fork_server.found()  # before the environment is set: it must not know it
     os.environ.update(json.loads(_content(environment)))
     if not warm:
         program.execute(order.command)
@@ -104,7 +104,7 @@ def _run(order: Program, environment: int, lines: Lines) -> None:
 
 
 def _launch(arguments: list[str]) -> None:
-    """As `kernelbot/launch.py` does."""
+    """Run a script like `kernelbot/launch.py`."""
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     sys.path[0] = os.getcwd()  # noqa: PTH109 - a string is wanted
     sys.argv = arguments

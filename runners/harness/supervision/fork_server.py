@@ -1,10 +1,10 @@
-"""The workers of an evaluation, forked from a process that is as clean as a new interpreter.
+"""Forks the `multiprocessing` workers of an evaluation from a clean process, the fork server.
 
 KernelBot's tasks run a submission in a worker that `multiprocessing` spawns: a new interpreter,
-which imports torch again. The nursery is forked from the evaluation's process before that has
-read its secrets or any file of the task, and inside the same walls. Asked for a worker it forks
-one, which gets exactly what `exec` would have left to it, and which becomes a child of the
-evaluation. Nobody can look into the nursery. Without it workers are executed as ever.
+which imports torch again. The fork server is forked from the evaluation's process, in the same
+sandbox, before that process has read its secrets or any file of the task. On request it forks a
+worker, which inherits exactly what `exec` would leave and becomes a child of the evaluation. No
+other process can read the fork server's memory. Without a fork server, workers are executed.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ from runners.harness.sandbox import isolate, syscalls
 from runners.harness.supervision import renew
 
 FORK = "--multiprocessing-fork"
-"""The last word of the command line of a worker, after the code that it runs."""
+"""The last argument of a worker's command line, after the code that it runs."""
 _FRAME_MAX = 128 << 10
 _FDS_MAX = 128
 _ANSWER_S = 30.0
@@ -36,7 +36,7 @@ Spawn = Callable[..., int]
 
 
 def found() -> None:
-    """Fork the nursery and have `multiprocessing` ask it; for PID 1, which has one thread."""
+    """Start the fork server and make `multiprocessing` use it; for PID 1, which has one thread."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         try:
@@ -50,7 +50,7 @@ def found() -> None:
 
 
 class ForkServer:
-    """The evaluation's end."""
+    """The evaluation's end of the link to its fork server."""
 
     def __init__(self, link: socket.socket, execute: Spawn) -> None:
         self.link = link
@@ -60,9 +60,9 @@ class ForkServer:
         self.lock = threading.Lock()
 
     def spawn(self, path: bytes | str, line: Sequence[bytes | str], kept: Iterable[int]) -> int:
-        """Start a Python program as `multiprocessing` wants it, and give its process id.
+        """Start a Python program for `multiprocessing`; returns its process id.
 
-        A worker comes from the nursery, unless this process has changed what it would inherit.
+        The fork server forks it, unless this process has changed what a worker would inherit.
         """
         kept = sorted(set(kept))
         try:
@@ -73,7 +73,7 @@ class ForkServer:
         return self.execute(path, line, kept)
 
     def _may_bear(self, path: bytes | str, line: Sequence[bytes | str]) -> bool:
-        """Whether it is a worker of PID 1, and would inherit what the nursery did."""
+        """Whether it is a worker of PID 1 that would inherit the same state as the fork server."""
         worker = os.fsdecode(path) == sys.executable and line[-1] == FORK
         return worker and os.getpid() == 1 and self.before == _inherited()
 
@@ -89,7 +89,7 @@ class ForkServer:
 
 
 def _inherited() -> tuple[object, ...]:
-    """What a process hands on to what it executes, besides its environment and its descriptors."""
+    """The state that `exec` inherits besides the environment and the descriptors."""
     os.umask(mask := os.umask(0o077))
     ignored = [each for each in signal.valid_signals() if signal.getsignal(each) is signal.SIG_IGN]
     names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
@@ -105,9 +105,9 @@ def _inherited() -> tuple[object, ...]:
 
 
 def _environment() -> list[str]:
-    """The environment as the system has it, which is what `exec` takes.
+    """The environment of the C library, which `exec` passes on.
 
-    An evaluation that takes its seed out by `os.unsetenv` still has it in `os.environ`.
+    After `os.unsetenv` of a seed, `os.environ` still has it, so `os.environ` is not used.
     """
     block = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
     entries: list[str] = []
@@ -128,7 +128,7 @@ def _serve(link: socket.socket) -> None:
             _become_worker(frame, fds, writer)
         for fd in (writer, *fds):
             os.close(fd)
-        os.waitpid(child, 0)  # from here on the worker is a child of PID 1
+        os.waitpid(child, 0)  # now the worker is a child of PID 1
         link.sendall(os.read(reader, 64))
         os.close(reader)
 
@@ -157,7 +157,7 @@ def _tell(writer: int, pid: int) -> None:
 
 
 def _place(fds: list[int], numbers: list[int]) -> None:
-    """Have each descriptor under its number, to be inherited, and no other one."""
+    """Give each descriptor its number and make it inheritable; close all others."""
     free = max(*fds, *numbers) + 1
     moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, free) for fd in fds]
     for fd, number in zip(moved, numbers, strict=True):

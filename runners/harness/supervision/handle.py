@@ -39,7 +39,7 @@ from runners.harness.verdicts import VerdictError, ruling_of_end
 
 
 class Printed:
-    """The reading end of a candidate's streams."""
+    """The read end of the pipe for a candidate's stdout and stderr."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -49,7 +49,7 @@ class Printed:
         os.set_blocking(self.fd, False)
 
     def drain(self) -> None:
-        """Read what is there, bytes beyond the limit not; VerdictError when there are any."""
+        """Read what is available; VerdictError if it is more than the limit."""
         while len(self.text) <= self.limit:
             try:
                 more = os.read(self.fd, 65536)
@@ -66,28 +66,28 @@ class Printed:
         )
 
     def given_away(self) -> None:
-        """Let go of the writing end, which is the candidate's by now."""
+        """Close the write end, which the candidate has inherited."""
         os.close(self.writer)
 
     def close(self) -> None:
-        """Let go of the reading end; what was read is kept."""
+        """Close the read end; the text stays."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
 
 WATCH_S = 0.1
-"""How often a waiting judge looks at a candidate's memory, output and deadline."""
+"""Interval in seconds at which a waiting judge checks a candidate's memory, output and deadline."""
 
 START_S = 30.0
-"""How long a candidate may take to start: all of it is our own code."""
+"""How long a candidate may take to start; only trusted code runs until then."""
 
 DYING_S = 10.0
 """How long a process may take to end after it has closed its sockets: on a GPU over a second."""
 
 LATE_S = 2.0
-"""How far beyond its deadline that wait may reach, and how long an answer may be there before its
-work is done."""
+"""How long that wait may exceed the deadline, and how long after the last frame the work on the GPU
+may take to finish."""
 
 
 class StartError(Exception):
@@ -116,7 +116,7 @@ class CandidateHandle:
             self.end()
             raise StartError(f"a candidate did not start: {error}") from error
         finally:
-            theirs.close()  # else a candidate that dies early would not be heard
+            theirs.close()  # otherwise the exit of a candidate would not be noticed
             self.printed.given_away()
 
     @functools.cached_property
@@ -198,9 +198,9 @@ class CandidateHandle:
         return Exchange(end - begin, self._judged(frame), used)
 
     def race(self, order: bytes, deadline: Deadline, turn: DeviceCall) -> Exchange:
-        """Let the candidate queue its work, release the input, and wait until its answer is ours.
+        """Let the candidate queue its work, release the input, and wait for the captured answer.
 
-        The window is the turn's own; nothing that happens here lies in it. The candidate is frozen
+        The GPU measures the window of `turn`, so this code does not count. The candidate is frozen
         afterwards.
         """
         with self._ruling(deadline):
@@ -281,7 +281,7 @@ class CandidateHandle:
             return frame
         if self.printed.fd in ready:
             self.printed.drain()
-            if self.printed.ended:  # every later look would see its end again
+            if self.printed.ended:  # poll would report the end again each time
                 self.poll.unregister(self.printed.fd)
         if self.process.pidfd in ready:
             self.process.check()
@@ -330,7 +330,7 @@ class CandidateHandle:
         """Kill the candidate with everything it started and close its descriptors."""
         if self.subject is None and self.orders.fileno() >= 0:
             with suppress(StartError):
-                _ = self.welcome  # tells the process that is to be killed
+                _ = self.welcome  # its process id is needed to kill it
         self.end()
 
     def end(self) -> None:

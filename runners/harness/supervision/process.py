@@ -25,8 +25,8 @@ STOP_S = 2.0
 """How long a process may take to freeze."""
 _QUICK_S = 5e-3
 RESTING_NS = 50_000
-"""Processor time that a frozen process and its descendants may use together: on a busy machine a
-thread that was interrupted while it stopped finishes that late."""
+"""CPU time that a frozen process and its descendants may use together: on a busy machine a thread
+that was interrupted while stopping needs some to finish."""
 STOP_ROUNDS = 1000
 """How often descendants are checked until all of them are frozen."""
 
@@ -48,7 +48,7 @@ class CandidateRanError(Exception):
 
 
 class UnreadableError(Exception):
-    """The candidate named memory that it does not have."""
+    """The candidate described memory that it does not have."""
 
 
 def adopt_orphans() -> None:
@@ -77,7 +77,7 @@ def _runs(pid: int) -> bool:
 
 
 def _cpu_ns(pid: int) -> int:
-    """Return the processor time of all threads of a process; 0 if it has exited."""
+    """Return the CPU time of all threads of a process; 0 if it has exited."""
     try:
         return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
     except OSError:
@@ -158,7 +158,7 @@ class CandidateProcess:
         """Raise CandidateRanError if the process was resumed, or started another, since the freeze.
 
         A stop can be undone from inside, by a timer whose signal is SIGCONT or by a child. What the
-        process started is not our own child, so only its processor time shows that it ran. A busy
+        process started is not the judge's child, so only its CPU time shows that it ran. A busy
         machine can look the same, so this is only counted, in `ran_while_frozen`.
         """
         if not self.frozen:
@@ -172,7 +172,7 @@ class CandidateProcess:
         self.used_at = used
 
     def cpu_ns(self) -> int:
-        """Return the CPU time of all threads of the process, as the kernel counts it."""
+        """Return the CPU time of all threads of the process, as the Linux kernel counts it."""
         return _cpu_ns(self.pid)
 
     def resume(self) -> None:

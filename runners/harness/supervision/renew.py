@@ -1,7 +1,7 @@
-"""Makes of a fork what Python is at its start, save that what was imported still is.
+"""Resets a fork to the state of a new Python interpreter, except for the imported modules.
 
-Nothing random may be the same in two forks, nothing that their common parent would do at its end
-may be done by them, and nothing of its environment, its streams or its folder may be left.
+Two forks must not share random state. They must not run the parent's exit handlers, and must keep
+nothing of its environment, streams or working folder.
 """
 
 import atexit
@@ -29,17 +29,17 @@ import torch
 
 _OWN = __name__.partition(".")[0]
 _KEPT: list[object] = []
-"""What is the parent's and has no place here: dropped, all that hangs on it would be ended."""
+"""Objects of the parent, kept alive here because freeing them would run their finalizers."""
 _ending = types.SimpleNamespace(status=1)
-"""How the script ended."""
+"""The exit status of the script."""
 _NOT_FLUSHED = 120
-"""The exit status of Python when the end of its output was lost."""
+"""Python's exit status if flushing its output failed."""
 
 
 def search_path() -> list[str]:
-    """Where a new interpreter would look for modules; empty when that cannot be told from here.
+    """The `sys.path` of a new interpreter; empty if it cannot be derived from this one.
 
-    What PYTHONPATH and `-m` gave to this one stands before the standard library.
+    It omits all entries before the standard library, which come from PYTHONPATH and `-m`.
     """
     library = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
     begins = next((at for at, path in enumerate(sys.path) if Path(path).name == library), None)
@@ -50,11 +50,11 @@ def search_path() -> list[str]:
 
 
 def renew(command: Sequence[str]) -> None:
-    """Be as new, in the folder where this process stands and with the environment that it has.
+    """Reset this process, with its current folder and environment.
 
-    `command` is what would have been executed.
+    `command` is the command line that would have been executed.
     """
-    gc.freeze()  # what the parent has is ended by the parent
+    gc.freeze()  # the parent finalizes its own objects
     _renew_environment()
     _renew_streams()
     _renew_signals()
@@ -69,9 +69,9 @@ def renew(command: Sequence[str]) -> None:
 
 
 def interpret(code: str, names: Mapping[str, object]) -> None:
-    """Run code as the interpreter runs what it is started with, and end as it ends: never returns.
+    """Run code like the interpreter's main program, then exit like it; never returns.
 
-    No module of the harness is found by it.
+    The code cannot import modules of the harness by accident.
     """
     hidden = [each for each in sys.modules if each.partition(".")[0] == _OWN]
     _KEPT.extend(sys.modules.pop(name) for name in ("__main__", *hidden))
@@ -80,11 +80,11 @@ def interpret(code: str, names: Mapping[str, object]) -> None:
     _ending.status = _status_of(code)
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
     atexit._run_exitfuncs()
-    _end()  # the script forgot all that was to be done
+    _end()  # if the script has removed all exit handlers
 
 
 def _status_of(code: str) -> int:
-    """The exit status that code comes to, with its traceback printed where it raised."""
+    """Run code and return its exit status; prints the traceback if it raised."""
     try:
         exec(code, vars(sys.modules["__main__"]))  # noqa: S102 - our own words
     except SystemExit as end:
@@ -100,9 +100,9 @@ def _status_of(code: str) -> int:
 
 
 def _flushed() -> bool:
-    """Write what is buffered in files that were left open; whether standard output took it.
+    """Flush files that were left open; returns whether flushing standard output succeeded.
 
-    Python does so while it takes itself apart, which here would cost more than all the rest.
+    Python does that at finalization, which would take longer here than everything else.
     """
     for kind in (io.TextIOWrapper, io.BufferedWriter):
         for file in [each for each in gc.get_objects() if issubclass(type(each), kind)]:
@@ -114,15 +114,15 @@ def _flushed() -> bool:
     except (OSError, ValueError):
         return False
     finally:
-        ctypes.CDLL(None).fflush(None)  # what libraries in C have printed
+        ctypes.CDLL(None).fflush(None)  # output of C libraries
     return True
 
 
 def _renew_environment() -> None:
-    """Leave nothing that was set besides `os.environ`, and keep planted packages out.
+    """Make the C environment equal to `os.environ`, and keep planted packages out.
 
-    A Python program that the script starts would else not be told of the `-s` which this process
-    has not been started with.
+    This process was not started with `-s`, so Python programs that the script starts are told by an
+    environment variable instead.
     """
     environment = {**os.environ, "PYTHONNOUSERSITE": "1"}
     os.environ.clear()
@@ -139,7 +139,7 @@ def _renew_streams() -> None:
 
 
 def _stream(fd: int, name: str, errors: str) -> io.TextIOWrapper:
-    """A standard stream as Python makes it of a pipe, in the locale that a sandbox has."""
+    """A standard stream as Python creates it for a pipe, in the sandbox's locale."""
     raw = io.FileIO(fd, "w" if fd else "r", closefd=False)
     raw.name = name
     buffered = io.BufferedWriter(raw) if fd else io.BufferedReader(raw)
@@ -151,11 +151,11 @@ def _stream(fd: int, name: str, errors: str) -> io.TextIOWrapper:
 
 
 def _renew_signals() -> None:
-    """Handlers end with `exec`, while what is ignored stays so."""
+    """Reset signals like `exec`: handlers become the default, ignored signals stay ignored."""
     faulthandler.disable()
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # those of C look like the default
+        if signal.getsignal(number) is not signal.SIG_IGN:  # handlers from C look like the default
             first = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, first)
 
@@ -166,9 +166,9 @@ def _renew_hooks() -> None:
 
 
 def _forget_endings() -> None:
-    """Leave to the parent what is done at its end, such as removing its files; the libraries' stay.
+    """Drop the parent's exit handlers, such as those that remove its files; keep the libraries'.
 
-    Those of torch only dump statistics that were asked for.
+    Torch's only dump statistics on request.
     """
     finalizers = multiprocessing.util._finalizer_registry  # type: ignore[attr-defined]
     queues = vars(thread)["_threads_queues"]
@@ -186,19 +186,19 @@ def _forget_endings() -> None:
 
 
 def _end() -> None:
-    """Come last of what this process does at its end: what follows is its parent's."""
+    """Exit as the last of this process's exit handlers; those that follow are the parent's."""
     os._exit(_ending.status if _flushed() else _NOT_FLUSHED)
 
 
 def _renew_multiprocessing() -> None:
-    """The folder from which workers load the script, and a secret which is this process's own."""
+    """Set the folder from which workers load the script, and a new authentication key."""
     multiprocessing.process.ORIGINAL_DIR = os.getcwd()  # type: ignore[attr-defined]  # noqa: PTH109
     multiprocessing.process.current_process().authkey = os.urandom(32)
     multiprocessing.util._run_after_forkers()  # type: ignore[attr-defined]
 
 
 def _draw_anew() -> None:
-    """Seed what Python does not seed after a fork: each phase must draw other numbers."""
+    """Reseed the generators that Python does not reseed after a fork: phases must not share them."""
     torch.default_generator.seed()
     if numpy := sys.modules.get("numpy.random"):
         numpy.seed()

@@ -23,14 +23,14 @@ FDS = 7
 """Sent with a request: order socket, output pipe, files, builds, arena, and perhaps two device
 buffers."""
 _EVALUATION = b"evaluation"
-"""The request for an evaluation of the task's own, which is told in a file that is sent with it."""
+"""The request for a task's own evaluation; a file sent with it has the order."""
 
 
 def serve(link: socket.socket) -> None:
     """Fork a candidate for each request until the judge hangs up; several may start at once.
 
-    What is waited for meanwhile are the intermediates, which leave as soon as their children run:
-    one that has ended counts as a process of its candidate until it is collected.
+    Meanwhile it reaps the intermediate processes, which exit as soon as their children run. Until
+    it is reaped, such a process counts against its candidate's process limit.
     """
     starting: set[int] = set()
     while True:
@@ -83,11 +83,11 @@ class TemplateProcess:
         link.settimeout(30)
 
     def enlist(self, enlisted: CandidateSpec, fds: list[int]) -> None:
-        """Have a candidate forked that inherits `fds`; OSError when the template is gone."""
+        """Fork a candidate that inherits `fds`; OSError if the template is gone."""
         self._ask(encode(enlisted), fds)
 
     def start(self, order: Program, lines: Lines) -> None:
-        """As `program.start`, in a fork of the template; OSError when the template is gone."""
+        """Like `program.start`, in a fork of the template; OSError if the template is gone."""
         packed = fork.pack(order)
         try:
             self._ask(_EVALUATION, [*packed, lines.result, lines.output, lines.status])
@@ -101,13 +101,13 @@ class TemplateProcess:
             raise ConnectionResetError("the template is gone")
 
     def close(self) -> None:
-        """Hang up and wait for the template to end."""
+        """Close the link and wait for the template to exit."""
         self.link.close()
         os.waitpid(self.pid, 0)
 
 
 def fork_template() -> TemplateProcess:
-    """Fork this process into a template; call it before anything secret is known."""
+    """Fork a template process; call this before the process knows any secret."""
     ours, theirs = pair()
     pid = os.fork()
     if pid == 0:
@@ -122,9 +122,9 @@ def fork_template() -> TemplateProcess:
 
 
 def pack_files(files: dict[str, str]) -> int:
-    """The files that a candidate may see, as a sealed memory file; gives its descriptor."""
+    """Put the files that a candidate may see into a sealed memory file; returns its descriptor."""
     fd = os.memfd_create("files", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(os.dup(fd), "wb") as packed:
         packed.write(json.dumps(files).encode())
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)  # every candidate of an evaluation reads this one
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)  # all candidates of an evaluation share this file
     return fd

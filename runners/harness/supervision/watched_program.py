@@ -1,4 +1,4 @@
-"""One program in a sandbox of its own, watched from outside: its pipes, its time, its end."""
+"""Runs one program in its own sandbox and watches its pipes, its time and its exit."""
 
 import json
 import os
@@ -19,11 +19,11 @@ from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
 
 RESULT_MAX = 1 << 20
-"""Bytes of everything that an evaluation may say on its line."""
+"""The most bytes that an evaluation may write to its result pipe."""
 _STATUS_MAX = 64 << 10
 _WATCH_MS = 100
 _AFTER_S = 2.0
-"""How long the pipes of a killed phase may take to end: nobody is left to write."""
+"""How long the pipes of a killed phase may take to reach their end; no writer is left."""
 _PIECE = 1 << 16
 
 Met = Callable[[tuple[str, ...], dict[str, str]], None]
@@ -32,7 +32,7 @@ Start = Callable[[Program, Lines], None]
 
 @dataclass(slots=True)
 class _Pipe:
-    """The reading end of a pipe, read as it fills and never beyond a limit."""
+    """The read end of a pipe, which is read up to a limit."""
 
     reader: int
     writer: int
@@ -42,7 +42,7 @@ class _Pipe:
     ended: bool = False
 
     def drain(self) -> None:
-        """Read what is there; raises `excess()` when it is more than the limit."""
+        """Read what is available; raises `excess()` if it is more than the limit."""
         while not self.ended:
             try:
                 piece = os.read(self.reader, _PIECE)
@@ -70,21 +70,21 @@ def _pipe(limit: int, excess: Callable[[], Exception]) -> Iterator[_Pipe]:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a phase ended by itself: its exit status, and all that it said on its line."""
+    """How a phase ended by itself: its exit status, and what it wrote to its result pipe."""
 
     status: int
     said: bytes
 
 
 class WatchedProgram:
-    """One program in its sandbox, from its start to the end of everything that it started."""
+    """One program in its sandbox, from its start until all its processes have ended."""
 
     def __init__(
         self, order: Program, log: bytearray, met: Met, start: Start = program.start
     ) -> None:
-        """`log` gets what it prints, `met` the layers of its sandbox and what was missing.
+        """`log` receives what it prints, `met` its sandbox layers and the missing ones.
 
-        `start` makes the program's process.
+        `start` creates the program's process.
         """
         self.order = order
         self.log = log
@@ -94,10 +94,10 @@ class WatchedProgram:
         self.confined = False
         self.said = bytearray()
         self.next_look = 0.0
-        self.inherited = held_by(os.getpid())  # what a fork of the judge holds until its exec
+        self.inherited = held_by(os.getpid())  # memory of a fork of the judge until its exec
 
     def run(self, deadline: Deadline) -> Ended:
-        """Run it to its end; VerdictError if it breaks a limit, StartError if it did not start."""
+        """Run it until it ends; VerdictError if it breaks a limit, StartError if it cannot start."""
         spared = (*descendants(os.getpid()),)
         output = self.order.limits.output
         with (
@@ -131,7 +131,7 @@ class WatchedProgram:
             raise StartError(f"the evaluation did not start: {error}") from error
 
     def _watch(self, pipes: tuple[_Pipe, ...], deadline: Deadline) -> int:
-        """Read the pipes until the process ends; gives its exit status."""
+        """Read the pipes until the process ends; returns its exit status."""
         poll = select.poll()
         for pipe in pipes:
             poll.register(pipe.reader, select.POLLIN)
@@ -143,12 +143,12 @@ class WatchedProgram:
                     if pipe.ended:
                         _forget(poll, pipe)
                 self._look(poll, pipes[-1])
-                self._enforce(deadline, begun=pipes[-1].ended)  # it closes by the exec
+                self._enforce(deadline, begun=pipes[-1].ended)  # the exec closes it
         except ProcessGoneError as gone:
             return gone.status
 
     def _look(self, poll: "select.poll", status: _Pipe) -> None:
-        """Find the process once it is known; ProcessGoneError when it has ended."""
+        """Look up the process once its id is known; ProcessGoneError if it has ended."""
         known = self.subject
         self._meet(status)
         if self.subject is None:
@@ -158,7 +158,7 @@ class WatchedProgram:
         self.subject.check()
 
     def _meet(self, status: _Pipe) -> None:
-        """Note what the status line has said so far."""
+        """Process the lines that the status pipe has so far."""
         *lines, _ = bytes(status.text).split(b"\n")
         for line in map(json.loads, lines):
             if "pid" in line and self.subject is None:
@@ -186,7 +186,7 @@ class WatchedProgram:
             )
 
     def _end(self, spared: tuple[int, ...]) -> None:
-        """Kill everything of this phase, whatever it has become a child of."""
+        """Kill all processes of this phase, whoever has become their parent."""
         if self.subject is not None:
             self.subject.kill()
         if not kill_others(os.getpid(), spared):
@@ -201,7 +201,7 @@ def _forget(poll: "select.poll", pipe: _Pipe) -> None:
 
 
 def _drain_to_the_end(pipes: tuple[_Pipe, ...]) -> None:
-    """Read what the dead have left; an end that does not come is a breach."""
+    """Read what dead processes left in the pipes; a pipe that does not end is a breach."""
     deadline = Deadline.after(_AFTER_S)
     for pipe in pipes:
         pipe.drain()
