@@ -1,1 +1,1 @@
-"""What judge and candidate exchange."""
+"""The protocol between judge and candidate: frames, descriptions of values, shared memory."""

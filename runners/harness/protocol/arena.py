@@ -1,4 +1,4 @@
-"""Shared host memory in which the judge lays one input at a time."""
+"""Shared host memory into which the judge writes one input at a time."""
 
 import fcntl
 import mmap
@@ -32,13 +32,13 @@ def reach(value: torch.Tensor) -> int:
 
 
 class Layout:
-    """Lays the tensors of one value out, page after page, in the arena of their device."""
+    """Assigns page-aligned offsets to the tensors of one value, separately for each device."""
 
     def __init__(self) -> None:
         self.sizes = {"cpu": 0, "cuda": 0}
 
     def place(self, value: torch.Tensor, device: str | None = None) -> TensorNode:
-        """Give the tensor the next free pages, of its own device when none is named."""
+        """Give the tensor the next free pages on `device`, by default its own."""
         device = device or value.device.type
         dtype = str(value.dtype).removeprefix("torch.")
         strided = value.layout is torch.strided
@@ -58,7 +58,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a value will lie in its arenas; sizes in bytes."""
+    """The memory layout of a value; sizes in bytes."""
 
     node: Node
     host_size: int
@@ -66,14 +66,14 @@ class Plan:
 
 
 def lay_out(value: object) -> Plan:
-    """Describe a value as it will lie in its arenas."""
+    """Plan the memory layout of a value."""
     layout = Layout()
     node = describe(value, layout.place)
     return Plan(node, layout.sizes["cpu"], layout.sizes["cuda"])
 
 
 def compact_description(value: object) -> Node:
-    """Describe a value as its copy would lie: whole and without gaps, however it lies itself."""
+    """Describe a contiguous copy of a value, whatever its own strides."""
     layout = Layout()
 
     def placed(each: torch.Tensor) -> TensorNode:
@@ -84,7 +84,7 @@ def compact_description(value: object) -> Node:
 
 
 def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
-    """The tensor that lies at the node's offset, without a copy."""
+    """The tensor at the node's offset, without a copy."""
     dtype = DTYPES[node.dtype]
     if node.span == 0 or node.offset is None:
         return torch.empty(node.shape, dtype=dtype)
@@ -93,7 +93,7 @@ def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
 
 
 def sealed_memory(name: str, size: int) -> int:
-    """A memory file whose size nobody can change, not even who maps it; gives its descriptor."""
+    """Create a memory file whose size no process can change; returns its descriptor."""
     fd = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     os.ftruncate(fd, size)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
@@ -104,8 +104,7 @@ def sealed_memory(name: str, size: int) -> int:
 class Arena:
     """A memory file that the judge owns and a candidate maps; its size can never change.
 
-    It is sparse: only pages that were written take memory, so it is made as large as an
-    input may ever be.
+    It is sparse: only written pages take memory, so it has the size of the largest allowed input.
     """
 
     def __init__(self, size: int) -> None:
@@ -115,26 +114,26 @@ class Arena:
         self.buffer = mmap.mmap(self.fd, self.size)
 
     def write(self, node: Node, value: object) -> None:
-        """Copy every host tensor of `value` to where `node` says."""
+        """Copy every host tensor of `value` to its place in `node`."""
         for place, tensor in zip(tensors(node), leaves(value), strict=True):
             if place.device == "cpu":
                 bits(view(self.buffer, place)).copy_(bits(tensor.detach()))
                 self.keep((place.offset or 0) + place.reach)
 
     def keep(self, size: int) -> None:
-        """Take the memory of the first `size` bytes for the judge's own, whatever lies there."""
+        """Count the first `size` bytes as the judge's own memory, whatever they contain."""
         self.filled = max(self.filled, -(-size // ALIGNMENT) * ALIGNMENT)
 
     @property
     def hoard(self) -> int:
-        """Bytes of memory that the candidate has the file hold, beyond the judge's own input.
+        """Bytes of memory that the candidate occupies in the file beyond the judge's input.
 
-        Pages that it touched and unmapped again are in no process's account.
+        Pages that it wrote and then unmapped are not in any process's memory usage.
         """
         return max(0, os.fstat(self.fd).st_blocks * 512 - self.filled)
 
     def close(self) -> None:
-        """Let go of the memory; tensors that still view it keep it alive until they go."""
+        """Release the memory; tensors that view it keep it mapped until they are freed."""
         os.close(self.fd)
 
     def __enter__(self) -> Self:

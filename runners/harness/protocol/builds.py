@@ -1,8 +1,7 @@
-"""What a submission compiled, handed on from its first candidate to the later ones.
+"""Passes compiled files from a submission's first candidate to its later ones.
 
-The first candidate of an evaluation sees public inputs alone, so nothing that it leaves can tell
-of a secret one. What it left is bytes to the judge, which never looks into them: a later candidate
-unpacks them inside its own sandbox.
+The first candidate of an evaluation sees only public inputs, so its files cannot leak a secret one.
+The judge treats them as opaque bytes; a later candidate unpacks them inside its own sandbox.
 """
 
 import fcntl
@@ -13,19 +12,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FOLDER = ".builds"
-"""Beneath the candidate's home."""
+"""A folder in the candidate's home."""
 _TIME = "PODIUM.mtime_ns"
 _FIXED = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _READ_ONLY = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
 _COMPILE_THREADS = min(4, len(os.sched_getaffinity(0)))
-"""Processes in which torch.compile compiles: one a core, as it would have them, are too many for a
-candidate's limit where there are 32 cores, and a kernel or two are all that there is to compile."""
+"""Compile processes of torch.compile. Its default of one per core exceeds a candidate's process
+limit on a machine with 32 cores, and there are only one or two kernels to compile."""
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Where compilers keep what they made, so that all of it can be found; and how they compile."""
+    """Environment variables that put compilers' caches into `FOLDER` and limit their threads."""
     folder = home / FOLDER
     return {
         "TRITON_CACHE_DIR": str(folder / "triton"),
@@ -33,13 +32,13 @@ def environment(home: Path) -> dict[str, str]:
         "TORCH_EXTENSIONS_DIR": str(folder / "extensions"),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
         "TORCHINDUCTOR_COMPILE_THREADS": str(_COMPILE_THREADS),
-        "OPENBLAS_NUM_THREADS": "1",  # else importing numpy starts one a core, in each of them
+        "OPENBLAS_NUM_THREADS": "1",  # otherwise importing numpy starts one per core in each
         "CUDA_CACHE_PATH": str(folder / "cuda"),
     }
 
 
 class Builds:
-    """The judge's hold on the packed files: open for the first candidate, then read-only."""
+    """The judge's file for compiled code: writable for the first candidate, then read-only."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -53,7 +52,7 @@ class Builds:
         return fd
 
     def seal(self) -> bool:
-        """Let nobody write any more; False when somebody still could: it is another file then."""
+        """Make the file read-only; if a process can still write, replace it and return False."""
         try:
             fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _READ_ONLY)
         except OSError:
@@ -65,16 +64,16 @@ class Builds:
         return True
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the file."""
         os.close(self.fd)
 
 
 def pack(home: Path, fd: int) -> None:
-    """Write what compilers left into the file; OSError when it does not hold them."""
+    """Pack the compilers' files into `fd`; OSError if they do not fit."""
     with os.fdopen(os.dup(fd), "wb") as file, tarfile.open(fileobj=file, mode="w") as archive:
         for path in _files(home / FOLDER):
             entry = archive.gettarinfo(path, str(path.relative_to(home)))
-            # Build tools compare times to the nanosecond, of which the format keeps less.
+            # Build tools compare times in nanoseconds, but tar stores a coarser time.
             entry.pax_headers = {_TIME: str(path.stat().st_mtime_ns)}
             with path.open("rb") as content:
                 archive.addfile(entry, content)
@@ -87,12 +86,12 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def unpack(fd: int, home: Path) -> None:
-    """Lay out what was packed, up to the first part that cannot be read or lies elsewhere.
+    """Unpack the files, up to the first entry that is unreadable or outside of the folder.
 
-    Whatever tarfile raises at bytes that somebody else made may come out of it.
+    The bytes are untrusted, so any exception of tarfile may be raised.
     """
-    # Mapped, since candidates that start beside each other share the descriptor's position; and
-    # privately, since older kernels refuse to share what nobody may write.
+    # Mapped, because candidates that start in parallel share the descriptor's position.
+    # Privately, because older Linux kernels refuse a shared mapping of a read-only sealed file.
     with (
         mmap.mmap(fd, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ) as content,
         tarfile.open(fileobj=content, mode="r:") as archive,

@@ -1,8 +1,7 @@
-"""The wire between judge and candidate: one sequenced-packet socket with small JSON frames.
+"""The channel between judge and candidate: one sequenced-packet socket with small JSON frames.
 
-A frame from the judge is an operation and its argument; the candidate answers each with one
-`CandidateReply`. Whatever a candidate sends is limited in length and validated. Nothing is ever
-unpickled.
+A frame from the judge is a `CandidateRequest`; the candidate answers with `CandidateReply`. What a
+candidate sends is limited in length and validated. Nothing is ever unpickled.
 """
 
 import os
@@ -21,13 +20,13 @@ from runners.harness.protocol.values import Node, TensorNode
 from runners.languages import Recipe
 
 FRAME_MAX = 64 << 10
-"""Bytes of the longest frame in either direction."""
+"""The most bytes of a frame in either direction."""
 
 
 READY_FRAME = b"ready"
-"""From a candidate on the CPU: the order is understood, and it waits for its input."""
+"""From a candidate on the CPU: it has parsed the order and waits for its input."""
 GO_FRAME = b"go"
-"""To it: the input is there."""
+"""To a candidate on the CPU: the input is there."""
 
 
 class Operation(StrEnum):
@@ -36,11 +35,11 @@ class Operation(StrEnum):
     BUILD = "build"
     """Import the submission."""
     RUN = "run"
-    """Call the kernel on the input that lies in the arena."""
+    """Call the kernel on the input in the arena."""
     PACK = "pack"
-    """Keep what was compiled for the candidates to come."""
+    """Store compiled code for later candidates."""
     PROFILE = "profile"
-    """The same under torch's profiler, whose table is printed."""
+    """Call the kernel under torch's profiler and print the table."""
     TOUCH = "touch"
     """Run the trusted stand-in instead of the kernel, for calibration."""
 
@@ -50,33 +49,33 @@ class CandidateRequest(Wire):
 
     operation: Operation
     value: Node | None = None
-    """Where the input lies."""
+    """The input's description, with its places in the arenas."""
     rooms: tuple[TensorNode, ...] = ()
-    """On a GPU: where each tensor of the output can be copied to, should it lie elsewhere than in
-    the shared memory. Nothing else of the output is told. The CPU's outputs are fetched."""
+    """On a GPU: where to copy each tensor of the output that is not in the shared memory. The
+    request says nothing else about the output. Outputs on the CPU are fetched."""
     ahead: bool = False
     """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
     launch: LaunchNumbers | None = None
-    """For device code: how to launch it, on these inputs and into these rooms."""
+    """For device code: the launch, on these inputs and into these rooms."""
     built: bool = False
-    """For a build: whether an earlier candidate's lies packed at hand."""
+    """For a build: whether an earlier candidate has stored compiled code."""
 
 
 class Status(StrEnum):
-    """How the candidate says that an order ended; a lie here can only harm the liar."""
+    """How an order ended, according to the candidate; a false status only harms the submission."""
 
     DONE = "done"
     """The order was carried out."""
     BUILD_FAILED = "build_failed"
     """The submission did not import or compile."""
     INVALID = "invalid"
-    """There is no usable `custom_kernel`, or what it returned is no tensor structure."""
+    """There is no usable `custom_kernel`, or its return value is not a tensor structure."""
     RAISED = "raised"
     """The kernel raised."""
     MEMORY = "memory"
     """An allocation failed."""
     DISK = "disk"
-    """A write failed for want of space."""
+    """A write failed because the disk is full."""
 
 
 FAILURES = {
@@ -86,43 +85,43 @@ FAILURES = {
     Status.MEMORY: Verdict.MEMORY_EXCEEDED,
     Status.DISK: Verdict.OUTPUT_EXCEEDED,
 }
-"""What a candidate's own word for a failure means."""
+"""The verdict for each failure that a candidate reports."""
 
 
 class CandidateReply(Wire):
     """One frame from the candidate: untrusted in every field.
 
-    On a GPU there are two of them: the first one when the call is queued, or waits for its input,
-    and the last one when it is done.
+    On a GPU a call has two: the first frame when the call is queued or waits for its input, and the
+    last frame when it is done.
     """
 
     status: Status
     message: Annotated[str, Field(max_length=2000)] = ""
     claimed_ns: Annotated[float, Field(ge=0, le=1e15)] = 0.0
     claimed_cpu_ns: Annotated[float, Field(ge=0, le=1e15)] = 0.0
-    """CPU time of all threads; asked of trusted candidates only."""
+    """CPU time of all threads; only used from trusted candidates."""
     output: Node | None = None
-    """Where the output lies, by the candidate's own addresses; of a call that is queued ahead the
-    first frame tells it."""
+    """The output's description with the candidate's addresses; if the call is queued ahead, only
+    that of the first frame counts for tensors on the GPU."""
     compiled: Compiled | None = None
-    """Of device code that was built."""
+    """What the compiler reported about device code."""
 
 
 class CandidatePid(Wire):
-    """The candidate's process id as the judge sees it, sent once it is the judge's to collect."""
+    """The candidate's process id in the judge's namespace, sent once it is the judge's child."""
 
     kind: Literal["announcement"] = "announcement"
     pid: int
 
 
 class CandidateReady(Wire):
-    """The candidate's own first frame, sent before any submitted code runs."""
+    """The candidate's ready message, sent before any submitted code runs."""
 
     kind: Literal["welcome"] = "welcome"
     layers: tuple[str, ...]
     missing: dict[str, str]
     device_address: int = 0
-    """Where the candidate sees the shared device memory, its input first; 0 on the CPU."""
+    """The candidate's address of the shared device memory; 0 on the CPU."""
 
 
 Transport = Literal["vmm", "pinned-host"]
@@ -132,9 +131,9 @@ Transport = Literal["vmm", "pinned-host"]
 class DeviceFds(Wire):
     """Sizes in bytes of the two device buffers whose descriptors follow the arena's.
 
-    The first one holds the input, from `output_at` on the room into which outputs are copied, and
-    from `pool_at` on memory for the kernel's own allocations; the second one holds the words by
-    which the two GPU contexts wait for each other.
+    The first holds the input, then from `output_at` the rooms for copied outputs, then from
+    `pool_at` the memory for the kernel's own allocations. The second holds the words through which
+    the two GPU contexts wait for each other.
     """
 
     transport: Transport
@@ -145,7 +144,7 @@ class DeviceFds(Wire):
 
 
 class CandidateSpec(Wire):
-    """What the template is told to fork; `shared` is there when the inputs live on a GPU."""
+    """The request to the template to fork a candidate; `shared` is set if inputs are on a GPU."""
 
     limits: Limits
     threads: int
@@ -155,20 +154,20 @@ class CandidateSpec(Wire):
 
 
 class ProfiledCall(Wire):
-    """What a process is told that makes one call under the profiler; it is asked for no answer."""
+    """The order to a process that makes one call under the profiler and sends no answer."""
 
     recipe: Recipe
     files: dict[str, str]
-    """The submission, and what the task shares with it."""
+    """The submission and the task's shared files."""
     threads: int
     warm_ups: int
     value: Node
-    """Where each tensor of the input lies in the file next to this, on whatever device it is."""
+    """The input, with the place of each tensor of any device in the data file."""
     outputs: tuple[TensorNode, ...] = ()
-    """For device code: what it is given to write into."""
+    """For device code: the tensors into which it writes."""
     launch: LaunchNumbers | None = None
     builds: int | None = None
-    """The descriptor of what an earlier candidate compiled."""
+    """The descriptor of the file with compiled code of an earlier candidate."""
     gpu: bool = False
 
 
@@ -177,7 +176,7 @@ GREETING: TypeAdapter[Greeting] = TypeAdapter(Greeting)
 
 
 def receive(link: socket.socket, most_bytes: int, most_fds: int) -> tuple[bytes, list[int]]:
-    """One frame and the descriptors that were sent with it, none of which `exec` hands on."""
+    """One frame and the descriptors sent with it, which are all close-on-exec."""
     frame, fds, _, _ = socket.recv_fds(link, most_bytes, most_fds)
     for fd in fds:
         os.set_inheritable(fd, False)  # noqa: FBT003 - the library's own signature
@@ -185,12 +184,12 @@ def receive(link: socket.socket, most_bytes: int, most_fds: int) -> tuple[bytes,
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """A connected pair that keeps the borders of frames."""
+    """A connected pair of sockets that keeps frame boundaries."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def encode(frame: Wire) -> bytes:
-    """The frame as bytes; ValueError when it is too long to travel."""
+    """The frame as bytes; ValueError if it is longer than `FRAME_MAX`."""
     data = frame.model_dump_json(exclude_none=True).encode()
     if len(data) > FRAME_MAX:
         raise ValueError(f"a frame of {len(data)} bytes; at most {FRAME_MAX} can travel")
@@ -199,44 +198,41 @@ def encode(frame: Wire) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One order and its answer; the window closed when the bytes were the judge's own."""
+    """The result of one order: its window and the candidate's reply."""
 
     window_ns: float
     reply: CandidateReply
     cpu_ns: int = 0
-    """What the candidate's threads used meanwhile; not taken on a GPU."""
+    """CPU time of the candidate's threads in the window; not measured on a GPU."""
     told_ns: float = 0.0
-    """On a GPU: the last part of the window, in which all that lies there had been captured."""
+    """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     late: bool = False
-    """On a GPU: the call should have been queued ahead and was not in time, so that launches lie
-    in its window, and nobody knew where to look for its output."""
+    """On a GPU: the call was not queued ahead in time, so its window contains launches, and the
+    judge did not know where its output lies."""
 
 
 class DeviceCall(Protocol):
-    """One call's way over to a candidate on a GPU, as the judge drives it."""
+    """One call of a candidate on a GPU, as the judge controls it."""
 
     patience_s: float
-    """How long to wait until the candidate has queued its work, before the input is released."""
+    """Seconds to wait for the candidate to queue its work before the input is released."""
     told: bool
-    """Whether the candidate's last frame is a part of the answer: the window closes after it."""
+    """Whether the last frame carries a part of the answer; the window then closes after it."""
 
     def queued(self, first: CandidateReply | None) -> None:
-        """Take note of where the output will lie; None when the candidate was too late to say."""
+        """Record where the output will lie; None if the candidate did not say so in time."""
 
     def release(self) -> None:
-        """Open the window and make the input visible; the candidate's work follows by itself."""
+        """Open the window and make the input visible; the candidate's queued work follows."""
 
     def take(self, last: CandidateReply) -> None:
-        """Make what of an answer that is `told` lies on the host the judge's own.
-
-        Then let the window close.
-        """
+        """Copy the host part of an answer if `told`, then close the window."""
 
     def over(self) -> bool:
-        """Whether the answer is the judge's own."""
+        """Whether the window has closed."""
 
     def window_ns(self) -> float:
-        """How long that took, in nanoseconds."""
+        """The length of the window in nanoseconds."""
 
     def told_ns(self) -> float:
-        """For how long of it all was captured that lies on the GPU."""
+        """The part of the window after the outputs on the GPU were captured."""

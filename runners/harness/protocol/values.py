@@ -1,6 +1,6 @@
-"""Descriptions of nested values: what a tensor structure looks like, without its bytes.
+"""Descriptions of nested values: the structure of a value and its tensors, without their bytes.
 
-Both sides speak these; what comes from a candidate is validated here and nowhere believed.
+Judge and candidate exchange these. A candidate's descriptions are validated and never trusted.
 """
 
 import math
@@ -20,11 +20,11 @@ _BITS = (
     "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
     "float4_e2m1fn_x2", "uint16", "uint32", "uint64",
 )  # fmt: skip
-"""Types for which torch has few operations, of some not even a copy on every device."""
+"""Dtypes for which torch has few operations; some cannot even be copied on every device."""
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name) for name in (*_COUNTED, *_BITS) if hasattr(torch, name)
 }
-"""The element types that may travel, by name: those of them that this torch knows."""
+"""The dtypes that can be transferred, by name, as far as this torch has them."""
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 Extent = Annotated[int, Field(ge=0, le=1 << 48)]
@@ -32,10 +32,10 @@ Index = Annotated[int, Field(ge=0, lt=1 << 64)]
 
 
 class TensorNode(Wire):
-    """A tensor: shape and strides in elements, and where its first element lies.
+    """A tensor: shape and strides in elements, and the place of its first element.
 
-    `offset` counts bytes into the shared arena; `address` is the candidate's own pointer,
-    and `offset` is then None.
+    `offset` is in bytes from the beginning of the shared arena. If it is None, `address` is the
+    candidate's pointer.
     """
 
     kind: Literal["tensor"] = "tensor"
@@ -54,7 +54,7 @@ class TensorNode(Wire):
 
     @property
     def span(self) -> int:
-        """Elements from the first to the last one reached, both counted."""
+        """Elements from the first to the last one in memory, both included."""
         if 0 in self.shape:
             return 0
         reach = ((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
@@ -67,12 +67,12 @@ class TensorNode(Wire):
 
     @property
     def room(self) -> int:
-        """Bytes that a copy takes at most: gaps between elements are copied as well."""
+        """The most bytes of a copy, which includes gaps between elements."""
         return max(self.span, self.numel) * self.itemsize
 
     @property
     def numel(self) -> int:
-        """How many elements the tensor shows."""
+        """The number of elements of its shape."""
         return math.prod(self.shape)
 
     @property
@@ -102,14 +102,14 @@ class DictNode(Wire):
 
 
 class FloatNode(Wire):
-    """A float, spelled in hexadecimal so that every value survives, NaN and infinities too."""
+    """A float in hexadecimal, which keeps every value, also NaN and infinities."""
 
     kind: Literal["float"] = "float"
     value: Annotated[str, Field(max_length=64)]
 
 
 class ScalarNode(Wire):
-    """An integer, a truth value, a text or None."""
+    """An int, bool, str or None."""
 
     kind: Literal["scalar"] = "scalar"
     value: bool | int | str | None = None
@@ -124,17 +124,17 @@ Fetch = Callable[[TensorNode], torch.Tensor]
 
 
 class UndescribableError(TypeError):
-    """A value that is no nesting of tensors, lists, tuples, dicts and scalars."""
+    """A value that is not a nested structure of tensors, lists, tuples, dicts and scalars."""
 
 
 DEPTH = 32
-"""How deep lists, tuples and dicts may lie in one another, in either direction."""
+"""The deepest nesting of lists, tuples and dicts, in either direction."""
 
 
 def describe(value: object, place: Place, *, keys_sorted: bool = False) -> Node:
-    """Describe a nested value; `place` says where each tensor lies, one after the other.
+    """Describe a nested value; `place` is called for each tensor in order and gives its node.
 
-    With `keys_sorted` dicts are gone through in the order of their keys, else in their own.
+    Dicts are traversed in the order of their keys if `keys_sorted`, otherwise in their own order.
     """
     return _describe(value, place, 0, keys_sorted=keys_sorted)
 
@@ -158,7 +158,7 @@ def _describe(value: object, place: Place, depth: int, *, keys_sorted: bool) -> 
 
 
 def key_order(item: tuple[str | int, object]) -> tuple[bool, str | int]:
-    """By which the items of a dict are sorted: numbers before texts."""
+    """The sort key of a dict's items: numbers before texts."""
     key, _ = item
     return isinstance(key, str), key
 
@@ -183,7 +183,7 @@ def _describe_scalar(value: object) -> Node:
 
 
 def restore(node: Node, fetch: Fetch) -> Any:  # noqa: ANN401 - the value's type is the node's
-    """Build the value which a node describes; `fetch` gives each tensor."""
+    """Build the value that a node describes; `fetch` returns each tensor."""
     return _restore(node, fetch, 0)
 
 
@@ -217,7 +217,7 @@ def tensors(node: Node) -> tuple[TensorNode, ...]:
 
 
 def leaves(value: object) -> tuple[torch.Tensor, ...]:
-    """The tensors of a nested value, in the order in which `tensors` gives their nodes."""
+    """The tensors of a nested value, in the order in which `tensors` returns their nodes."""
     if isinstance(value, torch.Tensor):
         return (value,)
     if isinstance(value, (list, tuple)):
@@ -228,14 +228,14 @@ def leaves(value: object) -> tuple[torch.Tensor, ...]:
 
 
 def on_host(node: TensorNode) -> bool:
-    """Whether anything of a tensor lies in host memory."""
+    """Whether a tensor has elements in host memory."""
     return node.device != "cuda" and node.span > 0
 
 
 def told_by_host(node: Node) -> bool:
-    """Whether a part of a value's content travels outside the GPU's memory.
+    """Whether a part of a value is transferred outside the GPU's memory.
 
-    That is any scalar but None, and any host tensor with elements.
+    That is any scalar except None, and any host tensor with elements.
     """
     match node:
         case TensorNode():
@@ -251,7 +251,7 @@ def told_by_host(node: Node) -> bool:
 
 
 def replaced(node: Node, replace: Callable[[TensorNode], TensorNode]) -> Node:
-    """The same structure with other tensors in it."""
+    """The same structure with every tensor node replaced."""
     match node:
         case TensorNode():
             return replace(node)
@@ -266,13 +266,13 @@ def replaced(node: Node, replace: Callable[[TensorNode], TensorNode]) -> Node:
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The same memory, as integers where torch has few operations for the tensor's own type."""
+    """A view of the same memory, as integers if torch has few operations for its dtype."""
     name = str(tensor.dtype).removeprefix("torch.")
     return tensor.view(_WHOLE[tensor.element_size()]) if name in _BITS else tensor
 
 
 def clone(value: Any) -> Any:  # noqa: ANN401 - as the value came
-    """A deep copy which keeps every tensor's strides."""
+    """A deep copy that keeps every tensor's strides."""
     if isinstance(value, torch.Tensor):
         copied = torch.empty_strided(
             value.shape, value.stride(), dtype=value.dtype, device=value.device

@@ -1,6 +1,6 @@
-"""A model's weights as few flat tensors and a table, so that any number of them can travel.
+"""A model's weights as one flat tensor per dtype and a table, so that their number is unlimited.
 
-The judge packs them; a candidate loads them into the model that it was given the class of.
+The judge packs them; a candidate loads them into the submission's model.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 ALIGNMENT = 256
-"""Bytes; every weight starts at a multiple of it, as torch's own allocations do at least."""
+"""Bytes; every weight starts at a multiple of this, like torch's own allocations."""
 
 Entry = tuple[str, str, int, tuple[int, ...]]
 """Name, dtype, first element in the flat tensor of that dtype, and shape."""
@@ -49,10 +49,10 @@ def _view(flat: Mapping[str, torch.Tensor], entry: Entry) -> torch.Tensor:
 
 
 def load(model: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> bool:
-    """Give a model these weights, by name or else by order; False when it has others.
+    """Load these weights into a model, by name or else by order; False if the shapes differ.
 
-    A model that keeps its weights under other names has them in the reference's order, since only
-    then could it have got the reference's values from the same seed.
+    Loading by order is right for a model with other names that creates its weights in the
+    reference's order. In another order, the same seed would not give it the reference's values.
     """
     own = model.state_dict(keep_vars=True)
     if _shapes(own.items()) == _shapes(weights.items()):

@@ -198,7 +198,7 @@ def _renew_multiprocessing() -> None:
 
 
 def _draw_anew() -> None:
-    """Reseed the generators that Python does not reseed after a fork: phases must not share them."""
+    """Reseed generators that Python does not reseed after a fork: phases must not share them."""
     torch.default_generator.seed()
     if numpy := sys.modules.get("numpy.random"):
         numpy.seed()

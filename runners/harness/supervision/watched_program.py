@@ -97,7 +97,7 @@ class WatchedProgram:
         self.inherited = held_by(os.getpid())  # memory of a fork of the judge until its exec
 
     def run(self, deadline: Deadline) -> Ended:
-        """Run it until it ends; VerdictError if it breaks a limit, StartError if it cannot start."""
+        """Run it to its end; VerdictError if it breaks a limit, StartError if it cannot start."""
         spared = (*descendants(os.getpid()),)
         output = self.order.limits.output
         with (
