@@ -1,1 +1,1 @@
-"""The layers between submitted code and the machine: each one probed, used and recorded."""
+"""The sandbox: layers between submitted code and the machine; each is tried and recorded."""

@@ -1,4 +1,4 @@
-"""The harness under bubblewrap, for an ordinary user who has it installed."""
+"""Runs the harness under bubblewrap, for a user without root rights."""
 
 import os
 import shutil
@@ -10,13 +10,13 @@ from pathlib import Path
 from runners.harness.sandbox import view
 
 MARKER = "PODIUM_WRAPPED_BY"
-"""Set inside, so that the program knows that it was started again within the wrapping."""
+"""The environment variable that tells the program that it already runs inside bubblewrap."""
 NAME = "bubblewrap"
 _TRIAL_S = 5.0
 
 
 def installed() -> str | None:
-    """Where bubblewrap is, if it is."""
+    """The path of bubblewrap, or None."""
     return shutil.which("bwrap")
 
 
@@ -28,8 +28,7 @@ def inside() -> bool:
 def enter(argv: Sequence[str], environment: dict[str, str], scratch: int, *, gpu: bool) -> None:
     """Replace this process by the harness inside bubblewrap, or raise OSError.
 
-    It is tried first with a second bubblewrap within it, because a candidate needs namespaces
-    of its own inside these.
+    First tries one bubblewrap inside another, because a candidate needs nested namespaces.
     """
     wrapped = options(environment, scratch, gpu=gpu)
     nested = [wrapped[0], "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
@@ -45,7 +44,7 @@ def enter(argv: Sequence[str], environment: dict[str, str], scratch: int, *, gpu
 
 
 def options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str]:
-    """The command line up to the program: the same files as `view` shows."""
+    """The command line before the program; shows the same files as `view`."""
     found = installed()
     if found is None:
         raise OSError("bubblewrap is not installed")
@@ -69,6 +68,6 @@ def options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str
 
 
 def _shown(path: str) -> list[str]:
-    """A folder read-only, with an empty one over each hidden folder that lies in it."""
+    """Options that bind a folder read-only, with an empty folder over each hidden one inside."""
     inside = [each for each in view.hidden() if each != path and Path(each).is_relative_to(path)]
     return ["--ro-bind", path, path, *(word for each in inside for word in ("--tmpfs", each))]

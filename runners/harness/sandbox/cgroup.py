@@ -1,4 +1,4 @@
-"""A cgroup round the whole harness, where this process may make one: memory and processes."""
+"""A cgroup for the whole harness, if this process may create one; limits memory and processes."""
 
 import os
 from pathlib import Path
@@ -11,18 +11,18 @@ _SHARE_OF_MEMORY = 0.9
 
 
 class Group:
-    """The folders of one process tree's cgroup, one a hierarchy."""
+    """The folders of one process tree's cgroup, one per hierarchy."""
 
     def __init__(self, folders: tuple[Path, ...]) -> None:
         self.folders = folders
 
     def enter(self) -> None:
-        """Move this process in; what it starts later is in from the start."""
+        """Move this process into the group; its future children are in it too."""
         for folder in self.folders:
             (folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def remove(self) -> None:
-        """Forget the group; one that is not empty stays for the next start to remove."""
+        """Remove the group; if it is not empty, the next start removes it."""
         for folder in self.folders:
             try:
                 folder.rmdir()
@@ -31,13 +31,13 @@ class Group:
 
 
 def require_joined() -> None:
-    """OSError unless this process is in a group that `join` made."""
+    """OSError unless this process is in a group from `make`."""
     if not any(folder.name.startswith(_PREFIX) for folder in _own_folders().values()):
         raise OSError("no cgroup was made; process limits and the watchdog stand in")
 
 
 def _own_folders() -> dict[str, Path]:
-    """The folder of this process by controller; version 2 has one, named ""."""
+    """Controller -> cgroup folder of this process; version 2 has only one, named ""."""
     found: dict[str, Path] = {}
     for line in _MEMBERSHIP.read_text().splitlines():
         _, names, path = line.split(":", 2)
@@ -59,7 +59,7 @@ def _limits() -> dict[str, dict[str, int]]:
 
 def _make(parent: Path, limits: dict[str, int]) -> Path:
     for other in parent.glob(f"{_PREFIX}*"):
-        if not Path("/proc", other.name.removeprefix(_PREFIX)).exists():  # its maker was killed
+        if not Path("/proc", other.name.removeprefix(_PREFIX)).exists():  # its creator was killed
             Group((other,)).remove()
     folder = parent / f"{_PREFIX}{os.getpid()}"
     folder.mkdir()
@@ -73,7 +73,7 @@ def _make(parent: Path, limits: dict[str, int]) -> Path:
 
 
 def make() -> Group:
-    """A new group with limits, still empty; OSError where that is refused."""
+    """Create an empty group with limits; OSError if that is refused."""
     own, limits = _own_folders(), _limits()
     if (_ROOT / "cgroup.controllers").exists():
         return Group((_make(own[""], limits[""]),))

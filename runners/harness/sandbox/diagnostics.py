@@ -1,4 +1,4 @@
-"""What compilers say: without the paths of this machine, and which line of it tells the error."""
+"""Compiler messages: removes this machine's paths and finds the line with the error."""
 
 import re
 import sys
@@ -23,14 +23,14 @@ _COMMAND = re.compile(
     r"|(?:\S*/)?(?:cc|c\+\+|g\+\+|gcc|clang(?:\+\+)?|nvcc|hipcc|ld)(?:-\d+)? +-)"
 )
 _HEADED = re.compile(r"^(Error building extension .*?:) *(?=\[\d+/\d+\] )", re.MULTILINE)
-"""What torch writes before the first command, in one line with it."""
+"""The text that torch puts before the first command, on the same line."""
 _USE = re.compile(r"^(?:ptxas|nvlink) info .*\n(?:    \d+ bytes stack frame.*\n)?", re.MULTILINE)
 
 
 def without_paths(said: str, folders: Iterable[str] = ()) -> str:
-    """The text with files called by their names, where they lie in the system's or these folders.
+    """The text with file names instead of paths in the system's or the given folders.
 
-    What nvcc calls its own files in between is left out of their names too.
+    The suffixes of nvcc's intermediate files are removed too.
     """
     roots = {*view.SYSTEM, *view.SCRATCH, view.TASK, sys.prefix, sys.base_prefix, *folders}
     longest = sorted((each.rstrip("/") for each in roots), key=len, reverse=True)
@@ -40,12 +40,12 @@ def without_paths(said: str, folders: Iterable[str] = ()) -> str:
 
 
 def without_use(said: str) -> str:
-    """The text without the lines on registers and memory, which matter where all went well."""
+    """The text without the lines on registers and memory, which matter only after a success."""
     return _USE.sub("", said)
 
 
 def first_error(said: str) -> str:
-    """The line that says what is wrong, with file and line where the compiler tells them."""
+    """The line with the error, with file and line number if the compiler gives them."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     placed = next((found for line in lines if (found := _AT.match(line))), None)
     if placed is not None:
@@ -59,7 +59,7 @@ def first_error(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FailedBuild:
-    """What a build tool said, by what of it matters."""
+    """The parts of a build tool's output."""
 
     reason: str
     """The first error, with its file and line."""
@@ -69,7 +69,7 @@ class FailedBuild:
 
 
 def failed_build(said: str) -> FailedBuild | None:
-    """What a text of several lines tells of a compiler's errors; None where it tells of none."""
+    """The compiler errors in a text of several lines; None if there are none."""
     lines = _HEADED.sub(r"\1\n", without_paths(said)).splitlines()
     words = [line for line in lines if not _COMMAND.match(line)]
     commands = [line for line in lines if _COMMAND.match(line)]
@@ -82,7 +82,7 @@ def failed_build(said: str) -> FailedBuild | None:
 
 
 def cut(said: str, most: int) -> str:
-    """The first whole lines that are no longer than `most` bytes, and how many are left out."""
+    """The first whole lines of at most `most` bytes, and the number of lines left out."""
     if len(said.encode()) <= most:
         return said
     kept: list[str] = []

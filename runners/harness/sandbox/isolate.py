@@ -1,10 +1,10 @@
-"""Confines a freshly forked candidate before it imports the submission.
+"""Puts a freshly forked candidate into its sandbox before it imports the submission.
 
-The order is fixed by what each step still needs: the view of the files while this is root, the
-user namespace once root is dropped, a fork into the PID namespace, then in its PID 1 everything
-that only takes rights away. `PR_SET_DUMPABLE` stays 1: the judge, the same user one namespace
-further out, reads the outputs by `process_vm_readv`. Nothing in the sandbox gains by it, for
-another candidate has another user namespace and the filter refuses the call.
+The order follows from what each step needs: the view of the files while the process is root, the
+user namespace after root is dropped, a fork into the PID namespace, then in its PID 1 every step
+that only removes rights. `PR_SET_DUMPABLE` stays 1, because the judge, the same user one namespace
+further out, reads outputs with `process_vm_readv`. That helps nothing inside the sandbox: other
+candidates have other user namespaces, and the seccomp filter refuses the call.
 """
 
 import os
@@ -32,7 +32,7 @@ class Layers:
         self.missing: dict[str, str] = {}
 
     def attempt(self, name: str, step: Callable[[], object]) -> bool:
-        """Run one step; a kernel that refuses it costs the layer, not the process."""
+        """Run one step; if the Linux kernel refuses it, only this layer is missing."""
         try:
             step()
         except (OSError, ValueError) as error:
@@ -49,11 +49,11 @@ OWN_USER = "own user"
 PROC = "own /proc"
 _KEPT = ("LANG", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST")
 SEARCH_PATH = f"{sys.prefix}/bin:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
-"""The interpreter's own folder first: there lies the ninja that builds inline CUDA."""
+"""The interpreter's folder comes first, because it has the ninja that builds inline CUDA."""
 _LOCKED_BYTES = 8 << 20
 _SIGNALS = 256
-"""How many signals may wait at once, and how many timers that send some: those also expire while
-a candidate stands still."""
+"""The most pending signals, and so timers that send signals: these expire even while a candidate is
+frozen."""
 _FIRST_FREE_FD = 3
 
 Announce = Callable[[int], object]
@@ -61,10 +61,10 @@ Found = tuple[tuple[str, ...], dict[str, str]]
 
 
 def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool) -> Found:
-    """Confine this process; returns in PID 1 of the new namespaces only.
+    """Put this process into a sandbox; returns only in PID 1 of the new namespaces.
 
-    `announce` is called once, with PID 1's number as the caller's namespace knows it, when the
-    intermediate process has ended. Gives the active layers, and for every missing one the reason.
+    `announce` is called once with PID 1's id in the caller's namespace, after the intermediate
+    process has ended. Returns the active layers, and the reason for every missing one.
     """
     layers, job = move_in(limits, announce, keep_fds=keep_fds, gpu=gpu)
     take_rights_away(layers, limits, SandboxAccess(job, gpu=gpu))
@@ -74,9 +74,9 @@ def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: 
 def move_in(
     limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool
 ) -> tuple[Layers, str]:
-    """The first half of `enter`: everything new is there, and no right is given up yet.
+    """The first half of `enter`: creates namespaces and view, but gives up no rights yet.
 
-    Gives the layers so far and the work folder. No submitted code may run in this process before
+    Returns the layers so far and the work folder. No submitted code may run in this process before
     `take_rights_away`.
     """
     layers = Layers()
@@ -99,23 +99,23 @@ def move_in(
 
 
 def build_view(scratch_bytes: int, *, gpu: bool) -> None:
-    """Give this process a mount namespace and a root of its own."""
+    """Give this process its own mount namespace and root."""
     syscalls.unshare(syscalls.CLONE_NEWNS)
     view.build(scratch_bytes, gpu=gpu)
 
 
 def leave_root(layers: Layers) -> None:
-    """Become nobody for good, unless nobody could not read the interpreter (then OSError)."""
+    """Become user nobody for good; OSError if that user could not read the interpreter."""
     if IsolationLayer.FILESYSTEM in layers.missing and (path := view.unreadable_by_others()):
         raise OSError(f"only root can read {path}")
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
-    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # else /proc/self/uid_map belongs to root
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # otherwise root owns /proc/self/uid_map
 
 
 def make_namespaces(layers: Layers) -> None:
-    """Move into own user, mount, IPC, UTS and network namespaces; the next child is PID 1."""
+    """Enter new user, mount, IPC, UTS and network namespaces; the next child is PID 1."""
     if layers.attempt(IsolationLayer.NAMESPACES, _unshare_all):
         layers.attempt(IsolationLayer.NETWORK, lambda: syscalls.unshare(syscalls.CLONE_NEWNET))
     else:
@@ -132,10 +132,10 @@ def _unshare_all() -> None:
 
 
 def leave_parent(announce: Announce) -> None:
-    """Fork; the child goes on once its parent is gone and the judge has become its parent.
+    """Fork; the child continues after its parent has exited and the judge has become its parent.
 
-    Only then is it announced: before, the judge could neither wait for it nor collect it. What its
-    number is out there its parent tells it.
+    Only then is it announced, because before that the judge can neither wait for nor reap it. The
+    parent tells the child its id in the outer namespace.
     """
     parent = os.pidfd_open(os.getpid())
     told, tell = os.pipe()
@@ -143,7 +143,7 @@ def leave_parent(announce: Announce) -> None:
     if child:
         os.write(tell, str(child).encode())
         os._exit(0)
-    os.close(tell)  # else nothing would end the reading, had the parent been killed before it wrote
+    os.close(tell)  # otherwise the read never ends if the parent is killed before it writes
     select.select([parent], [], [])
     announce(int(os.read(told, 32)))
     os.close(parent)
@@ -168,13 +168,13 @@ def _clean_environment(job: str) -> None:
     )
     os.environ.update(kept)
     os.environ.update(builds.environment(Path(job)))
-    tempfile.tempdir = None  # what it remembers is another process's
+    tempfile.tempdir = None  # the cached value is another process's
 
 
 def let_go_of_streams() -> None:
-    """Have nothing of the harness's input and output, which hold the request and the verdict.
+    """Replace the harness's standard input and output, which carry requests and verdicts.
 
-    Anyone who reads its output must see that end when the harness does.
+    Its output must end when the harness does, so no other process may hold it open.
     """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -183,7 +183,7 @@ def let_go_of_streams() -> None:
 
 
 def close_others(keep: frozenset[int]) -> None:
-    """Close every descriptor but these and the standard streams."""
+    """Close every descriptor except these and the standard streams."""
     start = _FIRST_FREE_FD
     highest = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     for descriptor in (*sorted(fd for fd in keep if fd >= start), highest):
@@ -193,18 +193,18 @@ def close_others(keep: frozenset[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SandboxAccess:
-    """What stays within reach of a process that has given up its rights."""
+    """What a process may still access after it has given up its rights."""
 
     job: str
     gpu: bool
     readable: tuple[str, ...] = ()
-    """Folders to be read besides those of the view, where there is no view of one's own."""
+    """Additional readable folders if the process has no view of its own."""
     tcp: bool = False
-    """Whether TCP is left to it, for processes that talk over their own loopback interface."""
+    """Whether TCP is allowed, for processes that communicate over their own loopback interface."""
 
 
 def take_rights_away(layers: Layers, limits: Limits, walls: SandboxAccess) -> None:
-    """The second half of `enter`: what is given up here never comes back, not by `exec` either."""
+    """The second half of `enter`: gives up rights for good, across `exec` too."""
     job, gpu = walls.job, walls.gpu
     layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))
     layers.attempt(CAPABILITIES, syscalls.drop_capabilities)
@@ -220,7 +220,7 @@ def take_rights_away(layers: Layers, limits: Limits, walls: SandboxAccess) -> No
 
 
 def _paths(job: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What Landlock lets the candidate read and write; it is stricter where it stands alone."""
+    """The paths that Landlock lets the candidate read and write; fewer if there is no view."""
     if job == view.JOB:
         return ("/",), (*view.SCRATCH, "/dev", "/proc")
     shown = (*view.SYSTEM, *view.interpreter())
@@ -228,7 +228,7 @@ def _paths(job: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def set_limits(limits: Limits, *, gpu: bool) -> None:
-    """Cap what one process may use, on top of what it holds already; never raises a limit."""
+    """Limit what one process may use beyond what it already holds; never raises a limit."""
     caps = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.disk,
@@ -237,7 +237,7 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
         resource.RLIMIT_RTPRIO: 0,
         resource.RLIMIT_SIGPENDING: _SIGNALS,
     }
-    if not gpu:  # CUDA reserves and pins far more than it uses; the watchdog sees what it uses
+    if not gpu:  # CUDA reserves far more than it uses; the watchdog checks usage
         caps[resource.RLIMIT_DATA] = _data_bytes() + limits.memory
         caps[resource.RLIMIT_MEMLOCK] = _LOCKED_BYTES
     for name, wanted in caps.items():

@@ -1,4 +1,4 @@
-"""Landlock rules: what may be read, what may be written, and nobody outside to signal."""
+"""Landlock rules: which paths may be read and written; no signals to processes outside."""
 
 import os
 import stat
@@ -17,9 +17,9 @@ _SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS = 3
 
 
 def attributes(version: int, *, tcp: bool = False) -> bytes:
-    """Everything that this Landlock version can handle: files, TCP from 4, scopes from 6.
+    """Everything that this Landlock version can restrict: files, TCP from 4, scopes from 6.
 
-    With `tcp`, TCP is left alone: for processes that talk over their own loopback interface.
+    With `tcp`, TCP is not restricted, for processes that use their own loopback interface.
     """
     rights = (1 << _BITS_BY_VERSION.get(version, 16)) - 1
     fields = [rights]
@@ -31,7 +31,7 @@ def attributes(version: int, *, tcp: bool = False) -> bytes:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = False) -> int:
-    """Allow only these paths from now on, and give the version in force; needs no_new_privs."""
+    """Allow only these paths from now on; returns the Landlock version. Needs no_new_privs."""
     version = syscalls.landlock_version()
     handled = attributes(version, tcp=tcp)
     rights = int.from_bytes(handled[:8], "little")

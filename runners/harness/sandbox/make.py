@@ -1,8 +1,8 @@
-"""Runs a command in its sandbox, and hands over the one file that it makes.
+"""Runs a command in its sandbox and copies the one file that it creates to a descriptor.
 
-Started by path, with a descriptor, the most bytes that it may get, the file's name, and the
-command, in which `MADE` stands for the file: it lies in the work folder. As PID 1 of its namespace
-this ends everything that the command started before it looks at the file.
+Arguments: the descriptor, its size limit in bytes, the file's name, and the command, in which
+`MADE` stands for the file's path in the work folder. As PID 1 of its namespace this script kills
+all processes of the command before it reads the file.
 """
 
 import os
@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 MADE = "{made}"
-"""The word of a command that stands for the path of what it is to make."""
+"""The placeholder in a command for the path of the file that it creates."""
 _PR_SET_DUMPABLE = 4
 _LINE = "POPCORN_FD"
 
@@ -26,12 +26,12 @@ class End(IntEnum):
     REFUSED = 81
     """The command ended with an error."""
     NOTHING = 82
-    """It ended well, and the file is not there."""
+    """The command succeeded, but the file is missing."""
     TOO_LARGE = 83
 
 
 def main(arguments: list[str]) -> End:
-    """Run the command; the descriptor holds the file only where the answer is MADE."""
+    """Run the command; the descriptor has the file only if the result is MADE."""
     import ctypes  # noqa: PLC0415 - once nothing may shadow it
 
     descriptor, most, name, *command = arguments
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> End:
 
 def _end_others() -> None:
     if os.getpid() != 1:
-        return  # without a namespace they are ended with this process, by who started it
+        return  # without a namespace, the parent kills them together with this process
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with suppress(ChildProcessError):
@@ -73,5 +73,5 @@ def _hand_over(made: Path, target: int, most: int) -> End:
 
 
 if __name__ == "__main__":
-    del sys.path[0]  # nothing of this folder may shadow a module
+    del sys.path[0]  # no file of this folder may shadow a module
     sys.exit(main(sys.argv[1:]))

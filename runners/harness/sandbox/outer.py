@@ -1,11 +1,13 @@
-"""Confines the whole harness before it imports torch or reads a request.
+"""Puts the whole harness into a sandbox before it imports torch or reads a request.
 
-The task's own code runs in the judge, so the judge is confined as well. An ordinary user gets
-bubblewrap where it works. Otherwise the own launcher makes three processes of one: the
-supervisor, which the backend knows, whose death ends everything, and which ends everything when a
-backend that it serves dies; PID 1 of the new namespace, which reaps orphans; and the harness, which
-is where `confine` returns. The supervisor alone stays outside, with its rights, to remove the
-cgroup in the end.
+The task's own code runs in the judge, so the judge needs a sandbox too. A user without root rights
+gets bubblewrap if it works. Otherwise this module splits the process into three:
+
+- The supervisor is the process that the backend knows. Its exit ends everything, and it ends
+  everything when its backend exits. Only the supervisor stays outside and keeps its rights, to
+  remove the cgroup at the end.
+- PID 1 of the new namespace reaps orphans.
+- In the harness, `confine` returns.
 """
 
 import json
@@ -27,7 +29,7 @@ LAUNCHER, NONE = "unshare", "none"
 CGROUP = "cgroup"
 STRICT_EXIT = 3
 _HANDED_ON = 75
-"""The exit status of a process in whose stead its child goes on."""
+"""The exit status of a process that its child replaces."""
 _SCRATCH_BYTES = 512 << 20
 _HARNESS_PROCESSES = 4096
 _KEPT = ("CUDA_HOME", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
@@ -37,12 +39,12 @@ _OUTSIDE = (IsolationLayer.FILESYSTEM, IsolationLayer.NAMESPACES, IsolationLayer
 def confine(
     argv: Sequence[str], *, strict: bool, gpu: bool, until_orphaned: bool = False
 ) -> Isolation:
-    """Confine this process, which must have one thread; returns in the harness's own process.
+    """Put this process, which must have one thread, into a sandbox; returns in the harness process.
 
-    `argv` are the program's arguments, with which bubblewrap starts it again. What the machine
-    refuses is said on stderr and in the answer; with `strict` it ends the program with status 3.
-    With `until_orphaned` everything ends when the process that started this one does. Standard
-    streams are kept, every other descriptor is closed.
+    `argv` are the program's arguments, with which bubblewrap starts it again. Missing layers are
+    reported on stderr and in the result; with `strict` they end the program with status 3. With
+    `until_orphaned` everything ends when this process's parent exits. The standard streams are
+    kept; all other descriptors are closed.
     """
     layers = Layers()
     if bubblewrap.inside():
@@ -68,7 +70,7 @@ def confine(
 
 
 def _starter() -> tuple[int, ...]:
-    """The process that started this one; none where this is the first one of a container."""
+    """A descriptor of this process's parent; () if this is the first process of a container."""
     parent = os.getppid()
     return (os.pidfd_open(parent),) if parent else ()
 
@@ -104,7 +106,7 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     intermediate = os.pidfd_open(os.getpid())
     if os.fork():
         os._exit(_HANDED_ON)
-    select.select([intermediate], [], [])  # from here on the supervisor is the parent
+    select.select([intermediate], [], [])  # now the supervisor is the parent
     _die_with(supervisor)
     if not as_root and IsolationLayer.NAMESPACES in layers.active:
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(_SCRATCH_BYTES, gpu=gpu))
@@ -117,11 +119,11 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
 
 
 def _supervise(group: cgroup.Group | None, starter: tuple[int, ...], child: int) -> None:
-    """Wait for everything to end and take over the status of the child or its heir; never returns.
+    """Wait for everything to end, then exit with the child's status; never returns.
 
-    What ends after it is an orphan, such as bubblewrap's own PID 1, killed with its parent. Once
-    `starter` has ended nobody wants an answer any more, and a kernel that still ran would disturb
-    whatever is timed next.
+    Processes that end later are orphans, such as bubblewrap's PID 1, which is killed with its
+    parent. When `starter` has exited, no one reads the answer, and a kernel that still runs would
+    disturb the next timing, so everything is killed.
     """
     isolate.let_go_of_streams()
     child_ended = _told_of_children()
@@ -141,7 +143,7 @@ def _supervise(group: cgroup.Group | None, starter: tuple[int, ...], child: int)
 
 
 def _told_of_children() -> int:
-    """A descriptor that can be read whenever a child has ended."""
+    """A descriptor that becomes readable whenever a child has ended."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -150,7 +152,7 @@ def _told_of_children() -> int:
 
 
 def _outlived(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
-    """Wait for the end of a child or of `starter`, which has everything killed; gives who lives."""
+    """Wait until a child or `starter` ends; kill all in the latter case. Returns a live starter."""
     ready = select.select([child_ended, *starter], [], [])[0]
     if child_ended in ready:
         os.read(child_ended, 1 << 12)
@@ -161,7 +163,7 @@ def _outlived(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
 
 
 def _reap_until(child: int) -> None:
-    """Be PID 1: collect orphans until the harness ends, and with it everything; never returns."""
+    """Act as PID 1: reap orphans until the harness ends, which ends everything; never returns."""
     isolate.let_go_of_streams()
     while True:
         ended, status = os.waitpid(-1, 0)
@@ -175,7 +177,7 @@ def _exit_status(status: int) -> int:
 
 
 def _die_with(parent: int) -> None:
-    """Be killed when the parent dies, even if it died just now."""
+    """Have the Linux kernel kill this process when its parent dies, even if it is dead already."""
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     if select.select([parent], [], [], 0)[0]:
         os._exit(1)
@@ -189,9 +191,9 @@ def _environment() -> dict[str, str]:
 
 
 def _settle(layers: Layers) -> None:
-    """Do what only takes rights away and needs no namespace."""
+    """Take the steps that only remove rights and need no namespace."""
     environment = _environment()
-    if IsolationLayer.FILESYSTEM not in layers.active:  # what lies in /tmp is everybody's
+    if IsolationLayer.FILESYSTEM not in layers.active:  # /tmp is shared with other processes
         environment["TMPDIR"] = tempfile.mkdtemp(prefix="podium-", dir=view.SCRATCH[0])
     os.environ.clear()
     os.environ.update(environment)
@@ -210,7 +212,7 @@ def _limit() -> None:
 
 
 def candidate_layers(*, gpu: bool) -> isolate.Found:
-    """What a candidate gets here, and for every layer that it lacks the reason, by trying once."""
+    """The layers that a candidate gets here, and why others are missing, from one trial."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -218,7 +220,7 @@ def candidate_layers(*, gpu: bool) -> isolate.Found:
     os.close(writer)
     os.waitpid(child, 0)
     with os.fdopen(reader, "rb") as answer:
-        text = answer.read()  # ends when PID 1 of the trial has written and gone
+        text = answer.read()  # ends when PID 1 of the trial has exited
     if not text:
         return (), dict.fromkeys(IsolationLayer, "the trial candidate died")
     active, missing = json.loads(text)

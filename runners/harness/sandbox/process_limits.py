@@ -1,4 +1,4 @@
-"""A process with everything that it started: what they hold, and their end."""
+"""A process and its descendants: measures their memory and kills them."""
 
 import math
 import os
@@ -12,18 +12,18 @@ from pathlib import Path
 from runners.process_tree import alive, descendants, living_threads
 
 KILL_S = 10.0
-"""How long killed processes may take to end: next to a GPU it can be seconds."""
+"""How long killed processes may take to end; with a GPU it can be seconds."""
 _ROUND_S = 1e-3
 _HELD = {"RssAnon:", "RssShmem:"}
 _SHARED_OUT = {"Pss_Anon:", "Pss_Shmem:"}
 
 
 def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
-    """Bytes of memory that the process and its descendants hold, files aside.
+    """Bytes of memory that the process and its descendants hold, without file mappings.
 
-    One process alone is read from `status`, which costs microseconds; several share pages since
-    they were forked, so that each one's share is asked for. Many that keep the cores busy can make
-    that last for seconds: after `within_s` no more of them are counted.
+    A single process is read from `status`, which takes microseconds. Several share pages since
+    their fork, so each one's proportional share is read. With many busy processes that can take
+    seconds; after `within_s` no further ones are counted.
     """
     end = time.monotonic() + within_s
     tree = (pid, *descendants(pid))
@@ -37,11 +37,11 @@ def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
 
 
 def holds_more(pid: int, most: int, within_s: float = math.inf) -> bool:
-    """Whether the process and its descendants hold more bytes than that, files aside.
+    """Whether the process and its descendants hold more than `most` bytes, without file mappings.
 
-    What they share is counted for each of them at first. Only where that is too much is it looked
-    for, as `memory_of_tree` does: the system walks through all of their pages for it, many times a
-    second, and holds up who maps memory meanwhile.
+    First counts shared pages once per process. Only if that is too much, it counts them exactly,
+    like `memory_of_tree`: for that Linux walks all their pages and blocks processes that map
+    memory, which is too expensive many times a second.
     """
     end = time.monotonic() + within_s
     total = 0
@@ -55,12 +55,12 @@ def holds_more(pid: int, most: int, within_s: float = math.inf) -> bool:
 
 
 def held_by(thread: int) -> int:
-    """Bytes of memory that one process holds, what it shares with others included."""
+    """Bytes of memory that one process holds, including shared pages."""
     return _sum_kib(f"/proc/{thread}/status", _HELD)
 
 
 def _share_of(thread: int) -> int:
-    """Without what it shares; of a process that lets nobody look into it, all that it holds."""
+    """Its proportional share; all its memory if the process cannot be inspected."""
     try:
         return _sum_kib(f"/proc/{thread}/smaps_rollup", _SHARED_OUT)
     except PermissionError:
@@ -71,38 +71,38 @@ def _sum_kib(path: str, fields: set[str]) -> int:
     try:
         lines = Path(path).read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return 0  # it ended, or its memory is already gone
+        return 0  # it has ended, or its memory is freed
     words = (line.split() for line in lines)
     return sum(int(each[1]) for each in words if each and each[0] in fields) << 10
 
 
 def kill_tree(pid: int, within_s: float = KILL_S) -> bool:
-    """Kill a process and its descendants; gives whether none runs any more.
+    """Kill a process and its descendants; returns whether none runs any more.
 
-    PID 1 of a PID namespace takes its namespace along at once. The caller reaps its own children.
+    Killing PID 1 of a PID namespace kills the whole namespace. The caller reaps its own children.
     """
     return _hunt(lambda: (pid, *descendants(pid)), within_s)
 
 
 def kill_beneath(pid: int, within_s: float = KILL_S) -> bool:
-    """Kill the descendants of a process, itself spared; gives whether none runs any more.
+    """Kill the descendants of a process, not itself; returns whether none runs any more.
 
-    Beneath a process that adopts orphans nothing escapes by having its parent end.
+    If the process adopts orphans, no descendant escapes when its own parent exits.
     """
     return _hunt(lambda: descendants(pid), within_s)
 
 
 def kill_others(pid: int, spared: Iterable[int], within_s: float = KILL_S) -> bool:
-    """As `kill_beneath`, sparing these; for a process that knows what it had started before."""
+    """Like `kill_beneath`, without the `spared` processes, which were started earlier."""
     kept = frozenset(spared)
     return _hunt(lambda: tuple(each for each in descendants(pid) if each not in kept), within_s)
 
 
 def _hunt(listed: Callable[[], tuple[int, ...]], within_s: float) -> bool:
-    """Kill what is listed until a listing is empty, and all that were ever listed have ended.
+    """Kill listed processes until the list is empty and all that were ever listed have ended.
 
-    All are stopped before any is killed: else one would fork while the others are listed, and
-    its children be nobody's.
+    All are stopped before any is killed. Otherwise one could fork while the others are listed, and
+    its children would escape.
     """
     end = time.monotonic() + within_s
     hunted: set[int] = set()

@@ -1,8 +1,9 @@
-"""A program of the task's own in a sandbox of its own: everything in the child, up to `exec`.
+"""Runs a task's own program in its own sandbox: the child's steps up to `exec`.
 
-Until then only our code runs here, save for the prelude: submitted code that may run first, as a
-child without rights in the same sandbox, and is killed with all that it started before the
-task's files are laid out. This process cannot be opened by it: it is PID 1 and not dumpable.
+Until `exec` only trusted code runs in the child. The exception is the prelude: submitted code that
+may run first, as another child without rights in the same sandbox. It and all its processes are
+killed before the task's files are written. It cannot access this process, which is PID 1 and not
+dumpable.
 """
 
 import gc
@@ -28,12 +29,12 @@ LOOPBACK = "loopback"
 RESULT_FD = "POPCORN_FD"
 _CARD = re.compile(r"/dev/nvidia\d+")
 NOT_BEGUN = 70
-"""The exit status of a child that came to no `exec`."""
+"""The exit status of a child that did not reach `exec`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prelude:
-    """A Python script that runs before the program, with these files and no others."""
+    """A Python script that runs before the program, with only these files."""
 
     script: str
     files: Mapping[str, str]
@@ -43,7 +44,7 @@ class Prelude:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is run: a command that begins with a path, and the files among which it runs."""
+    """A command that begins with a path, and the files next to which it runs."""
 
     command: tuple[str, ...]
     files: Mapping[str, str]
@@ -51,20 +52,19 @@ class Program:
     limits: Limits
     gpu: bool = False
     ranks: bool = False
-    """Whether its processes talk to each other over a loopback interface."""
+    """Whether its processes communicate over a loopback interface."""
     prelude: Prelude | None = None
     programs: Mapping[str, int] = field(default_factory=dict)
-    """Files of bytes, which may be executed: each one's name, and a descriptor that holds it."""
+    """Executable files: name -> descriptor of the content."""
     handed: frozenset[int] = frozenset()
-    """Descriptors that the command begins with, besides its streams and its line."""
+    """Descriptors that the command inherits besides its streams and its result pipe."""
     script: tuple[str, ...] = ()
-    """The Python script that the command launches, and its arguments: for a fork that does so
-    without the command."""
+    """The Python script that the command launches, and its arguments; a fork runs it directly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The writing ends of the pipes to the judge."""
+    """The write ends of the pipes to the judge."""
 
     result: int
     output: int
@@ -73,10 +73,7 @@ class Lines:
 
 
 def visible_gpus() -> tuple[str, ...]:
-    """The GPUs that this process was given, by UUID or number; where none are named all there are.
-
-    They are named by `CUDA_VISIBLE_DEVICES`.
-    """
+    """The GPUs in `CUDA_VISIBLE_DEVICES`, by UUID or index; all GPUs if it is not set."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is None:
         cards = [path for path in view.devices(gpu=True) if _CARD.fullmatch(path)]
@@ -85,9 +82,9 @@ def visible_gpus() -> tuple[str, ...]:
 
 
 def start(program: Program, lines: Lines) -> None:
-    """Fork a child that becomes the program; it is announced on the status line."""
+    """Fork a child that becomes the program; its process id is written to the status pipe."""
     collects = gc.isenabled()
-    gc.disable()  # in the child no finalizer of what this process has on a GPU may run
+    gc.disable()  # no finalizer of this process's GPU objects may run in the child
     child = os.fork()
     if child == 0:
         try:
@@ -99,7 +96,7 @@ def start(program: Program, lines: Lines) -> None:
             os._exit(NOT_BEGUN)
     if collects:
         gc.enable()
-    os.waitpid(child, 0)  # the intermediate, which leaves as soon as its child runs
+    os.waitpid(child, 0)  # the intermediate process, which exits as soon as its child runs
 
 
 def _become(program: Program, lines: Lines) -> None:
@@ -109,9 +106,9 @@ def _become(program: Program, lines: Lines) -> None:
 def become(
     program: Program, lines: Lines, run: Callable[[], None], kept: frozenset[int] = frozenset()
 ) -> None:
-    """Turn this fresh fork into PID 1 of a sandbox, and `run` there what never returns.
+    """Turn this fresh fork into PID 1 of a sandbox and call `run` there, which never returns.
 
-    Descriptors that are `kept` until then, and those of `lines`, must not be inheritable.
+    The descriptors in `kept`, and those of `lines`, must not be inheritable.
     """
     for stream in (1, 2):
         os.dup2(lines.output, stream)
@@ -140,7 +137,7 @@ def become(
 
 
 def _walls(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess:
-    """Lay out the files and bring up what the program needs while there are rights for it."""
+    """Write the files and set up what the program needs, as long as there are rights to do so."""
     readable: tuple[str, ...] = ()
     placed = job == view.JOB and layers.attempt(READ_ONLY, lambda: _place(program))
     if not placed:
@@ -153,7 +150,7 @@ def _walls(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess:
 
 
 def _run_first(prelude: Prelude, program: Program, job: str) -> None:
-    """Run the prelude without rights until it ends or its time is over; then nothing of it runs."""
+    """Run the prelude without rights until it ends or times out, then kill all its processes."""
     view.place(prelude.files)
     child = os.fork()
     if child == 0:
@@ -169,7 +166,7 @@ def _run_first(prelude: Prelude, program: Program, job: str) -> None:
             os._exit(NOT_BEGUN)
     select.select([os.pidfd_open(child)], [], [], prelude.seconds)
     with suppress(ProcessLookupError):
-        os.kill(-1, signal.SIGKILL)  # as PID 1: all that are in this namespace, at one stroke
+        os.kill(-1, signal.SIGKILL)  # as PID 1: all other processes of this namespace
     with suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
@@ -180,7 +177,7 @@ def _place(program: Program) -> None:
 
 
 def execute(command: tuple[str, ...]) -> None:
-    """Become the command, with the environment as it is."""
+    """Execute the command with the current environment."""
     os.execve(command[0], command, os.environ)  # noqa: S606 - no shell wanted
 
 
@@ -191,11 +188,11 @@ def _say(fd: int, what: Mapping[str, object]) -> None:
 def python(script: str, *arguments: str) -> tuple[str, ...]:
     """The command that runs a Python script by its path.
 
-    With -s: what a prelude wrote into its home must not be imported as a site-packages folder.
+    Uses -s, because files of a prelude in its home must not be imported as site-packages.
     """
     return (sys.executable, "-s", script, *arguments)
 
 
 def own_script(path: str, *arguments: str) -> tuple[str, ...]:
-    """The command that runs a script of the harness, by its path in there."""
+    """The command that runs a script of the harness, given its path in the package."""
     return python(str(Path(__file__).resolve().parents[1] / path), *arguments)

@@ -1,4 +1,4 @@
-"""The system calls that no kernel needs and that a submission is refused, as a BPF program."""
+"""A BPF program that refuses system calls which no GPU kernel needs."""
 
 import errno
 import os
@@ -119,8 +119,8 @@ def _refuse_terminal_injection() -> list[Instruction]:
 def instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     """The filter for an architecture; OSError for one without a table.
 
-    Without a GPU, memory files are refused too: their pages belong to no process, so that the
-    memory watchdog would not see them.
+    Without a GPU, memory files are refused too: their pages belong to no process, so the memory
+    watchdog would not count them.
     """
     if machine not in _AUDIT_ARCH:
         raise OSError(errno.ENOSYS, f"no table of system calls for {machine}")

@@ -1,4 +1,4 @@
-"""The few system calls that Python's library does not offer, raising OSError like the rest."""
+"""System calls that Python's standard library lacks; they raise OSError."""
 
 import ctypes
 import fcntl
@@ -63,31 +63,31 @@ def unshare(flags: int) -> None:
 
 
 def raise_loopback() -> None:
-    """Switch on the loopback interface of this process's own network namespace."""
+    """Bring up the loopback interface of this process's network namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 
 
 def mount(kind: str, target: str, flags: int, options: str = "") -> None:
-    """Mount a new file system of a kind."""
+    """Mount a new file system of type `kind`."""
     arguments = (kind.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags))
     _checked(_LIBC.mount(*arguments, options.encode() or None), f"mount {target}")
 
 
 def bind(source: str, target: str, flags: int = 0) -> None:
-    """Show one file or folder at another place too."""
+    """Bind-mount a file or folder at another place."""
     arguments = (source.encode(), target.encode(), None, ctypes.c_ulong(MS_BIND | flags))
     _checked(_LIBC.mount(*arguments, None), f"bind {target}")
 
 
 def make_private() -> None:
-    """Keep what is mounted from now on out of every other mount namespace."""
+    """Make all mounts private: later mounts are not visible in other mount namespaces."""
     arguments = (b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None)
     _checked(_LIBC.mount(*arguments), "make / private")
 
 
 def set_mount_attributes(target: str, attributes: int, *, recursive: bool) -> None:
-    """Add attributes to the mount at `target`, and to those beneath it."""
+    """Add attributes to the mount at `target`; if `recursive`, also to those below it."""
     request = struct.pack("=QQQQ", attributes, 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
     arguments = (_AT_FDCWD, target.encode(), flags, request, ctypes.c_size_t(len(request)))
@@ -95,7 +95,7 @@ def set_mount_attributes(target: str, attributes: int, *, recursive: bool) -> No
 
 
 def enter_root(folder: str) -> None:
-    """Make the mount at `folder` the root of this mount namespace and let go of the old one."""
+    """Make the mount at `folder` the root of this mount namespace and unmount the old root."""
     os.chdir(folder)
     _checked(_LIBC.syscall(_PIVOT_ROOT[os.uname().machine], b".", b"."), "pivot_root")
     _checked(_LIBC.umount2(b".", MNT_DETACH), "umount of the old root")
@@ -103,7 +103,7 @@ def enter_root(folder: str) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, for this process and for whatever it may execute."""
+    """Give up every capability, for this process and for programs that it executes."""
     last = int(_read("/proc/sys/kernel/cap_last_cap") or 40)
     for capability in range(last + 1):
         _LIBC.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
@@ -120,7 +120,7 @@ def _read(path: str) -> str:
 
 
 def install_filter(program: bytes) -> None:
-    """Put a seccomp program of 8-byte BPF instructions over this process and its descendants."""
+    """Install a seccomp program of 8-byte BPF instructions for this process and its descendants."""
     code = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
     holder = ctypes.create_string_buffer(header, len(header))
@@ -131,7 +131,7 @@ def install_filter(program: bytes) -> None:
 
 
 def landlock_version() -> int:
-    """The kernel's Landlock ABI; OSError where there is none."""
+    """The Linux kernel's Landlock ABI version; OSError if it has none."""
     result = _LIBC.syscall(
         _LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_LANDLOCK_VERSION)
     )
@@ -145,13 +145,13 @@ def landlock_ruleset(attributes: bytes) -> int:
 
 
 def landlock_allow(ruleset: int, access: int, beneath: int) -> None:
-    """Allow the access rights on the files beneath an open folder, or on an open file."""
+    """Allow the access rights on all files in an open folder, or on an open file."""
     rule = struct.pack("=Qi", access, beneath)
     arguments = (ruleset, _LANDLOCK_PATH_BENEATH, rule, ctypes.c_uint(0))
     _checked(_LIBC.syscall(_LANDLOCK_ADD_RULE, *arguments), "Landlock rule")
 
 
 def landlock_enforce(ruleset: int) -> None:
-    """Put the rules over this process and its descendants."""
+    """Enforce the rules for this process and its descendants."""
     result = _LIBC.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, ctypes.c_uint(0))
     _checked(result, "Landlock enforcement")

@@ -1,4 +1,4 @@
-"""The files a sandboxed process sees: the system and the interpreter read-only, and scratch."""
+"""The files that a sandboxed process sees: system and interpreter read-only, and scratch space."""
 
 import os
 import stat
@@ -17,9 +17,9 @@ SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - mounted afresh for ea
 EMPTY = ("/run", "/home", "/root")
 JOB = "/tmp/job"  # noqa: S108 - inside the sandbox's own scratch
 TASK = "/task"
-"""Where `place` shows files; nobody inside can rename what lies above it."""
+"""Where `place` shows files; no process inside can rename its parent folders."""
 SHARED_JOB = "podium-job-"
-"""How the work folders begin where `/tmp` is everybody's: each candidate has another one."""
+"""The prefix of work folders in a shared `/tmp`; each candidate has its own."""
 _BUILT_AT = "/tmp"  # noqa: S108 - only a place to mount the new root on
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
@@ -31,15 +31,15 @@ _told: list[str] = []
 
 
 def hide(folders: Iterable[str]) -> None:
-    """Keep these folders out of every sandbox that is made from now on."""
+    """Hide these folders from every sandbox that is created from now on."""
     _told.extend(str(Path(folder).resolve()) for folder in folders)
 
 
 def hidden() -> tuple[str, ...]:
-    """The folders of the product that lie where the system's are shown.
+    """The folders to hide inside the visible system folders.
 
-    They are its checkout, which may hold the data, the tasks and their solutions, and what `hide`
-    was told. Where the product is installed, the folder above it holds everybody's packages.
+    They are Podium's checkout, which may contain the data, the tasks and their solutions, and the
+    folders passed to `hide`. An installed Podium is in site-packages, which stays visible.
     """
     python = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)}
     found = set(_told) if _OWN.parent.name in _PACKAGES else {*_told, str(_OWN.parent)}
@@ -56,13 +56,13 @@ def _beneath(path: str, above: str) -> bool:
 
 
 def interpreter() -> tuple[str, ...]:
-    """The folders that this Python program is made of, and the profiler's, wherever they lie.
+    """The folders of the Python installation, its import path, `runners`, CUDA and the profiler.
 
-    Not the folder above `runners`: a checkout may hold the data of Podium itself.
+    The parent folder of `runners` is not among them: a checkout may contain Podium's data.
     """
     imported = {path for path in sys.path if path and Path(path).resolve() != _OWN.parent}
     paths = {sys.prefix, sys.base_prefix, str(_OWN), *imported}
-    paths.add(os.environ.get("CUDA_HOME", sys.prefix))  # inline CUDA is built by it
+    paths.add(os.environ.get("CUDA_HOME", sys.prefix))  # needed to build inline CUDA
     paths.update(map(str, ncu.folders()))
     paths |= {os.path.realpath(path) for path in paths}
     found = sorted(path for path in paths if Path(path).is_absolute() and Path(path).is_dir())
@@ -70,7 +70,7 @@ def interpreter() -> tuple[str, ...]:
 
 
 def unreadable_by_others() -> str | None:
-    """A folder on the way to the interpreter that only its owner may pass, if there is one."""
+    """A parent folder of the interpreter that only its owner may enter, or None."""
     profilers = {os.path.realpath(path) for path in ncu.folders()}
     for path in (each for each in interpreter() if os.path.realpath(each) not in profilers):
         for folder in (Path(path), *Path(path).parents):
@@ -80,7 +80,7 @@ def unreadable_by_others() -> str | None:
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """The sorted paths which no earlier one and no system folder shows, and hide no scratch."""
+    """The sorted paths, without those inside another one or a system folder, or over scratch."""
     kept: list[str] = []
     for path in paths:
         covered = any(_shows(above, path) for above in (*SYSTEM, *kept))
@@ -91,14 +91,14 @@ def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _shows(above: str, path: str) -> bool:
-    """Whether who is shown `above` sees `path` in it, and no hidden folder round it."""
+    """Whether `above` contains `path` and no hidden folder in `above` covers it."""
     between = (each for each in hidden() if _beneath(each, above))
     veiled = any(Path(path).is_relative_to(each) for each in between)
     return Path(path).is_relative_to(above) and not veiled
 
 
 def around_hidden(path: str) -> Iterator[str]:
-    """The path, or what lies in it save for hidden folders: for rules that cannot take away."""
+    """The path or, if it contains hidden folders, its other entries; for rules that only allow."""
     inside = [each for each in hidden() if Path(each).is_relative_to(path)]
     if not inside:
         yield path
@@ -119,7 +119,7 @@ def devices(*, gpu: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Something of the old root to be seen in the new one, held open while the roots change."""
+    """A file or folder of the old root to show in the new one, open while the root changes."""
 
     path: str
     descriptor: int
@@ -156,8 +156,8 @@ def _sources(*, gpu: bool) -> tuple[list[_Source], dict[str, str]]:
 def build(scratch_bytes: int, *, gpu: bool) -> None:
     """Give this process a new root; it must be alone in its mount namespace.
 
-    Nothing is there but what is named above: whatever else the machine holds does not exist.
-    /proc is carried over writable: the maps of a user namespace are written through it.
+    The root has only the files named above. /proc stays writable, because the maps of a user
+    namespace are written through it.
     """
     syscalls.make_private()
     sources, links = _sources(gpu=gpu)
@@ -168,7 +168,7 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
         Path(root + folder).mkdir(parents=True, exist_ok=True)
     options = f"size={scratch_bytes},nr_inodes={_MAX_FILES},mode=1777"
     syscalls.mount("tmpfs", scratch, plain, options)
-    for folder in SCRATCH[1:]:  # one budget for all of them
+    for folder in SCRATCH[1:]:  # all share one size limit
         syscalls.bind(scratch, root + folder)
     for path, target in links.items():
         Path(root + path).symlink_to(target)
@@ -179,7 +179,7 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
 
 
 def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
-    """Show the sources in their order, with an empty folder over each hidden one that they hold."""
+    """Bind the sources in order, with an empty folder over each hidden folder inside them."""
     veils = hidden()
     for source in sources:
         source.show(root)
@@ -191,16 +191,16 @@ def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
 
 
 def mount_proc() -> None:
-    """A fresh /proc, which shows the processes of this PID namespace only."""
+    """Mount a new /proc, which shows only the processes of this PID namespace."""
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", flags)
 
 
 def place(files: Mapping[str, str], programs: Mapping[str, int] = _NO_PROGRAMS) -> None:
-    """Show these files read-only at `TASK`, over what was shown there before, and stand there.
+    """Show these files read-only at `TASK`, replacing earlier ones, and change to that folder.
 
-    They belong to a mount that nobody can write, whoever owns it; needs a view of one's own.
-    `programs` are files to be executed, each the content of a descriptor.
+    The mount is read-only for every user. Needs an own view. `programs` are executable files, each
+    with a descriptor of its content.
     """
     syscalls.mount("tmpfs", TASK, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755")
     _write(files, TASK)
@@ -212,9 +212,9 @@ def place(files: Mapping[str, str], programs: Mapping[str, int] = _NO_PROGRAMS) 
 def place_openly(
     files: Mapping[str, str], job: str, programs: Mapping[str, int] = _NO_PROGRAMS
 ) -> str:
-    """Write these files where this process has no view of its own, stand there, give the folder.
+    """Write these files for a process without an own view, change to their folder and return it.
 
-    It lies next to the work folder, so that Landlock keeps it as it is; modes would not.
+    It is next to the work folder, so that Landlock keeps it read-only; file modes would not.
     """
     folder = tempfile.mkdtemp(prefix=SHARED_JOB, dir=Path(job).parent)
     _write(files, folder)
@@ -239,9 +239,9 @@ def _copy(programs: Mapping[str, int], folder: str) -> None:
 
 
 def enter_job(*, own_view: bool) -> str:
-    """Make a work folder that nobody has used before, stand in it, and give its path.
+    """Create a new work folder, change to it and return its path.
 
-    Where `/tmp` is not this process's own, another candidate's folder may be there.
+    A shared `/tmp` may contain folders of other candidates.
     """
     if own_view:
         Path(JOB).mkdir(mode=0o700)
