@@ -1,4 +1,4 @@
-"""What a runner is asked, and what it answers."""
+"""The evaluation request to a runner, and its evaluation."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -19,14 +19,14 @@ PositiveNs = Annotated[float, Field(gt=0)]
 
 
 class Limits(Wire):
-    """What one candidate may use; bytes unless the name says otherwise."""
+    """Resource limits of one candidate, in bytes unless the name says otherwise."""
 
     memory: int = Field(default=4 << 30, ge=64 << 20)
-    """On top of what a candidate has in its memory when it starts."""
+    """In addition to a candidate's memory at its start."""
     output: int = Field(default=64 << 10, ge=1 << 10)
     """Of stdout and stderr together; more is `output_exceeded`."""
     disk: int = Field(default=256 << 20, ge=1 << 20)
-    """Of all scratch folders together; inline CUDA needs some 50 MiB to build."""
+    """Of all scratch folders together; building inline CUDA needs about 50 MiB."""
     processes: int = Field(default=64, ge=4)
     open_files: int = Field(default=256, ge=32)
 
@@ -35,11 +35,11 @@ class RoundPolicy(Wire):
     """How many rounds are timed, and when the timing stops early."""
 
     looks: tuple[int, ...] = (5, 8, 12, 15)
-    """The round counts at which the interval is looked at; the last one is the cap."""
+    """The round counts at which the interval is checked; the last one is the maximum."""
     samples: int = Field(default=30, ge=3)
     half_width: float = Field(default=0.005, gt=0)
-    """Relative half-width of the t interval at which timing stops; on a GPU that of a claim
-    may be wider: 250 ns are enough."""
+    """Relative half-width of the t interval at which timing stops. For a claim on a GPU, 250 ns are
+    enough even if that is wider."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -62,16 +62,16 @@ class EvaluationRequest(Wire):
     mode: Mode
     gpu: str = CPU
     nonce: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32,128}$")] | None = None
-    """Hex key of the seeds of a ranked run; None lets the judge draw one."""
+    """Hex key of the seeds of a ranked run; with None the judge generates one."""
     rounds: RoundPolicy | None = None
     """None: the policy of the mode."""
     limits: Limits = Limits()
     profile: ProfileOptions = ProfileOptions()
-    """For mode `profile`; its benchmark was chosen already."""
+    """For mode `profile`; the task has only the chosen benchmark already."""
 
     @property
     def round_policy(self) -> RoundPolicy:
-        """The policy asked for, else the one of the mode."""
+        """The requested policy, otherwise that of the mode."""
         if self.rounds is not None:
             return self.rounds
         return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
@@ -92,9 +92,9 @@ class CaseStatus(StrEnum):
     """How one case ended."""
 
     PASSED = "passed"
-    """Right and, where timed, confirmed."""
+    """The output was right and the time, if any, was confirmed."""
     FAILED = "failed"
-    """The verdict fell here."""
+    """This case caused the verdict."""
     SKIPPED = "skipped"
     """An earlier case had ended the evaluation."""
 
@@ -103,20 +103,20 @@ class Timing(StrEnum):
     """Whose clock the times of an evaluation come from."""
 
     OUTSIDE = "outside"
-    """The judge's, or one that the judge confirmed; the submission could not change them."""
+    """The judge's clock, or one that the judge confirmed; the submission could not change it."""
     IN_PROCESS = "in-process"
-    """That of the task's own evaluation, which ran the submission too: nothing confirms it."""
+    """That of the task's own evaluation, which also ran the submission; it is not confirmed."""
 
 
 class StopReason(StrEnum):
     """Why timing stopped."""
 
     PRECISE = "precise"
-    """The interval was narrow enough at a look."""
+    """The interval was narrow enough at a check."""
     ROUND_CAP = "round_cap"
-    """The last look was reached."""
+    """The maximum number of rounds was reached."""
     TIME_CAP = "time_cap"
-    """The task's time limit came near."""
+    """The task's time limit was close."""
     TASK = "task"
     """The task's own evaluation decided."""
 
@@ -125,44 +125,45 @@ class Measurement(Wire):
     """The confirmed time of one benchmark; all times in nanoseconds."""
 
     time_ns: PositiveNs
-    """The value which scores: on a GPU the geometric centre of the medians of the rounds' claims,
-    on the CPU the arithmetic mean of the rounds' bounds; with in-process timing what was said."""
+    """The value that is scored. From claims on a GPU: the geometric mean of the rounds' medians.
+    From the judge's clock: the arithmetic mean of the rounds' bounds. With in-process timing: the
+    time that the task's own evaluation reported."""
     half_width_ns: Annotated[float, Field(ge=0)]
-    """Half of the 95 % t interval of those medians, on their logs, or of those bounds."""
+    """Half-width of the 95 % t interval of those medians (on their logs) or bounds."""
     bound_ns: float
-    """The judge's window less the same window of a no-op."""
+    """The judge's window minus the same window of a no-op."""
     resolution_ns: Annotated[float, Field(ge=0)]
-    """By how much a claim could be below the truth without being noticed."""
+    """By how much a claim could be too low without being noticed."""
     rounds: Annotated[int, Field(ge=1)]
     samples: tuple[tuple[float, ...], ...]
-    """Every raw sample, by round; none with in-process timing, which tells only their mean."""
+    """Every raw sample, by round; empty with in-process timing, which reports only their mean."""
     discarded: int = 0
-    """Samples thrown away and repeated: the candidate seemed not to stand still next to them."""
+    """Samples that were repeated because the candidate seemed to run while it was frozen."""
     stop_reason: StopReason
     claimed_ns: float | None = None
-    """The candidate's own clock, where it has one; never used unconfirmed."""
+    """The time by the candidate's clock, if the value is a claim; always confirmed."""
 
     @property
     def cut_short(self) -> bool:
-        """Whether the time limit left fewer rounds than a ranked run has at least."""
+        """Whether the time limit stopped timing before the minimum rounds of a ranked run."""
         return self.stop_reason is StopReason.TIME_CAP and self.rounds < RANKED_ROUNDS.looks[0]
 
 
 class Compiled(Wire):
-    """What a compiler told of a kernel of device code; bytes unless the name says otherwise."""
+    """What the compiler reported about device code; in bytes unless the name says otherwise."""
 
     registers: Annotated[int, Field(ge=0, le=1024)]
-    """Of one thread."""
+    """Per thread."""
     spill_stores: Resource
-    """What one thread writes to memory for want of registers."""
+    """Register spills that one thread writes to memory."""
     spill_loads: Resource
-    """What it reads back."""
+    """Register spills that one thread reads back."""
     stack: Resource
     """Local memory of one thread."""
     shared: Resource
-    """Shared memory that the source declares with a size; a launch adds what it asks for."""
+    """Static shared memory; a launch may add dynamic shared memory."""
     constant: Resource | None = None
-    """Constant memory, parameters included; CUDA 13's compiler does not tell it."""
+    """Constant memory, including parameters; CUDA 13's compiler does not report it."""
 
 
 class CaseResult(Wire):
@@ -197,37 +198,37 @@ class Environment(Wire):
     platform: str
     harness_version: str
     transport: str
-    """How inputs and outputs travelled: `shared-memory`, `vmm`, `pinned-host`, or `none` where the
-    task's own evaluation made them next to the submission."""
+    """How inputs and outputs were transferred: `shared-memory`, `vmm`, `pinned-host`, or `none` if
+    the task's own evaluation created them in the submission's process."""
     timing: Timing = Timing.OUTSIDE
     clocks: dict[str, float] = Field(default_factory=dict)
     """Readings of the judge: clocks in MHz, temperature in C, power in W."""
     slowed: dict[str, int] = Field(default_factory=dict)
-    """How many samples were thrown away because something slowed the GPU, by what did."""
+    """Reason that slowed the GPU -> number of samples that were repeated because of it."""
 
 
 _OUTER = ("harness filesystem", "harness namespaces", "harness network")
 _STRICT = frozenset({*IsolationLayer, *_OUTER})
-"""Every layer of a candidate's, and those round the harness for which nothing stands in."""
+"""Every layer of a candidate, and the layers around the harness that no other can replace."""
 
 
 class Isolation(Wire):
-    """Which layers of the sandbox every candidate had, and why others were not there."""
+    """Which sandbox layers every candidate had, and why others were missing."""
 
     outer: str
     """What wrapped the harness: `bubblewrap`, `unshare`, or `none`."""
     layers: tuple[str, ...] = ()
-    """A candidate's own, and those round the harness that no candidate makes for itself."""
+    """A candidate's layers, and those around the harness that a candidate does not create."""
     missing: dict[str, str] = Field(default_factory=dict)
-    """Layer to the reason for which it is not there; `harness X` where the harness lacks it."""
+    """Layer -> why it is missing; `harness X` if the harness lacks layer X."""
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """What is missing of what a strict sandbox must have."""
+        """The missing layers that a strict sandbox must have."""
         return tuple(name for name in self.missing if name in _STRICT)
 
     def around(self, layers: tuple[str, ...], missing: dict[str, str]) -> Self:
-        """The same for one more candidate: what any of them lacks is missing and not active."""
+        """This isolation after one more candidate; a layer that any of them lacks is missing."""
         lacking = {**self.missing, **missing}
         active = (name for name in dict.fromkeys((*self.layers, *layers)) if name not in lacking)
         return self.model_copy(update={"layers": tuple(active), "missing": lacking})
@@ -240,16 +241,16 @@ class Evaluation(Wire):
     request_id: str
     verdict: Verdict
     stage: Stage | None = None
-    """Where the verdict fell; None when everything passed."""
+    """The stage that caused the verdict; None if everything passed."""
     message: str = ""
     compiled: Compiled | None = None
-    """Of device code that was built."""
+    """What the compiler reported about device code."""
     mode: Mode
     task: str
     gpu: str
     cases: tuple[CaseResult, ...] = ()
     log: str = ""
-    """What the candidate and its build printed, capped."""
+    """The output of the candidate and its build, truncated."""
     files: tuple[EvaluationFile, ...] = ()
     """Reports of the profiler."""
     environment: Environment
@@ -260,12 +261,12 @@ class Evaluation(Wire):
     gpus: Annotated[int, Field(ge=1, le=1024)] = 1
     """How many GPUs it had; on the CPU one slot."""
     used_s: Annotated[float, Field(ge=0)] | None = None
-    """Seconds for which it had them, where that is more than `wall_s`: a container that it alone
-    starts and ends."""
+    """Seconds for which it occupied them, if more than `wall_s`, as in a container that is started
+    only for it."""
 
     @property
     def gpu_s(self) -> float:
-        """What it cost: the seconds for which it had its GPUs, times their number."""
+        """Its cost: the seconds for which it occupied its GPUs, times their number."""
         return self.gpus * (self.wall_s if self.used_s is None else self.used_s)
 
     @model_validator(mode="after")
@@ -287,7 +288,7 @@ class Evaluation(Wire):
 
 
 class Progress(Wire):
-    """One step forward, told while an evaluation runs."""
+    """The progress of a running evaluation."""
 
     stage: Stage
     done: int = 0

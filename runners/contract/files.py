@@ -1,4 +1,4 @@
-"""A file of an evaluation, besides what it says in words: small enough to travel in its JSON."""
+"""Files of an evaluation, small enough to be part of its JSON."""
 
 import base64
 import binascii
@@ -11,11 +11,11 @@ from pydantic import Field, StringConstraints, field_validator
 from runners.contract.wire import Wire
 
 PACKED_MAX = 8 << 20
-"""Bytes that all files of an evaluation may have together, packed; base64 adds a third."""
+"""The most compressed bytes of all files of an evaluation together; base64 adds a third."""
 FILE_MAX = 64 << 20
-"""Bytes of the largest file, unpacked."""
+"""The most bytes of a file, uncompressed."""
 FILES_MAX = 64
-"""How many files an evaluation may have: few bytes can be packed that are many."""
+"""The most files of an evaluation, because a few compressed bytes can be many uncompressed ones."""
 _LEVEL = 6
 _PER_THREE = 4
 _BASE64_MAX = -(-PACKED_MAX // 3) * _PER_THREE
@@ -24,7 +24,7 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]
 
 
 class EvaluationFile(Wire):
-    """A file by its name, as it travels; who opens it shall not trust what is in it."""
+    """A compressed file with its name; its content is untrusted."""
 
     name: FileName
     packed: Annotated[str, Field(max_length=_BASE64_MAX)]
@@ -41,19 +41,19 @@ class EvaluationFile(Wire):
 
     @classmethod
     def of(cls, name: str, content: bytes) -> Self:
-        """Pack a file; ValueError when it is larger than one may be."""
+        """Compress a file; ValueError if it is larger than `FILE_MAX`."""
         if len(content) > FILE_MAX:
             raise ValueError(f"a file of {len(content)} bytes; at most {FILE_MAX} are taken")
         return cls.of_zipped(name, zlib.compress(content, _LEVEL))
 
     @classmethod
     def of_zipped(cls, name: str, zipped: bytes) -> Self:
-        """The file whose compressed bytes these are."""
+        """The file with these compressed bytes."""
         return cls(name=name, packed=base64.b64encode(zipped).decode())
 
     @property
     def packed_size(self) -> int:
-        """Bytes that it takes, packed."""
+        """Its compressed size in bytes."""
         return len(self.packed) // _PER_THREE * 3 - self.packed[-2:].count("=")
 
     @property
@@ -62,7 +62,7 @@ class EvaluationFile(Wire):
         return base64.b64decode(self.packed, validate=True)
 
     def content(self) -> bytes:
-        """Its bytes; ValueError where they cannot be read, or are more than a file may have."""
+        """Its content; ValueError if it cannot be decompressed or is larger than `FILE_MAX`."""
         unpacking = zlib.decompressobj()
         try:
             found = unpacking.decompress(self.zipped, FILE_MAX)
@@ -74,6 +74,6 @@ class EvaluationFile(Wire):
 
 
 def fit(files: Sequence[EvaluationFile]) -> bool:
-    """Whether these can travel together."""
+    """Whether an evaluation may have all of these files."""
     packed = sum(each.packed_size for each in files)
     return len(files) <= FILES_MAX and packed <= PACKED_MAX

@@ -16,7 +16,7 @@ Number = int | float
 
 
 class FormulaError(ValueError):
-    """The formula is not arithmetic, names something unknown, or leaves the bounds."""
+    """The formula is not arithmetic, uses an unknown name, or its value is out of bounds."""
 
 
 def _power(base: Number, exponent: Number) -> Number:
@@ -53,11 +53,11 @@ class Formula:
     tree: ast.expr
 
     def value(self, args: Mapping[str, ArgValue]) -> float:
-        """The value for one case; FormulaError when it has none."""
+        """The value for one case as a float; FormulaError if there is none."""
         return float(self.number(args))
 
     def number(self, args: Mapping[str, ArgValue]) -> Number:
-        """The same as it comes, for an integer of many digits is no float."""
+        """The value as int or float, because a float cannot hold every large integer."""
         try:
             return _value(self.tree, args)
         except ZeroDivisionError as error:
@@ -67,7 +67,7 @@ class Formula:
 
 
 def parse_formula(text: str) -> Formula:
-    """Parse `+ - * / // **`, `min`, `max`, numbers, names and brackets; nothing else."""
+    """Parse `+ - * / // **`, `min`, `max`, numbers, names and parentheses; nothing else."""
     if len(text) > MAX_LENGTH:
         raise FormulaError(f"a formula has at most {MAX_LENGTH} characters")
     try:
@@ -108,7 +108,7 @@ def _value(node: ast.expr, args: Mapping[str, ArgValue]) -> Number:
 
 
 def _bounded(number: Number) -> Number:
-    """The number itself; written so that NaN is refused too."""
+    """The number if it is within bounds, otherwise FormulaError, also for NaN."""
     if not abs(number) <= MAX_VALUE:
         raise FormulaError(f"a value above {MAX_VALUE:g}")
     return number
@@ -144,21 +144,21 @@ _TRIES = 20
 
 
 def module_tree(text: str) -> ast.Module:
-    """The tree of a file; raises what `ast.parse` raises."""
+    """The syntax tree of a file; raises what `ast.parse` raises."""
     return _tree(text, "exec")  # type: ignore[return-value]
 
 
 def expression_tree(text: str) -> ast.expr:
-    """The tree of one expression; raises what `ast.parse` raises."""
+    """The syntax tree of one expression; raises what `ast.parse` raises."""
     return _tree(text, "eval").body  # type: ignore[attr-defined,no-any-return]
 
 
 def _tree(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
-    """Parse from any thread.
+    """Parse, safe in any thread.
 
-    CPython 3.11 counts how deep it is in a tree in one place for all threads. It raises SystemError
-    where two threads build trees at once and the garbage collector switches between them
-    (github.com/python/cpython/issues/106905), so this tries again.
+    CPython 3.11 has one recursion counter for the trees of all threads. If the garbage collector
+    switches between two threads that build trees, it raises SystemError
+    (github.com/python/cpython/issues/106905). This function then tries again.
     """
     for _ in range(_TRIES - 1):
         try:

@@ -1,6 +1,6 @@
-"""The one table of GPU types: their names, what else they are called, and what they can do at most.
+"""The table of GPU types: canonical names, aliases and nominal rates.
 
-One card is one type, wherever it runs: boards, jobs and scores know it by its one name.
+One card is one type on every runner. Boards, jobs and scores use its canonical name.
 """
 
 import re
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A card's nominal rates; dense ones, for no kernel may count on sparse inputs."""
+    """A card's nominal rates, without structured sparsity."""
 
     bytes_per_s: float
-    """Of its memory."""
+    """Memory bandwidth."""
     fp32_per_s: float
-    """Operations in single precision without tensor cores."""
+    """Operations in FP32 without tensor cores."""
     fastest_per_s: float
-    """Operations in the narrowest type that its tensor cores know."""
+    """Operations in the narrowest type that its tensor cores support."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class GpuType:
     name: str
     peak: Peak
     aliases: tuple[str, ...] = ()
-    """What else it is called, by people, by public tasks or by a backend."""
+    """Other names that people, public tasks or backends use."""
     modal: str | None = None
-    """What Modal calls exactly this card; None where it has none."""
+    """Modal's name of exactly this card; None if Modal does not offer it."""
     modal_at_once: int = 8
-    """How many of it one container of Modal may have."""
+    """The most of these GPUs in one Modal container."""
 
 
 def _peak(terabytes: float, fp32_teraflops: float, fastest_teraflops: float) -> Peak:
@@ -40,13 +40,13 @@ def _peak(terabytes: float, fp32_teraflops: float, fastest_teraflops: float) -> 
 
 _B200 = _peak(8.0, 75.0, 9000)
 
-# Rates are as the makers are quoted; memory and FP32 were compared with public pages, the data
-# sheets themselves were not read. The narrowest type is INT8 for T4, A10 and A100, FP8 for L4,
-# L40S, H100, H200, MI300X and MI325X, FP4 for B200 and MI355X, and FP16 for MI250. A B200 of HGX is
-# quoted with 7.7 to 8 TB/s and 75 to 80 TFLOPS, an A10G with the memory of an A10 and more FP32:
-# the higher memory rate and the lower FP32 rate stand here, so that the least time is rather
-# unknown than too long. Modal's names are those of its guide to GPUs: its `A10` is either of A10
-# and A10G, its `A100` may be one of 80 GB, and its `H100` without the mark an H200.
+# Rates are the manufacturers' as quoted by others; memory and FP32 were compared with public pages,
+# not with the data sheets. The narrowest type is INT8 for T4, A10 and A100, FP8 for L4, L40S, H100,
+# H200, MI300X and MI325X, FP4 for B200 and MI355X, and FP16 for MI250. A B200 of HGX is quoted with
+# 7.7 to 8 TB/s and 75 to 80 TFLOPS, an A10G with the memory of an A10 and more FP32. The table has
+# the higher memory rate and the lower FP32 rate, so that the least time is unknown rather than too
+# long. Modal's names are from its guide to GPUs: its `A10` is an A10 or an A10G, its `A100` may
+# have 80 GB, and its `H100` without `!` may be an H200.
 _TYPES = (
     GpuType("T4", _peak(0.320, 8.1, 130), modal="T4"),
     GpuType("L4", _peak(0.300, 30.3, 242.5), modal="L4"),
@@ -59,8 +59,8 @@ _TYPES = (
     GpuType("H100-NVL", _peak(3.9, 60.0, 1671)),
     GpuType("H200", _peak(4.8, 67.0, 1979), modal="H200"),
     GpuType("B200", _B200, modal="B200"),
-    # Two machines of KernelBot: times of theirs are compared with no other's. The first stood for
-    # whatever card a machine had, so the rates are those of the fastest.
+    # Two machine types of KernelBot, whose times are only compared within the type. `NVIDIA` meant
+    # any card, so its rates are those of the fastest.
     GpuType("NVIDIA", _B200),
     GpuType("B200_Nebius", _B200),
     GpuType("MI250", _peak(3.277, 45.3, 362.1)),
@@ -70,7 +70,7 @@ _TYPES = (
 )
 
 GPU_TYPES: Mapping[str, GpuType] = {each.name: each for each in _TYPES}
-"""By their one name. Cards that are not among them are called as they call themselves."""
+"""By canonical name. Other cards keep their own name."""
 
 _CALLED = {
     name.casefold(): each.name for each in _TYPES for name in (each.name, each.modal, *each.aliases)
@@ -80,9 +80,9 @@ _SEVERAL = re.compile(r"(.+?)(?:x|:)[1-9]\d{0,2}", re.IGNORECASE)
 
 
 def gpu_type(name: str) -> str:
-    """The one name of a GPU type, whatever it is called; a name that is unknown stays as it is.
+    """The canonical name of a GPU type; an unknown name is unchanged.
 
-    A number of cards, as in `L4x4` and `A100:8`, is no part of it: a task says how many it uses.
+    A number of cards, as in `L4x4` and `A100:8`, is removed, because a task defines the number.
     """
     found = _CALLED.get(name.casefold())
     if found is None and (several := _SEVERAL.fullmatch(name)):
@@ -91,18 +91,18 @@ def gpu_type(name: str) -> str:
 
 
 def gpu_types(names: Iterable[str]) -> tuple[str, ...]:
-    """The one names of GPU types, each once and in order."""
+    """The canonical names of GPU types, without duplicates, in order."""
     return tuple(dict.fromkeys(map(gpu_type, names)))
 
 
 def spelled(name: str, among: Iterable[str]) -> str | None:
-    """Which of some GPU types is meant by a name; None when it is none of them."""
+    """The name in `among` that means the same GPU type; None if there is none."""
     wanted = gpu_type(name).casefold()
     return next((each for each in among if gpu_type(each).casefold() == wanted), None)
 
 
 def slots_by_type(slots: Mapping[str, int]) -> dict[str, int]:
-    """Numbers of slots by the one names of GPU types."""
+    """Canonical name of a GPU type -> number of slots."""
     found: dict[str, int] = {}
     for name, count in slots.items():
         found[gpu_type(name)] = found.get(gpu_type(name), 0) + count

@@ -1,4 +1,4 @@
-"""The comments above a submission's first line of code, in which it may say things of itself."""
+"""The header of a submission: the comments above its first line of code."""
 
 from collections.abc import Iterator
 
@@ -8,9 +8,9 @@ _COMMENTS = ("#", "//")
 def comment_lines(
     source: str, comments: tuple[str, ...] = _COMMENTS
 ) -> Iterator[tuple[int, list[str]]]:
-    """The number, from 1, and the words of each line that has any, up to the first one of code.
+    """The number (from 1) and the words of each non-empty line before the first line of code.
 
-    `comments` are the beginnings of a comment.
+    `comments` are the prefixes of a comment.
     """
     for number, line in enumerate(source.splitlines(), start=1):
         text = line.strip()

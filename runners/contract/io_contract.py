@@ -1,7 +1,7 @@
-"""Kernels that are called by an IOContract: what with, how, and what they are compared with.
+"""Tasks of format `io_contract`: a kernel's arguments, its call and its reference.
 
-A task of format `io_contract` has `CONTRACT` among its files, which the judge alone reads, and
-`CALL`, which tells a candidate how its own kernel is called. Neither is a program.
+Such a task has two JSON files: `CONTRACT`, which only the judge reads, and `CALL`, which defines
+for a candidate how its kernel is called.
 """
 
 from enum import StrEnum
@@ -14,14 +14,14 @@ from runners.contract.wire import Wire
 
 CONTRACT, CALL = "contract.json", "call.json"
 KERNEL = "kernel"
-"""The argument of a case that says which kernel it is for; the judged one where it is not there."""
+"""The argument of a case that names its kernel; without it, the judged kernel."""
 GIVEN_SEED = 0
-"""The seed of the case whose tensors are drawn by the contract's own seeds, as they are written."""
+"""The seed of the case that uses the contract's own seeds unchanged."""
 REFERENCE_FAULT = "the reference kernel"
-"""How the message of a verdict begins that is the reference's fault and not the judged kernel's."""
+"""The beginning of a verdict's message if the reference is at fault, not the judged kernel."""
 
 NAME_MOST = 1000
-"""Characters of a name, and of a compiler's option."""
+"""The most characters of a name and of a compiler option."""
 Name = Annotated[str, StringConstraints(max_length=NAME_MOST)]
 Extent = Annotated[int, Field(ge=0, le=1 << 48)]
 Extents = tuple[int, int, int]
@@ -33,7 +33,7 @@ class KernelKind(StrEnum):
     TORCH = "torch"
     """A function, a method, or `Model` with its `get_inputs`."""
     TORCH_CUDA = "torch_cuda"
-    """The same with CUDA that is compiled inline; its model is `ModelNew`."""
+    """Like `torch`, with inline CUDA; its model is `ModelNew`."""
     TRITON = "triton"
     """One Triton kernel, launched with all arguments."""
     CUDA = "cuda"
@@ -43,18 +43,18 @@ class KernelKind(StrEnum):
 
 
 PYTHON_KINDS = frozenset({KernelKind.TORCH, KernelKind.TORCH_CUDA})
-"""Those that can do without arguments, since their source may tell its own inputs."""
+"""The kinds that need no arguments, because their source may define its own inputs."""
 DEVICE_KINDS = frozenset({KernelKind.TRITON, KernelKind.CUDA})
-"""Those that are launched on a GPU and run nowhere else."""
+"""The kinds that only run on a GPU."""
 
 
 class Side(StrEnum):
     """One of the two kernels of a comparison."""
 
     CUSTOM = "custom"
-    """The one that is judged."""
+    """The judged kernel."""
     REFERENCE = "reference"
-    """The one that it is compared with; a stranger's code as well."""
+    """The kernel that it is compared with; untrusted too."""
 
 
 def side_of(workload: Workload) -> Side:
@@ -74,7 +74,7 @@ class Role(StrEnum):
 
 
 class Fill(Wire):
-    """How a tensor is drawn; a number that is not said is the usual one of its kind."""
+    """How a tensor is filled; an omitted number has the default of its kind."""
 
     kind: Literal["randn", "uniform", "zeros", "ones", "full", "arange"] = "randn"
     seed: int | None = None
@@ -88,14 +88,14 @@ class Fill(Wire):
 
 
 class Literals(Wire):
-    """The values themselves: base64 of their bytes, in C order and little-endian."""
+    """Literal values: base64 of their bytes, in C order and little-endian."""
 
     data: str
     zipped: bool = False
 
 
 class TensorArgument(Wire):
-    """A tensor: drawn, or literal; an output with neither holds nothing that may be counted on."""
+    """A tensor with a fill or literals; an output without either has undefined content."""
 
     kind: Literal["tensor"] = "tensor"
     name: Name
@@ -107,20 +107,20 @@ class TensorArgument(Wire):
 
 
 class ContractScalar(Wire):
-    """A value that is passed as it is; a CUDA kernel's in the type that it declares."""
+    """A scalar argument; a CUDA kernel gets it in its parameter's type."""
 
     kind: Literal["scalar"] = "scalar"
     name: Name
     value: bool | int | float | str
     meta: bool = False
-    """A compile-time constant of Triton's."""
+    """Whether it is a compile-time constant (Triton)."""
 
 
 Argument = Annotated[TensorArgument | ContractScalar, Field(discriminator="kind")]
 
 
 class KernelCall(Wire):
-    """One kernel and its call; `args` is None where the source tells its own inputs."""
+    """One kernel and its call; `args` is None if the source defines its own inputs."""
 
     kind: KernelKind
     args: tuple[Argument, ...] | None = None
@@ -134,12 +134,12 @@ class KernelCall(Wire):
     kernel_name: Name | None = None
     entry_point: Name | None = None
     options: tuple[Name, ...] = ()
-    """Of the compiler of a CUDA kernel."""
+    """Compiler options of a CUDA kernel."""
     expressions: tuple[Name, ...] = ()
     """Instances of a CUDA template, as in `scale<float>`."""
 
     def bare(self) -> "KernelCall":
-        """The same without values of tensors, which are nothing for a candidate to know."""
+        """The call without the values of tensors, which a candidate must not know."""
         if self.args is None:
             return self
         args = tuple(_bare(arg) for arg in self.args)
@@ -153,7 +153,7 @@ def _bare(argument: TensorArgument | ContractScalar) -> TensorArgument | Contrac
 
 
 class ReferenceKernel(Wire):
-    """What a kernel's outputs are compared with, and how closely."""
+    """The reference of a kernel, and the tolerances of the comparison."""
 
     call: KernelCall
     source: str
@@ -163,27 +163,27 @@ class ReferenceKernel(Wire):
 
 
 COUNTERS = {Side.CUSTOM: "custom.csv", Side.REFERENCE: "reference.csv"}
-"""Among the files of an evaluation: what `ncu` counted of one call, a row for each kernel."""
+"""Names of evaluation files with the `ncu` counters of one call, one row per kernel."""
 
 UNCOUNTED = "no kernel was counted by ncu: "
-"""How the line of the log begins that says why there are no counters."""
+"""The beginning of the log line that says why there are no counters."""
 
 DRAWN = "the kernel was called with "
-"""How the line of the log begins that names the inputs which a source told, or which were tried."""
+"""The beginning of the log line with the inputs that a source defined or that were guessed."""
 
 
 class Contract(Wire):
-    """All that the judge is told of a kernel, and of its reference where it has one."""
+    """The judge's full description of a kernel and its reference, if any."""
 
     custom: KernelCall
     reference: ReferenceKernel | None = None
     drawn_by: Side = Side.CUSTOM
-    """Whose source tells the inputs, where there are no arguments."""
+    """The side whose source defines the inputs, if there are no arguments."""
     counted: bool = False
-    """Whether `ncu` is to count as well, where it may, once all is timed."""
+    """Whether to collect `ncu` counters after timing, if permitted."""
 
     def call_of(self, side: Side) -> KernelCall:
-        """How a side's kernel is called."""
+        """The call of a side's kernel."""
         if side is Side.REFERENCE and self.reference is not None:
             return self.reference.call
         return self.custom

@@ -1,7 +1,7 @@
-"""The numbers of a kernel's launch: a task's formulas, changed by a heading, for one workload.
+"""Computes a kernel launch for one workload: the task's formulas, overridden by a header.
 
-Pure arithmetic over the arguments of a case, done where the submission is not. Limits: CUDA C++
-programming guide, "Technical Specifications per Compute Capability".
+This is pure arithmetic over the arguments of a case, outside of the submission's process. Limits:
+CUDA C++ programming guide, "Technical Specifications per Compute Capability".
 """
 
 import re
@@ -27,12 +27,12 @@ from runners.contract.task import ArgValue, Launch, Workload
 from runners.contract.wire import Wire
 
 MARKER = "//!PODIUM"
-"""Begins a line of the heading that overrides a launch."""
+"""The beginning of a header line that overrides a launch."""
 OVERRIDES = ("block", "grid", "shared")
-"""What such a line may say, in the order in which they are worked out."""
+"""The keys of such a line, in the order of their evaluation."""
 MAX_THREADS = 1024
 MAX_SHARED = 227 << 10
-"""Bytes that a block may ask for at its launch; older cards give less."""
+"""The most bytes of dynamic shared memory of a block; older cards have less."""
 MAX_PARAMETERS = 64
 MAX_NAME = 200
 _MOST = {"block": (1024, 1024, 64), "grid": ((1 << 31) - 1, 65535, 65535), "shared": (MAX_SHARED,)}
@@ -42,7 +42,7 @@ _KERNEL = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*", re.ASCII)
 
 
 class LaunchError(ValueError):
-    """A launch that has no numbers; `key` is the one of `launch` in which the fault lies."""
+    """A launch that cannot be computed; `key` is the faulty key of `launch`."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ Axis = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class LaunchNumbers(Wire):
-    """One launch, ready: sizes as x, y, z, dynamic shared memory in bytes, arguments in order."""
+    """One computed launch: sizes as x, y, z, dynamic shared memory in bytes, arguments in order."""
 
     grid: tuple[Axis, Axis, Axis]
     block: tuple[Axis, Axis, Axis]
@@ -62,7 +62,7 @@ class LaunchNumbers(Wire):
 
 
 class Signature(Wire):
-    """What a submission must define: the kernel's name, and its parameters with their bytes."""
+    """What a submission must define: the kernel's name, its parameters, their sizes in bytes."""
 
     kernel: str
     parameters: tuple[str, ...]
@@ -71,20 +71,20 @@ class Signature(Wire):
 
     @property
     def text(self) -> str:
-        """In one line, for messages."""
+        """The signature in one line, for messages."""
         return f"{self.kernel}({', '.join(self.parameters)})"
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """The formulas of one override, and where they stand, for messages."""
+    """The formulas of one key, and their location for messages."""
 
     key: str
     where: str
     formulas: tuple[Formula, ...]
 
     def numbers(self, args: Mapping[str, ArgValue]) -> tuple[int, ...]:
-        """The sizes for one case, each within what CUDA allows."""
+        """The sizes for one case; LaunchError if CUDA does not allow one."""
         least = 0 if self.key == "shared" else 1
         found = []
         for formula, most in zip(self.formulas, _MOST[self.key], strict=False):
@@ -101,7 +101,7 @@ class _Sizes:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """A task's `launch`, parsed, with the overrides of a submission where there are any."""
+    """A task's parsed `launch`, with the overrides of a submission if any."""
 
     kernel: str
     written: tuple[str, ...]
@@ -112,7 +112,7 @@ class LaunchPlan:
 
     @classmethod
     def of(cls, launch: Launch) -> Self:
-        """What task.yml says; LaunchError where it cannot be read."""
+        """Parse the `launch` of task.yml; LaunchError if it is invalid."""
         if len(launch.kernel) > MAX_NAME or not _KERNEL.fullmatch(launch.kernel):
             raise LaunchError("kernel", f"launch.kernel: {launch.kernel!r} is no kernel's name")
         if len(launch.params) > MAX_PARAMETERS:
@@ -127,7 +127,7 @@ class LaunchPlan:
         )
 
     def overridden(self, source: str) -> Self:
-        """With what a submission's heading says; LaunchError names the line that is wrong."""
+        """The plan with the overrides of a submission's header; LaunchError names a wrong line."""
         said = {sizes.key: sizes for sizes in _overrides(source)}
         return replace(
             self,
@@ -137,7 +137,7 @@ class LaunchPlan:
         )
 
     def numbers(self, workload: Workload) -> LaunchNumbers:
-        """The launch for one case; LaunchError tells which formula gives none."""
+        """The launch for one case; LaunchError names the formula that has no valid value."""
         args = names_of(workload)
         try:
             block = self._block(args)
@@ -174,7 +174,7 @@ class LaunchPlan:
             yield LaunchScalar(data=data.hex()), kind.value
 
     def signature(self, workloads: Iterable[Workload]) -> Signature:
-        """What the kernel must look like; LaunchError when the cases do not agree on that."""
+        """The signature that the kernel must have; LaunchError if the cases disagree."""
         kinds: dict[tuple[str, ...], str] = {}
         for workload in workloads:
             types = tuple(kind for _, kind in self._arguments(names_of(workload)))
@@ -193,9 +193,9 @@ class LaunchPlan:
 
 
 def names_of(workload: Workload) -> dict[str, ArgValue]:
-    """What formulas of a launch may name: a case's arguments, save for the seed, which is secret.
+    """The names in formulas of a launch: a case's arguments except the seed, which is secret.
 
-    LaunchError when one is called as a block's size is.
+    LaunchError if one has the name of a block size.
     """
     taken = next((name for name in _BLOCK_NAMES if name in workload.args), None)
     if taken is not None:
@@ -205,9 +205,9 @@ def names_of(workload: Workload) -> dict[str, ArgValue]:
 
 
 def parse_sizes(key: str, text: str) -> tuple[Formula, ...]:
-    """The formulas behind `block`, `grid` or `shared` in a heading, parted by commas.
+    """Parse the comma-separated formulas after `block`, `grid` or `shared` in a header.
 
-    FormulaError when there are too many of them, or one is no formula.
+    FormulaError if there are too many or one is invalid.
     """
     return _parsed(key, _parted(text))
 
@@ -240,7 +240,7 @@ def _overrides(source: str) -> Iterable[_Sizes]:
 
 
 def _parted(text: str) -> list[str]:
-    """The text at those commas that lie in no brackets."""
+    """Split the text at commas outside of brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += {"(": 1, ")": -1}.get(letter, 0)

@@ -26,15 +26,15 @@ class ScalarType(StrEnum):
     BOOL = "bool"
     """One byte."""
     INT = "int"
-    """32 bits with a sign: the type of whole numbers, where none is named."""
+    """Signed 32 bits; the default type of integers."""
     UINT = "uint"
-    """32 bits without one."""
+    """Unsigned 32 bits."""
     INT64 = "int64"
-    """64 bits with a sign."""
+    """Signed 64 bits."""
     UINT64 = "uint64"
-    """64 bits without one."""
+    """Unsigned 64 bits."""
     FLOAT = "float"
-    """Single precision: the type of other numbers, where none is named."""
+    """Single precision; the default type of other numbers."""
     DOUBLE = "double"
     """Double precision."""
 
@@ -52,14 +52,14 @@ _FRACTIONS = (ScalarType.FLOAT, ScalarType.DOUBLE)
 
 
 class BufferArgument(Wire):
-    """A pointer to a tensor: the input's or the output's, by its place among them."""
+    """A pointer to a tensor of the input or output, by its index there."""
 
     kind: Literal["in", "out"]
     index: Annotated[int, Field(ge=0, le=99)]
 
 
 class LaunchScalar(Wire):
-    """A number as it lies in memory, in hexadecimal."""
+    """The bytes of a number, in hexadecimal."""
 
     kind: Literal["scalar"] = "scalar"
     data: Annotated[str, Field(pattern=r"^([0-9a-f]{2}){1,8}$")]
@@ -70,13 +70,13 @@ Argument = Annotated[BufferArgument | LaunchScalar, Field(discriminator="kind")]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A parameter that is a number; of the type that fits where the task names none."""
+    """A parameter that is a number; if `type` is None, the value decides it."""
 
     formula: Formula
     type: ScalarType | None
 
     def packed(self, args: Mapping[str, ArgValue]) -> tuple[ScalarType, bytes]:
-        """Its type and bytes for one case; FormulaError when the type cannot hold the value."""
+        """Its type and bytes for one case; FormulaError if the type cannot hold the value."""
         number = self.formula.number(args)
         kind = self.type or _natural(number)
         fits = float(number) if kind in _FRACTIONS else whole(number, self.formula.text)
@@ -94,7 +94,7 @@ Parameter = BufferArgument | Scalar
 
 
 def parse_parameter(text: str) -> Parameter:
-    """A parameter as task.yml writes it; FormulaError when it is none."""
+    """Parse a parameter of task.yml; FormulaError if it is invalid."""
     found = _BUFFER.fullmatch(text.strip())
     if found:
         kind: Literal["in", "out"] = "in" if found[1] == "in" else "out"
@@ -119,12 +119,12 @@ def _natural(number: Number) -> ScalarType:
 
 
 def whole(number: Number, text: str) -> int:
-    """A formula's value as an integer; FormulaError when it has a fraction."""
+    """A formula's value as an integer; FormulaError if it has a fraction."""
     if number != int(number):
         raise FormulaError(f"{text!r} is {number:g}, not a whole number; // divides without a rest")
     return int(number)
 
 
 def bytes_of(kind: str) -> int:
-    """How many bytes a parameter of a type takes."""
+    """The size in bytes of a parameter of a type."""
     return _POINTER_BYTES if kind == POINTER else struct.calcsize(_LAYOUT[ScalarType(kind)])

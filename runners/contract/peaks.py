@@ -1,4 +1,4 @@
-"""The least time that a workload can take on a card, by what the card can do at most."""
+"""The least time that a workload can take on a card, from the card's nominal rates."""
 
 from runners.contract.formula import FormulaError, parse_formula
 from runners.contract.gpus import GPU_TYPES
@@ -6,12 +6,12 @@ from runners.contract.task import TaskDefinition, Workload
 
 
 def amount(formula: str | None, workload: Workload) -> float:
-    """The value of a task's formula for a workload; 0 without one, FormulaError without a value."""
+    """The value of a task's formula for a workload; 0 without one, FormulaError if invalid."""
     return 0.0 if formula is None else parse_formula(formula).value(workload.args)
 
 
 def floor_ns(task: TaskDefinition, workload: Workload, gpu: str) -> float | None:
-    """Nanoseconds that no kernel can stay under, whatever it computes in; None where unknown."""
+    """The lower bound of any kernel's time in ns, whatever its precision; None if unknown."""
     card = GPU_TYPES.get(gpu)
     if card is None or not task.lower_bound:
         return None
@@ -24,6 +24,6 @@ def floor_ns(task: TaskDefinition, workload: Workload, gpu: str) -> float | None
 
 
 def floors(task: TaskDefinition, gpu: str) -> dict[str, float]:
-    """The floors of all benchmarks that have one, in nanoseconds, by their spec."""
+    """Spec of a benchmark -> its lower bound in ns, if known."""
     found = ((each.spec, floor_ns(task, each, gpu)) for each in task.benchmarks)
     return {spec: floor for spec, floor in found if floor is not None}

@@ -1,4 +1,4 @@
-"""What may be asked of the profiler: one benchmark instead of all, and which kernels of a call."""
+"""Options of the profiler: one benchmark instead of all, and which kernels of a call."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,7 +10,7 @@ from runners.contract.wire import Wire
 
 
 class KernelNameBase(StrEnum):
-    """Which name of a kernel a filter is compared with."""
+    """The form of a kernel's name that a filter is compared with."""
 
     FUNCTION = "function"
     DEMANGLED = "demangled"
@@ -18,20 +18,20 @@ class KernelNameBase(StrEnum):
 
 
 class ProfileOptions(Wire):
-    """Options of one profile; what is left out is as usual."""
+    """Options of one profile; None is the default."""
 
     benchmark: Annotated[int, Field(ge=0)] | None = None
-    """The only one to be profiled, counted from 0."""
+    """The index of the only benchmark to profile, from 0."""
     kernel_name: (
         Annotated[str, StringConstraints(pattern=r"^[^\x00]+$", max_length=1024)] | None
     ) = None
-    """As Nsight Compute filters kernels: a name, or `regex:` and an expression."""
+    """A kernel filter of Nsight Compute: a name, or `regex:` and an expression."""
     kernel_name_base: KernelNameBase | None = None
     launch_count: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """How many kernels of each call are looked at."""
+    """How many kernels of each call are profiled."""
 
     def chosen(self, task: TaskDefinition) -> TaskDefinition:
-        """The task with the benchmark that is asked for alone; IndexError when it has none such."""
+        """The task with only the requested benchmark; IndexError if it does not exist."""
         if self.benchmark is None:
             return task
         return task.model_copy(update={"benchmarks": (task.benchmarks[self.benchmark],)})

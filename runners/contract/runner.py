@@ -1,4 +1,4 @@
-"""The one protocol behind which every place to run hides."""
+"""The protocol that every runner implements."""
 
 from collections.abc import Callable
 from typing import Annotated, NewType, Protocol
@@ -10,30 +10,30 @@ from runners.contract.task import PYTHON, Grader, LanguageName, TaskFormat
 from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 
 CallId = NewType("CallId", str)
-"""A runner's own name for one started evaluation; stored at once, so that it can be found again."""
+"""A runner's id of one started evaluation; stored at once, so that it can be found again."""
 
 ProgressSink = Callable[[Progress], None]
 
 
 class RunnerError(Exception):
-    """The runner failed, not the submission; the queue tries again."""
+    """The runner failed, not the submission; the queue retries the job."""
 
 
 class RunnerLostError(RunnerError):
-    """The process or machine of a call ended under it; nobody knows what it would have given."""
+    """The process or machine of a call ended during the call; its result is unknown."""
 
 
 class UnknownCallError(RunnerLostError):
-    """The call is not known here any more: the machine that had it is gone."""
+    """The runner does not know the call any more, because its machine is gone."""
 
 
 class OutOfService(Wire):
-    """A card that nothing is run on, for what was timed there would tell of no kernel."""
+    """A card that is not used, because times measured on it would be wrong."""
 
     gpu: str
     """Its GPU type."""
     card: str
-    """Which one of that type: its UUID, or its number."""
+    """Its UUID or index."""
     why: str
 
 
@@ -43,34 +43,34 @@ class Capabilities(Wire):
     contract_version: ContractVersion = CONTRACT_VERSION
     harness_version: str
     gpus: dict[str, int]
-    """GPU type to the number of evaluations that may run at once."""
+    """GPU type -> number of evaluations that may run at once."""
     languages: tuple[LanguageName, ...] = (PYTHON,)
     graders: tuple[Grader, ...] = (Grader.NATIVE,)
     formats: tuple[TaskFormat, ...] = (TaskFormat.KERNEL,)
     libraries: tuple[str, ...] = ()
     at_once: dict[str, int] = Field(default_factory=dict)
-    """GPU type to the most GPUs of one host that one evaluation may use; 1 where none is named."""
+    """GPU type -> the most GPUs of one host that one evaluation may use; 1 if not listed."""
     isolation: Isolation = Field(default_factory=lambda: Isolation(outer="none"))
     python: Annotated[str, StringConstraints(max_length=40)] = ""
-    """The version of the Python in which submissions run; empty where it is not told."""
+    """The Python version in which submissions run; empty if unknown."""
     out_of_service: tuple[OutOfService, ...] = ()
-    """Cards that `gpus` does not count, until they are found fit again."""
+    """Cards that `gpus` does not count until they are fit again."""
 
 
 class Health(Wire):
-    """How a machine is before an evaluation: after the one before it, and all that it left."""
+    """The state of a machine before an evaluation."""
 
     unfit: str = ""
-    """Why the GPU cannot be used; empty when it can."""
+    """Why the GPU cannot be used; empty if it can."""
     scrubbed: int = 0
-    """Bytes of the GPU's memory that the judge wiped, since the driver had not."""
+    """Bytes of GPU memory that the judge wiped because the driver had not."""
 
 
 class ServedLine(Wire):
-    """One line that a serving harness prints; one of its fields is there.
+    """One line that a warm harness prints; exactly one field is set.
 
-    First `ready`; then, for every request, `health` before it is read, any number of `progress`,
-    and `evaluation` or `error`.
+    The first line is `ready`. For every request follow `health` before it is read, any number of
+    `progress`, and `evaluation` or `error`.
     """
 
     ready: Capabilities | None = None
@@ -81,7 +81,7 @@ class ServedLine(Wire):
 
 
 class Runner(Protocol):
-    """A way to get the harness run next to a GPU."""
+    """A way to run the harness next to a GPU."""
 
     @property
     def name(self) -> str:
@@ -89,19 +89,19 @@ class Runner(Protocol):
         ...
 
     async def capabilities(self) -> Capabilities:
-        """What this runner offers now; raises RunnerError when it cannot be reached."""
+        """What this runner offers now; RunnerError if it cannot be reached."""
         ...
 
     async def start(self, request: EvaluationRequest) -> CallId:
-        """Begin an evaluation and give its id at once, without waiting for a free slot."""
+        """Start an evaluation and return its id at once, without waiting for a free slot."""
         ...
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
-        """Give the call's evaluation when it is there; RunnerError when the machine was lost."""
+        """Wait for the call's evaluation and return it; RunnerError if the machine was lost."""
         ...
 
     async def cancel(self, call: CallId) -> None:
-        """Stop the call and everything it started; no error when it has ended already."""
+        """Stop the call and everything it started; no error if it has ended already."""
         ...
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""A task as it travels: the cases, the files and the rules by which it is graded."""
+"""The wire form of a task: its cases, files and grading rules."""
 
 import re
 from enum import StrEnum
@@ -18,18 +18,18 @@ FileName = Annotated[str, StringConstraints(pattern=FILE_NAME_FORM)]
 """A flat file name: no folder, no hidden file, at most 100 characters."""
 ArgName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 LanguageName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_+-]{0,15}$")]
-"""The name of a language of submissions; `runners.languages` has those there are."""
+"""The name of a language of submissions; `runners.languages` has all of them."""
 PYTHON: LanguageName = "py"
-"""The language of the tasks that Podium makes by itself."""
+"""The language of the tasks that Podium itself creates."""
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 COMPILE_S = 120
-"""Seconds that the sources of a program may take to compile, besides the limits of its phases."""
+"""Seconds for compiling a program's sources, in addition to the limits of its phases."""
 PROFILE_S = 120
-"""Seconds that the profiler of kernels may take of a whole evaluation, besides the same limits."""
+"""Seconds for the kernel profiler in a whole evaluation, in addition to the same limits."""
 
 
 class Mode(StrEnum):
-    """What a submission asks for."""
+    """What a submission requests."""
 
     TEST = "test"
     """Every test once, checked."""
@@ -38,7 +38,7 @@ class Mode(StrEnum):
     PROFILE = "profile"
     """A profiler's tables for the benchmarks."""
     RANKED = "ranked"
-    """Tests, then the benchmarks with a fresh nonce: the run which scores."""
+    """Tests, then the benchmarks with a fresh nonce; the only mode that is scored."""
 
 
 class TaskFormat(StrEnum):
@@ -49,29 +49,29 @@ class TaskFormat(StrEnum):
     KERNELBENCH = "kernelbench"
     """`Model`, `get_inputs` and `get_init_inputs`; the submission has `ModelNew`."""
     IO_CONTRACT = "io_contract"
-    """A declarative contract says what the kernel is called with; no task.yml asks for it."""
+    """A declarative contract defines the kernel's arguments; no task.yml uses this format."""
 
 
 REFERENCE_MODEL = "from reference import Model as ModelNew\n"
-"""The submission that hands in the reference of a KernelBench problem."""
+"""The submission that consists of a KernelBench problem's reference."""
 REFERENCE_FUNCTION = "from reference import forward\n"
-"""The same where the problem is one function."""
+"""The same for a problem that is one function."""
 
 
 class Grader(StrEnum):
     """Who grades."""
 
     NATIVE = "native"
-    """Our two-process judge."""
+    """Podium's two-process judge."""
     POPCORN = "popcorn"
     """The task's own eval.py, over the popcorn protocol."""
 
 
 class Device(StrEnum):
-    """Where the inputs live."""
+    """The device of the inputs."""
 
     ANY = "any"
-    """Wherever the runner is: CUDA where there is one, else the CPU."""
+    """CUDA if the runner has a GPU, otherwise the CPU."""
     CUDA = "cuda"
     """CUDA only."""
     CPU = "cpu"
@@ -103,11 +103,11 @@ class IsolationLayer(StrEnum):
     LANDLOCK = "landlock"
     """Landlock rules on files."""
     LIMITS = "limits"
-    """Caps on memory, processes and files; time is the judge's to watch."""
+    """Limits on memory, processes and files; the judge enforces time limits itself."""
 
 
 class Workload(Wire):
-    """One input shape of a task: the arguments of `generate_input`, in the order written."""
+    """One input shape of a task: the arguments of `generate_input`, in the order of task.yml."""
 
     args: dict[ArgName, ArgValue]
 
@@ -124,7 +124,7 @@ def _spell(value: ArgValue) -> str:
 class BuildConfig(Wire):
     """Key `config` of task.yml: `main` for Python, the rest for a program in CUDA C++.
 
-    `include_dirs` are folders of the task whose headers lie next to its other files.
+    `include_dirs` are folders of the task; their headers are in the same folder as its other files.
     """
 
     main: FileName = "eval.py"
@@ -135,7 +135,7 @@ class BuildConfig(Wire):
 
 
 class Launch(Wire):
-    """Key `launch` of task.yml, the device-code lane: formulas over a case's arguments."""
+    """Key `launch` of task.yml, for device code: formulas over a case's arguments."""
 
     kernel: str
     params: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ class Launch(Wire):
 
 
 class TaskDefinition(Wire):
-    """Everything of one task version that a runner or a door needs.
+    """Everything of one task version that a runner or a front end needs.
 
     `files` holds every file but the submission, by flat name; `submission_file` is the name
     under which the submission is imported. The candidate sees only `shared_files`.
@@ -190,7 +190,7 @@ class TaskDefinition(Wire):
         return self
 
     def timed(self, mode: Mode) -> tuple[Workload, ...]:
-        """The benchmarks that a mode times: a ranked run only those which score."""
+        """The benchmarks that a mode times; a ranked run times only those that are scored."""
         match mode:
             case Mode.TEST | Mode.PROFILE:
                 return ()
@@ -202,7 +202,7 @@ class TaskDefinition(Wire):
 
     @property
     def is_program(self) -> bool:
-        """Whether its sources and the submission are compiled into one program, before all else."""
+        """Whether its sources and the submission are first compiled into one program."""
         return bool(self.config.sources) and self.launch is None
 
     @property
@@ -214,7 +214,7 @@ class TaskDefinition(Wire):
         return max((size for size in sizes if isinstance(size, int)), default=1)
 
     def limit_s(self, mode: Mode) -> int:
-        """How long a whole evaluation may take: the tests count where the mode runs them."""
+        """Seconds that a whole evaluation may take, including the tests if the mode runs them."""
         tests = self.test_timeout if mode is Mode.RANKED else 0
         profiler = PROFILE_S if mode is Mode.PROFILE else 0
         compiler = COMPILE_S if self.is_program else 0
@@ -232,4 +232,4 @@ class TaskDefinition(Wire):
 
 
 GPU_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9!:_.-]{0,31}$")
-"""What a GPU type's name may look like; `CPU` is the name of machines without a GPU."""
+"""The form of a GPU type's name; `CPU` is the name of machines without a GPU."""

@@ -1,17 +1,17 @@
-"""The closed set of answers to the question what a submission is worth."""
+"""The closed set of verdicts."""
 
 from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """How an evaluation ended; every member but `TASK_ERROR` is the submission's own doing."""
+    """How an evaluation ended; every member except `TASK_ERROR` is caused by the submission."""
 
     PASSED = "passed"
-    """Every case was right and, where timed, its time was confirmed."""
+    """Every case was right and every time was confirmed."""
     WRONG_ANSWER = "wrong_answer"
     """An output differs from the reference in value, shape, dtype or device."""
     INVALID_SUBMISSION = "invalid_submission"
-    """No `custom_kernel`, a wrong signature, or a return value which is no tensor structure."""
+    """No `custom_kernel`, a wrong signature, or a return value that is not a tensor structure."""
     BUILD_FAILED = "build_failed"
     """The source does not parse, import or compile."""
     CRASHED = "crashed"
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
     TIMED_OUT = "timed_out"
     """The task's time limit passed."""
     MEMORY_EXCEEDED = "memory_exceeded"
-    """The candidate wanted more memory than the limit."""
+    """The candidate needed more memory than the limit."""
     OUTPUT_EXCEEDED = "output_exceeded"
     """The candidate wrote more to stdout, stderr or disk than the limit."""
     DISALLOWED = "disallowed"
@@ -27,13 +27,13 @@ class Verdict(StrEnum):
     TIMING_REJECTED = "timing_rejected"
     """The claimed time is below what the judge's own clock allows."""
     AUDIT = "audit"
-    """Below the physics floor or too coarsely verified: not ranked until it is cleared."""
+    """Below the card's least time, or confirmed too coarsely; not ranked until it is reviewed."""
     TASK_ERROR = "task_error"
     """The task's own code failed; never the submission's fault."""
 
 
 class Stage(StrEnum):
-    """Where in an evaluation a verdict fell."""
+    """The part of an evaluation that caused a verdict."""
 
     PREPARE = "prepare"
     """Loading the task and starting the candidate."""
