@@ -141,7 +141,7 @@ class Measurement(Wire):
     """Samples that were repeated because the candidate seemed to run while it was frozen."""
     stop_reason: StopReason
     claimed_ns: float | None = None
-    """The time by the candidate's clock, if the value is a claim; always confirmed."""
+    """The claim that became the value; None if the value is from the judge's own clock."""
 
     @property
     def cut_short(self) -> bool:

@@ -1,1 +1,1 @@
-"""The compilers and tools on the machine: where they are, how they are called."""
+"""The compilers and tools of this machine: where they are and how to call them."""

@@ -1,4 +1,4 @@
-"""NVIDIA's profiler of kernels, `ncu` of Nsight Compute: where it is, and whether it may look.
+"""NVIDIA's kernel profiler `ncu` (Nsight Compute): its path, permission and command lines.
 
 Source: Nsight Compute CLI, "Command Line Options"; NVIDIA's page on ERR_NVGPUCTRPERM.
 """
@@ -29,13 +29,13 @@ MORE_SECTIONS = (
     "SourceCounters",
     "SpeedOfLight_RooflineChart",
 )
-"""For those who want every counter and no table."""
+"""Additional options to get every counter instead of tables."""
 KERNELS_MOST = 16
-"""How many kernels of one call are looked at unless told otherwise: each is run some 30 times."""
+"""The default number of profiled kernels of one call; each is run about 30 times."""
 PERMITTING = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
-"""What lets everybody profile, in a file under /etc/modprobe.d, once the driver is loaded again."""
+"""The line for /etc/modprobe.d that lets all users profile, after the driver is reloaded."""
 _PACKAGES = Path("/opt/nvidia/nsight-compute")
-"""Where NVIDIA's packages put it, in a folder by its version."""
+"""Where NVIDIA's packages install it, in one folder per version."""
 _TOOLKIT = Path("/usr/local/cuda")
 _DRIVER = Path("/proc/driver/nvidia/params")
 _RESTRICTED = re.compile(r"^RmProfilingAdminOnly:\s*1$", re.MULTILINE)
@@ -44,16 +44,16 @@ _VERSION = re.compile(r"^Version (\S+)", re.MULTILINE)
 
 USUAL = ProfileOptions()
 Details = Literal["header", "body"]
-"""Which part of every section: some lines of it, or one for every counter."""
+"""The part of every section: a summary, or one line per counter."""
 
 
 class UnusableError(Exception):
-    """Kernels cannot be profiled here: why, and what its owner can do."""
+    """Kernels cannot be profiled here; the message says why and what the machine's owner can do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ncu:
-    """The profiler that is here."""
+    """The profiler of this machine."""
 
     program: Path
     version: str
@@ -65,9 +65,9 @@ class Ncu:
         sections: Iterable[str] = SECTIONS,
         asked: ProfileOptions = USUAL,
     ) -> tuple[str, ...]:
-        """The command that profiles what another one launches between its start and stop marks.
+        """The command that profiles what another command launches between start and stop marks.
 
-        The clocks of the card are left alone, as they are when kernels are timed.
+        It does not lock the card's clocks, because timing does not either.
         """
         count = asked.launch_count or KERNELS_MOST
         return (
@@ -85,17 +85,17 @@ class Ncu:
         return (str(self.program), "--import", report, *printed)
 
     def listing(self, report: str) -> tuple[str, ...]:
-        """The command that prints the details of a report as CSV, a row for each of them."""
+        """The command that prints the details of a report as CSV, one row each."""
         return (str(self.program), "--import", report, "--page", "details", "--csv")
 
     def counting(self, report: str) -> tuple[str, ...]:
-        """The command that prints every counter of a report, a row for each kernel, as CSV."""
+        """The command that prints every counter of a report as CSV, one row per kernel."""
         printed = ("--page", "raw", "--csv", "--print-units", "base")
         return (str(self.program), "--import", report, *printed)
 
 
 def _filter(asked: ProfileOptions) -> Iterator[str]:
-    """The options that say which kernels are looked at."""
+    """The options that select the kernels."""
     if asked.kernel_name is not None:
         yield from ("--kernel-name", asked.kernel_name)
     if asked.kernel_name_base is not None:
@@ -103,13 +103,13 @@ def _filter(asked: ProfileOptions) -> Iterator[str]:
 
 
 def folders() -> tuple[Path, ...]:
-    """The folder that NVIDIA installed it into, if it did: it needs its neighbours there."""
+    """NVIDIA's installation folder of the profiler, if any; the profiler needs its files."""
     found = next((path for path in _installed() if os.access(path, os.X_OK)), None)
     return () if found is None else (found.parent,)
 
 
 def here() -> Ncu:
-    """The profiler, if it may look at this machine's GPUs; UnusableError when not."""
+    """The profiler, if it may profile this machine's GPUs; otherwise UnusableError."""
     found = _program()
     if found is None:
         places = f"{_PACKAGES}, CUDA_HOME, {_TOOLKIT} or on PATH"
@@ -130,7 +130,7 @@ def _program() -> Path | None:
 
 
 def _places() -> Iterator[Path]:
-    """Where it may lie. The one in a toolkit's `bin` only looks for the others: it comes last."""
+    """Possible paths. The one in a toolkit's `bin` only searches for the others, so it is last."""
     yield from _installed()
     if found := shutil.which(NAME):
         yield Path(found).resolve()
@@ -153,7 +153,7 @@ def _numbers(path: Path) -> list[int]:
 
 
 def _restricted() -> bool:
-    """Whether the driver says so; where it says nothing, a trial will tell."""
+    """Whether the driver restricts profiling to admins; False if it does not say."""
     try:
         return _RESTRICTED.search(_DRIVER.read_text()) is not None
     except OSError:

@@ -1,4 +1,4 @@
-"""NVIDIA's compiler on this machine: where it is, and which one."""
+"""NVIDIA's compiler `nvcc` on this machine: its path and version."""
 
 import os
 import re
@@ -12,23 +12,23 @@ from runners.harness.toolchains.tool import version_of
 NAME = "nvcc"
 _TOOLKIT = Path("/usr/local/cuda")
 _IN_PACKAGES = "nvidia/cu13"
-"""Where the wheels of CUDA 13 lie next to other packages, as one toolkit."""
+"""The folder in site-packages into which the CUDA 13 wheels install one toolkit."""
 _HOST_COMPILER = "g++"
 _VERSION = re.compile(r"release [\d.]+, V([\d.]+)")
 
 
 def find() -> Path | None:
-    """The compiler that is to be used, or None: the first of those that are here.
+    """The first compiler that exists, or None.
 
-    Looked for in `CUDA_HOME`, on the search path, where NVIDIA installs, and in its wheels.
+    Searched in `CUDA_HOME`, on the search path, in NVIDIA's installation folder, in its wheels.
     """
     return next((path for path in _places() if os.access(path, os.X_OK)), None)
 
 
 def toolchain() -> str | None:
-    """What compiles programs here, as `nvcc 13.0.88`; None where nothing does.
+    """The compiler of programs, as in `nvcc 13.0.88`; None if there is none.
 
-    The compiler hands every source to the host's one as well, so that both must be here.
+    nvcc also needs a host compiler, so both must be installed.
     """
     found = find()
     if found is None or shutil.which(_HOST_COMPILER) is None:
@@ -38,7 +38,7 @@ def toolchain() -> str | None:
 
 
 def lacking() -> str:
-    """Why `toolchain` is None, and where the compiler is looked for."""
+    """Why `toolchain` is None, and where the compiler is searched."""
     found = find()
     if found is None:
         places = f"CUDA_HOME, on PATH, in {_TOOLKIT}/bin or in the wheel nvidia-cuda-{NAME}"

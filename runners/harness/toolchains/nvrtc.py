@@ -1,9 +1,9 @@
-"""NVRTC, the compiler in the process, and what a compiler's output tells of a kernel.
+"""NVRTC, the runtime compiler, and a kernel's resources and parameters from its output.
 
-Source: the NVRTC documentation. Its library and the headers come with torch's CUDA wheels or with
-a CUDA toolkit.
+The library and the headers come with torch's CUDA wheels or with a CUDA toolkit.
 
-Sources: the log of `ptxas --verbose`, and the PTX ISA's chapter "Kernel Function Parameters".
+Sources: the NVRTC documentation, the log of `ptxas --verbose`, and the PTX ISA's chapter "Kernel
+Function Parameters".
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from runners.contract.evaluation import Compiled
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
 LOG_MOST = 16_000
-"""Characters of a compiler's log that are kept; the limit on what a candidate prints is wider."""
+"""Characters of a compiler's log that are kept, less than the limit on a candidate's output."""
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _INFO = re.compile(r"^ptxas (?:info  |      ).*$\n?", re.MULTILINE)
 _TYPE = re.compile(r"\.[usbf](8|16|32|64)\b")
@@ -28,7 +28,7 @@ _COUNT = re.compile(r"\[(\d+)\]")
 
 
 def resources(log: str, entry: str) -> Compiled | None:
-    """What the kernel of this lowered name uses; None where the log knows of no such kernel."""
+    """The resources of the kernel with this lowered name; None if the log does not have it."""
     parts = _ENTRY.split(log)
     texts = dict(zip(parts[1::2], parts[2::2], strict=True))
     text = texts.get(entry)
@@ -49,17 +49,17 @@ def _sum(pattern: str, text: str) -> int:
 
 
 def remarks(log: str) -> str:
-    """The log without what ptxas counts: warnings, if there are any."""
+    """The log without the resource lines of ptxas, which leaves warnings."""
     return shortened(_INFO.sub("", log).strip())
 
 
 def shortened(text: str) -> str:
-    """The beginning of what a compiler says: a fault in a template may fill any log."""
+    """The beginning of a compiler's log, because template errors can be very long."""
     return text if len(text) <= LOG_MOST else f"{text[:LOG_MOST]}\n... and more"
 
 
 def parameter_sizes(ptx: str, entry: str) -> tuple[int, ...]:
-    """The bytes of each parameter of a kernel, in order."""
+    """The size in bytes of each parameter of a kernel, in order."""
     found = re.search(rf"\.entry\s+{re.escape(entry)}\s*\(([^)]*)\)", ptx)
     parameters = found[1].split(",") if found else []
     return tuple(_size(each) for each in parameters if each.strip())
@@ -75,29 +75,29 @@ _LIBRARIES = "libnvrtc.so.[0-9]*"
 _OTHER_HALF = "libnvrtc-builtins.so.[0-9]*"
 _HEADER = "cuda_fp16.h"
 _COUNTS = "--ptxas-options=-v"
-"""Has ptxas tell registers and memory of each kernel, in place of its errors."""
+"""Makes ptxas report registers and memory of each kernel, instead of errors."""
 _NAME_MAP = "__nv_name_map("
-"""Begins what NVRTC says of the kernel's name, not of the source."""
+"""The beginning of NVRTC's errors about the kernel's name, not the source."""
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in .*$\n?", re.MULTILINE)
 _FAILURE = re.compile(r"(?:^|[\s:])(?:catastrophic )?error\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A library of NVRTC, and the folders of CUDA's own headers."""
+    """An NVRTC library and the folders of CUDA's headers."""
 
     library: Path
     includes: tuple[Path, ...]
 
     @property
     def version(self) -> str:
-        """As the library's name tells it."""
+        """The version in the library's file name."""
         return self.library.name.split(".so.")[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Compiled device code: the kernel's lowered name, machine code, PTX, and the log."""
+    """Compiled device code: the kernel's lowered name, cubin, PTX and log."""
 
     entry: str
     cubin: bytes
@@ -106,7 +106,7 @@ class Code:
 
 
 def find() -> Toolchain | None:
-    """The first library there is, with headers of its own place before those of others."""
+    """The first library that exists, with its own headers before those of other places."""
     roots = [root for root in _roots() if root.is_dir()]
     libraries = (
         (root, library)
@@ -134,13 +134,13 @@ def _roots() -> Iterator[Path]:
 
 
 def architecture(capability: tuple[int, int]) -> str:
-    """NVRTC's name of a GPU; from 9.0 on with the instructions that only this one has."""
+    """NVRTC's name of an architecture; from 9.0 on the architecture-specific one, as `sm_90a`."""
     major, minor = capability
     return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
 
 
 class _Program:
-    """One program of NVRTC's; every call is checked."""
+    """One NVRTC program; every call is checked."""
 
     def __init__(self, nvrtc: ctypes.CDLL, source: str, name: str) -> None:
         self.nvrtc = nvrtc
@@ -152,7 +152,7 @@ class _Program:
         )
 
     def check(self, status: int) -> None:
-        """OSError when a call did not succeed."""
+        """OSError if a call failed."""
         if status != 0:
             self.nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
             raise OSError(f"NVRTC failed: {self.nvrtc.nvrtcGetErrorString(status).decode()}")
@@ -177,11 +177,11 @@ class _Program:
         return buffer.raw
 
     def text_of(self, what: str) -> str:
-        """The same as text, up to its end."""
+        """The same as text, without the trailing NUL."""
         return self.bytes_of(what).split(b"\0", 1)[0].decode(errors="replace")
 
     def entry(self, kernel: str) -> str:
-        """The name that the kernel has in the machine code."""
+        """The kernel's lowered name in the cubin."""
         lowered = ctypes.c_char_p()
         self.check(
             self.nvrtc.nvrtcGetLoweredName(self.handle, kernel.encode(), ctypes.byref(lowered))
@@ -189,17 +189,17 @@ class _Program:
         return (lowered.value or b"").decode()
 
     def close(self) -> None:
-        """Free it."""
+        """Free the program."""
         self.nvrtc.nvrtcDestroyProgram(ctypes.byref(self.handle))
 
 
 def compile_source(
     library: Path, source: str, name: str, *, kernel: str, options: Sequence[str]
 ) -> Code:
-    """Compile a file called `name` which must define `kernel`; the log tells what each one uses.
+    """Compile a file called `name` that must define `kernel`; the log has the kernels' resources.
 
-    BuildFailedError with the first complaint, its line and caret; InvalidSubmissionError when all
-    is well but for the kernel, which is not there.
+    BuildFailedError with the first error, its line and caret; InvalidSubmissionError if the source
+    compiles but does not define the kernel.
     """
     with _program(library, source, name) as program:
         compiled = program.compile(kernel, (*options, _COUNTS))
@@ -215,14 +215,14 @@ def compile_source(
 
 
 def _tried(library: Path, source: str, name: str, options: Sequence[str]) -> str:
-    """The log of a compilation that is not asked to count, which keeps ptxas from complaining."""
+    """The log of a compilation without resource reports, which would suppress errors of ptxas."""
     with _program(library, source, name) as program:
         program.handed(options)
         return program.text_of("ProgramLog")
 
 
 def _loaded(library: Path) -> ctypes.CDLL:
-    """The library next to its other half: some releases look for that by its name alone."""
+    """Load the library after its builtins library, which some releases find only by name."""
     for half in sorted(library.parent.glob(_OTHER_HALF)):
         ctypes.CDLL(str(half))
     return ctypes.CDLL(str(library))
@@ -242,7 +242,7 @@ def _complains(log: str) -> bool:
 
 
 def _refuse(log: str, kernel: str) -> NoReturn:
-    """Tell whoever wrote it what is wrong; NVRTC names the kernel as well as the source."""
+    """Raise the error for the author; NVRTC reports on the kernel's name and on the source."""
     said = [part for part in _SUMMARY.sub("", log).split("\n\n") if part.strip()]
     own = [part for part in said if not part.lstrip().startswith(_NAME_MAP)]
     failures = [part for part in own if _complains(part)]

@@ -1,4 +1,4 @@
-"""A program of NVIDIA's on this machine: which version it says that it is."""
+"""The version of an NVIDIA program."""
 
 import functools
 import re
@@ -10,7 +10,7 @@ ANSWER_S = 10.0
 
 @functools.cache
 def version_of(program: Path, told: re.Pattern[str]) -> str | None:
-    """The first group of `told` in what `program --version` prints; None when it does not run."""
+    """The first group of `told` in the output of `program --version`; None if it does not run."""
     try:
         asked = subprocess.run(
             [program, "--version"], capture_output=True, timeout=ANSWER_S, check=True, text=True
