@@ -1,1 +1,1 @@
-"""One file per way of grading a task."""
+"""Graders: one module for each way of grading a task."""

@@ -1,4 +1,4 @@
-"""Our own judge: tests in one candidate, then timed rounds in fresh ones."""
+"""The native grader: tests in one candidate, then timed rounds in fresh ones."""
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -39,7 +39,7 @@ def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> TaskCode:
 
 
 def grade(session: EvaluationSession) -> GradingResult:
-    """Run the cases that the request's mode asks for, until one fails."""
+    """Run the cases of the request's mode until one fails."""
     with session.code.opened(session):
         result = _grade(session)
         session.code.after(session, result)
@@ -63,7 +63,7 @@ def _grade(session: EvaluationSession) -> GradingResult:
 
 
 class _Timed:
-    """The workloads to be timed, their common deadline, and what fell before they were."""
+    """The workloads to be timed, their common deadline, and the timer that was started early."""
 
     def __init__(self, workloads: tuple[Workload, ...], seconds: float) -> None:
         self.workloads = workloads
@@ -71,12 +71,12 @@ class _Timed:
         self.deadline = Deadline.after(seconds)
         self.fallen: dict[int, VerdictError] = {}
         self.early: WorkloadTimer | None = None
-        """The one of the first workload, whose candidates start while the first candidate tests."""
+        """The timer of the first workload; its candidates start while the tests still run."""
 
 
 def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) -> None:
-    """Have the first workload's candidates start, which know nothing yet; ended by the stack."""
-    with suppress(VerdictError):  # it falls again where it counts
+    """Start the first workload's candidates, without the submission; `stack` ends them."""
+    with suppress(VerdictError):  # it is raised again during timing
         first = timed.workloads[0]
         timed.early = WorkloadTimer(session.code.session_for(session, first), first)
         stack.enter_context(timed.early.lineup)
@@ -88,7 +88,7 @@ def _first_candidate(
 ) -> None:
     """Build and test; then rehearse the timed workloads, so that later candidates need not compile.
 
-    It sees public inputs only, for what it compiled is handed on to those which see secret ones.
+    It sees only public inputs, because its compiled code is passed to candidates with secret ones.
     """
     deadline = session.code.deadline(session.request.task.test_timeout)
     with fresh_candidate(session, _room(session, (*tests, *timed.workloads)), None) as seat:
@@ -103,7 +103,7 @@ def _first_candidate(
             with session.lasting("rehearse"):
                 _rehearse(session, seat, timed)
     if not session.builds.seal() and timed.early:
-        timed.early.lineup.close()  # for they hold the file that somebody can still write
+        timed.early.lineup.close()  # they have the file that another process can still write
 
 
 def _rehearse(session: EvaluationSession, seat: HostCandidate, timed: _Timed) -> None:
@@ -124,7 +124,7 @@ def _rehearse(session: EvaluationSession, seat: HostCandidate, timed: _Timed) ->
 
 
 def _room(session: EvaluationSession, workloads: tuple[Workload, ...]) -> Plan:
-    """Room for the largest input; on the CPU, where an arena is sparse, none need be measured."""
+    """The layout of the largest input; empty on the CPU, where arenas are sparse."""
     none = Plan(ScalarNode(), 0, 0)
     if not session.on_gpu:
         return none

@@ -1,7 +1,7 @@
-"""The task's own evaluation decides: its eval.py or eval.cu, by the protocol of KernelBot's tasks.
+"""The popcorn grader: runs the task's own eval.py or eval.cu by the protocol of KernelBot's tasks.
 
-It runs the submission, makes the inputs, compares and times, all in processes that share a user.
-What is kept from the submission is said in this folder's README, and what cannot be too.
+That program runs the submission, creates the inputs, compares and times, in processes of one user.
+This folder's README says which attacks of a submission are prevented and which cannot be.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ _NO_MULTICAST = {
     "NVSHMEM_DISABLE_NVLS": "1",
     "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
 }
-"""NVLink multicast belongs to a whole fabric, and a phase that is killed may leave it unusable."""
+"""Disables NVLink multicast: it belongs to a whole fabric, which a killed phase may break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,14 @@ class _Plan:
 
 
 def task_code(_folder: Path, task: TaskDefinition, **_: object) -> TaskCode | None:
-    """Nothing of the task is loaded into the judge; VerdictError when there is nothing to run."""
+    """None: the judge loads no task code. VerdictError if the task has nothing to run."""
     if (own := own_evaluation(task)) not in task.files:
         raise VerdictError(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")
     return None
 
 
 def grade(session: EvaluationSession) -> GradingResult:
-    """Run the phases that the request's mode asks for, each in a fresh sandbox, until one fails."""
+    """Run the phases of the request's mode, each in a fresh sandbox, until one fails."""
     session.timing, session.transport = Timing.IN_PROCESS, "none"
     result = GradingResult()
     with ExitStack() as stack:
@@ -99,7 +99,7 @@ def grade(session: EvaluationSession) -> GradingResult:
 
 
 def _profile_kernels(session: EvaluationSession, program: int) -> None:
-    """Have the program profiled on each case; it marks the call that is looked at."""
+    """Profile the program on each case; the program marks the call to profile."""
     task = session.request.task
 
     def look(profiler: KernelProfiler, case: Workload, deadline: Deadline) -> KernelProfile:
@@ -110,7 +110,7 @@ def _profile_kernels(session: EvaluationSession, program: int) -> None:
 
 
 def secret_seed(nonce: bytes) -> int:
-    """The seed that a ranked run mixes into those of its cases: below 2^31, as KernelBot's."""
+    """The seed that a ranked run combines with those of its cases; below 2^31, as in KernelBot."""
     digest = hashlib.blake2b(b"popcorn", key=nonce[:64], digest_size=8).digest()
     return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
@@ -182,7 +182,7 @@ def _result(kind: CaseKind, workload: Workload, case: ReportedCase) -> CaseResul
 
 
 def _measurement(times: Times) -> Measurement:
-    """What was said, with nothing that bounds it: all of it is within the resolution."""
+    """The reported time; nothing confirms it, so its resolution is the whole time."""
     half_width = times.mean
     if times.runs > 1 and times.err is not None:
         half_width = t_quantile(times.runs - 1) * times.err
@@ -199,7 +199,7 @@ def _measurement(times: Times) -> Measurement:
 
 
 def _program(session: EvaluationSession, plan: _Plan, program: int | None) -> Program:
-    """The phase's command; a compiled `program` runs next to its cases and none of its sources."""
+    """The phase's program; a compiled `program` gets only the cases, not its sources."""
     task, source = session.request.task, session.request.source
     files = {CASES_FILE: "".join(f"{case.spec}\n" for case in plan.cases)}
     arguments = (plan.step.value, CASES_FILE)
@@ -236,7 +236,7 @@ def _environment(session: EvaluationSession, plan: _Plan) -> dict[str, str]:
 
 
 def _gpus(session: EvaluationSession) -> int:
-    """How many workers the evaluation may start: one a GPU, or as many as it asks for."""
+    """How many workers the evaluation may start: one per GPU, or as many as it requests."""
     wanted = session.request.task.world_size
     there = len(visible_gpus()) if session.on_gpu else wanted
     if there < wanted:
@@ -247,7 +247,7 @@ def _gpus(session: EvaluationSession) -> int:
 
 
 def _limits(limits: Limits, ranks: int) -> Limits:
-    """An evaluation and a worker for each rank, every one of them with torch and its threads."""
+    """The limits for an evaluation and one worker per rank, each with torch and its threads."""
     processes = 1 + ranks
     cores = len(os.sched_getaffinity(0))
     return limits.model_copy(
@@ -261,7 +261,7 @@ def _limits(limits: Limits, ranks: int) -> Limits:
 
 
 def _prelude(task: TaskDefinition, source: str, deadline: Deadline) -> Prelude | None:
-    """A run of the submission alone, where it compiles at import: later runs find what it built."""
+    """A run of only the submission, if it compiles at import; later runs reuse what it built."""
     if task.is_program or not any(word in source for word in _BUILDS_INLINE):
         return None
     return Prelude(

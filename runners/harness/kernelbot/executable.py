@@ -1,7 +1,7 @@
-"""A task's sources and a submission, compiled into one program that no later phase can change.
+"""Compiles a task's sources and a submission into one program that no later phase can change.
 
-The compiler reads hostile text, so it runs in a sandbox of its own, without a GPU and before any
-seed is drawn. What it makes are bytes to the judge, which never looks into them.
+The compiler reads hostile text, so it runs in its own sandbox, without a GPU, before any seed is
+generated. The judge treats the result as opaque bytes.
 """
 
 import fcntl
@@ -26,9 +26,9 @@ from runners.harness.verdicts import MachineError, VerdictError, ruling_of_end
 
 NAME = "eval.out"
 LOG_MAX = 16 << 10
-"""Bytes of what the compilers said that are kept."""
+"""Bytes of the compilers' output that are kept."""
 SAID_MAX = 1 << 20
-"""Bytes that they may say: an error in templates is long, and no reason to refuse anything else."""
+"""Bytes that the compilers may print; template errors are long, so the limit is wide."""
 MESSAGE_MAX = 1500
 _FLAGS = (
     "--std=c++20",
@@ -43,20 +43,20 @@ _FLAGS = (
     "-Xptxas=--verbose",
     "-Xptxas=--warn-on-spills",
 )
-"""As KernelBot's tasks in CUDA C++ expect."""
+"""The options that KernelBot's tasks in CUDA C++ expect."""
 _DISK_PER_PROGRAM = 4
-"""How many times a program must fit the scratch space: all that it comes of lies there too."""
+"""The scratch space must have room for this many programs, because of intermediate files."""
 _FULL = re.compile(r"File too large|No space left on device")
 _SPECIFIC_FROM = 90
-"""Compute capabilities from here on have instructions that need `a` after the number."""
+"""From this compute capability on, some instructions need the suffix `a`."""
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
 @contextmanager
 def compiled(session: EvaluationSession) -> Iterator[int]:
-    """A descriptor that holds the program, for as long as the block lasts.
+    """A descriptor of the program's file, valid inside the block.
 
-    VerdictError when it cannot be made of this submission; MachineError when nothing here compiles.
+    VerdictError if this submission does not compile; MachineError if there is no compiler.
     """
     compiler, kind = nvcc.find(), nvcc.toolchain()
     if compiler is None or kind is None:
@@ -73,7 +73,7 @@ def compiled(session: EvaluationSession) -> Iterator[int]:
 
 
 def command(compiler: Path, config: BuildConfig, capability: int | None) -> tuple[str, ...]:
-    """The compiler's command line without its output.
+    """The compiler's command line without the output option.
 
     `capability` is 90 for compute capability 9.0, None for no GPU in particular.
     """
@@ -126,14 +126,14 @@ def _compile(session: EvaluationSession, compiler: Path, kind: str, program: int
 
 
 def _told(fault: VerdictError, said: str) -> VerdictError:
-    """The ruling with the words of the compiler where it has none of its own."""
+    """The fault, with the compiler's message if it has no own message."""
     full = fault.verdict is Verdict.BUILD_FAILED and _FULL.search(said)
     verdict = Verdict.OUTPUT_EXCEEDED if full else fault.verdict
     return VerdictError(verdict, fault.message or first_error(said)[:MESSAGE_MAX], Stage.BUILD)
 
 
 def _fault(phase: WatchedProgram, most: int) -> VerdictError | None:
-    """Why there is no program, without a message where the compiler's own words tell it."""
+    """Why there is no program, or None; the message is empty if the compiler's output says it."""
     try:
         status = phase.run(Deadline.after(COMPILE_S)).status
     except VerdictError as ruling:
@@ -179,5 +179,5 @@ def _capability() -> int:
 
 
 def _folders(compiler: Path) -> tuple[str, ...]:
-    """Where the compiler's own files lie, as it may name them."""
+    """The folders of the compiler's own files, as its messages may name them."""
     return tuple(str(path.parents[1]) for path in (compiler, compiler.resolve()))

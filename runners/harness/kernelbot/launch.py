@@ -1,8 +1,8 @@
-"""Runs a task's evaluation as the script that it is, in a process that the submission cannot open.
+"""Runs a task's evaluation script in a process that the submission cannot access.
 
-Started by path, with the script and its arguments. What the script starts by `exec`, as the
-workers in which a submission runs, can then neither write into this process's descriptors and
-memory through /proc nor read the environment with the seed.
+Arguments: the script and its arguments. Programs that the script executes, such as the workers that
+run a submission, can then not use /proc to write to this process's descriptors and memory, or to
+read the environment with the seed.
 """
 
 import os
@@ -12,7 +12,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def launch(arguments: list[str]) -> None:
-    """Become the script `arguments[0]` with the others as its own."""
+    """Run the script `arguments[0]` in this process with the other arguments."""
     sys.path[0] = str(os.getcwd())  # noqa: PTH109 - nothing of this folder may shadow a module
     import ctypes  # noqa: PLC0415 - only now
     import runpy  # noqa: PLC0415 - only now

@@ -1,9 +1,9 @@
-"""The lines that a task's own evaluation writes: `key: value`, and what they add up to; its end.
+"""Parses the `key: value` lines of a task's own evaluation, and its exit status.
 
-The process that writes them ran the submission too, or its parent did. So a pass is read strictly,
-and a failure from whatever tells one: `check: fail` and a failed case are final, nothing takes
-them back. A pass is `check: pass` after a line for every case that says so. What is no key of the
-protocol goes on with the error or message above it, which may have several lines, or means nothing.
+The process that writes the lines, or a child of it, also ran the submission. So a pass is parsed
+strictly and a failure leniently: `check: fail` or one failed case is final. A pass is `check: pass`
+after a passing line for every case. A line without a key of the protocol continues a multi-line
+error or message above it; otherwise it is ignored.
 """
 
 import base64
@@ -22,7 +22,7 @@ from runners.harness.verdicts import VerdictError, ruling_of_end
 _CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9]\d{0,5})\.(?P<field>[a-z_]+)")
 _COUNTS = frozenset({"test-count", "benchmark-count"})
 _TEXTS = frozenset({"error", "message"})
-"""What may have several lines: of a case, or of the phase as a whole."""
+"""The keys whose values may have several lines, of a case or of the whole phase."""
 _TIMES = ("mean", "best", "worst")
 _NUMBERS = (*_TIMES, "runs", "std", "err")
 _PASS, _FAIL = "pass", "fail"
@@ -32,34 +32,34 @@ _Cases = dict[tuple[str, int], dict[str, str]]
 
 
 class Step(StrEnum):
-    """A phase as its first argument names it."""
+    """A phase, by its name in the evaluation's first argument."""
 
     TEST = "test"
     """Every test once."""
     BENCHMARK = "benchmark"
     """The benchmarks, timed."""
     LEADERBOARD = "leaderboard"
-    """The benchmarks, timed on inputs that the secret seed decides."""
+    """The benchmarks, timed on inputs from the secret seed."""
     PROFILE = "profile"
     """One benchmark under a profiler."""
 
     @property
     def kind(self) -> str:
-        """How its cases are called in keys."""
+        """The name of its cases in keys."""
         return "test" if self is Step.TEST else "benchmark"
 
 
 class BreachError(Exception):
-    """The line holds what no honest evaluation writes."""
+    """The result pipe has text that no honest evaluation writes."""
 
 
 class UnfinishedError(BreachError):
-    """The line stops before it says how everything ended."""
+    """The text ends before the final `check`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The time of one benchmark and its standard error, in nanoseconds, over so many runs."""
+    """The mean time of one benchmark over its runs and its standard error, in nanoseconds."""
 
     mean: float
     runs: int = 1
@@ -68,7 +68,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class ReportedCase:
-    """What was said of one case."""
+    """The reported result of one case."""
 
     passed: bool
     message: str = ""
@@ -78,7 +78,7 @@ class ReportedCase:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """All that was said; `confirmed` is what stood there of the cases when `check` came."""
+    """The parsed text; `confirmed` has the cases as they were when `check` arrived."""
 
     values: _Fields
     cases: _Cases
@@ -86,14 +86,14 @@ class _Line:
 
     @property
     def failures(self) -> Iterator[str]:
-        """Why each failed case failed, whichever phase its key is of."""
+        """The reason of each failed case, of any phase."""
         return (_reason(fields) for fields in self.cases.values() if _failed(fields))
 
 
 def read(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
-    """The cases of a phase that has ended; as many as asked for unless one of them failed.
+    """The cases of a phase that has ended: `count` of them, fewer only after a failed one.
 
-    Raises BreachError. Only the last one given can be followed by cases that never came.
+    BreachError if the text is invalid.
     """
     line = _line(said)
     verdict, failure = line.values.get("check"), next(line.failures, None)
@@ -120,7 +120,7 @@ def read(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
 
 
 def glimpse(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
-    """The cases that were complete when a phase broke off; nothing where it cannot be read."""
+    """The cases that were complete when a phase was aborted; () if the text is invalid."""
     whole, _, _ = said.rpartition(b"\n")
     try:
         return _cases(_line(whole).cases, step, count) if whole else ()
@@ -148,7 +148,7 @@ def _line(said: bytes) -> _Line:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Every key with its value; an error or a message with all the lines that go on with it."""
+    """Every key with its value; an error or a message includes its continuation lines."""
     key, lines = "", [""]
     for line in filter(str.strip, text.split("\n")):
         name, colon, value = (part.strip() for part in line.partition(":"))
@@ -174,12 +174,12 @@ def _failed(fields: _Fields) -> bool:
 
 
 def _reason(fields: _Fields, usual: str = "the output is wrong") -> str:
-    r"""Why it failed; evaluations that keep a text in one line write its breaks as `\\n`."""
+    r"""Why it failed; evaluations that write a text on one line escape line breaks as `\\n`."""
     return (fields.get("error") or fields.get("message") or usual).replace("\\n", "\n")
 
 
 def _cases(said: _Cases, step: Step, count: int) -> tuple[ReportedCase, ...]:
-    """The cases from the first to the last that something was said of, none left out."""
+    """The cases from the first to the last reported one, without gaps."""
     found: list[ReportedCase] = []
     for number in range(count):
         case = _case(said.get((step.kind, number), {}), f"{step.kind}.{number}.", step)
@@ -190,7 +190,7 @@ def _cases(said: _Cases, step: Step, count: int) -> tuple[ReportedCase, ...]:
 
 
 def _case(fields: _Fields, prefix: str, step: Step) -> ReportedCase | None:
-    """One case, or None when nothing was said of how it ended."""
+    """One case, or None if its result was not reported."""
     if _failed(fields):
         return ReportedCase(passed=False, message=_reason(fields))
     if fields.get("status", _PASS) != _PASS:
@@ -215,7 +215,7 @@ def _report(text: str) -> str:
 
 
 def _times(fields: _Fields, prefix: str) -> Times:
-    """The numbers that are there, of which only the mean must be."""
+    """The reported numbers; only the mean is required."""
     numbers = {name: _number(fields[name], prefix + name) for name in _NUMBERS if name in fields}
     if any(numbers.get(name, 1) <= 0 for name in _TIMES):
         raise BreachError(f"has a time in `{prefix}*` that is not positive")
@@ -236,7 +236,7 @@ def _number(text: str, key: str) -> float:
 
 
 RAN = frozenset({0, 112})
-"""The exit statuses of an evaluation that came to its end: all right, or some case failed."""
+"""The exit statuses of a completed evaluation: everything passed, or some case failed."""
 _TASKS_OWN = {
     2: "did not take its arguments",
     111: "could not open its line to the judge",
@@ -245,19 +245,19 @@ _TASKS_OWN = {
 _NOT_BUILT = ("SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError")
 
 _EXTENSION = "Error building extension"
-"""What torch says of a submission's inline C++ or CUDA which does not compile."""
+"""Torch's message if a submission's inline C++ or CUDA does not compile."""
 
 
 def own_evaluation(task: TaskDefinition) -> str:
-    """The file of the task's own that people know its evaluation by."""
+    """The task's file that contains its evaluation, for messages."""
     own = (name for name in task.config.sources if name != task.submission_file)
     return next(own, "eval.cu") if task.is_program else task.config.main
 
 
 def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> VerdictError:
-    """What an evaluation means that did not come to its end.
+    """The verdict for an evaluation that did not complete.
 
-    Its log is believed in one thing: which kind of failure this was.
+    Its log only decides the kind of failure.
     """
     if status in _TASKS_OWN:
         return VerdictError(
@@ -280,7 +280,7 @@ def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> VerdictError:
 
 
 def _ruling_of_signal(status: int, last: str) -> VerdictError:
-    """What a program's death means: an exception that nobody caught is told by its last words."""
+    """The verdict for a program killed by a signal; `last` shows an uncaught exception."""
     ruling = ruling_of_end(status)
     if ruling.verdict is not Verdict.CRASHED:
         return ruling

@@ -1,1 +1,1 @@
-"""Profile mode: where a kernel's time goes."""
+"""Profile mode: where a kernel spends its time."""

@@ -1,8 +1,7 @@
-"""What `ncu` tells of the kernels that one call of a submission launches.
+"""Profiles the kernels that one call of a submission launches, with `ncu`.
 
-The call is made again, in a sandbox of its own, with nothing that a submission may not know. Only
-tables and a report come of it, for the submitter: they are not looked into, and no verdict
-hangs on them.
+The call is repeated in its own sandbox, with public inputs only. The results are tables and a
+report for the submitter. The judge does not interpret them, and no verdict depends on them.
 """
 
 import os
@@ -34,31 +33,31 @@ from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
 
 CALL_S = 60.0
-"""How long one call may take under the profiler, its build and its warm-up included."""
+"""How long one call may take under the profiler, including its build and warm-up."""
 READ_S = 20.0
 REPORT = "report.ncu-rep"
 PRINTED_MAX = 1 << 20
-"""Bytes that the profiler and the submission may print, most of which nobody sees."""
+"""Bytes that the profiler and the submission may print; most of them are discarded."""
 SAID_MAX = 2000
-"""Bytes of these that are shown where no report comes of it."""
+"""The last bytes of that output are shown if there is no report."""
 TABLES_MAX = 8 << 20
-"""Bytes that it may print of a report."""
+"""Bytes that the profiler may print for a report."""
 INPUT_MAX = 8 << 30
-"""Bytes of the largest input: twice as many are needed for a moment."""
+"""Bytes of the largest input; twice as many are needed for a short time."""
 _OWN = {"memory": 8 << 30, "disk": 512 << 20, "processes": 256, "open_files": 1024}
-"""What the profiler needs besides the submission; it keeps what a kernel writes, for the next run
-of it."""
+"""What the profiler needs in addition to the submission; it saves the memory that a kernel writes,
+to replay the kernel."""
 _ROOT = Path(__file__).resolve().parents[3]
 _ORDER, _INPUT = "order.json", "input.bin"
 
 
 class NoProfileError(Exception):
-    """No profile came of a call; why, as it may be shown."""
+    """A call gave no profile; the message may be shown to the submitter."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelProfile:
-    """The tables of each kernel, and the report that they were read from."""
+    """The tables of each kernel, and the report that they come from."""
 
     tables: Tables
     report: bytes
@@ -76,7 +75,7 @@ class KernelProfiler:
     ncu: Ncu
 
     def profile_call(self, workload: Workload, deadline: Deadline) -> KernelProfile:
-        """Profile one call on a workload's input; NoProfileError when nothing comes of it."""
+        """Profile one call on a workload's input; NoProfileError if there is no report."""
         session = self.session
         data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
         expected = session.code.expected(data) if session.launching else None
@@ -86,7 +85,7 @@ class KernelProfiler:
             return self._profile(self._calling(call, content), deadline)
 
     def count_call(self, workload: Workload, deadline: Deadline) -> str:
-        """Every counter of one call's kernels, as CSV; NoProfileError when nothing comes of it."""
+        """Every counter of one call's kernels, as CSV; NoProfileError if there is no report."""
         data = self.session.code.generate(workload, seed_of(self.session.nonce, workload, 0))
         with _laid_ready(data) as (value, content), _memory_file() as report:
             del data
@@ -98,9 +97,9 @@ class KernelProfiler:
                 return self._said(report, self.ncu.counting(REPORT), deadline)
 
     def profile_program(self, order: Program, deadline: Deadline) -> KernelProfile:
-        """Profile what a program of the task's own marks; NoProfileError when nothing comes of it.
+        """Profile the part that a task's own program marks; NoProfileError if there is no report.
 
-        What it says on its line is printed, and nobody reads it.
+        The program's result lines become ordinary output and are not parsed.
         """
         asked = self.session.request.profile
         measuring = self.ncu.measuring(MADE, order.command, asked=asked)
@@ -122,7 +121,7 @@ class KernelProfiler:
         )
 
     def _profile(self, order: Program, deadline: Deadline) -> KernelProfile:
-        """Run a program whose command makes a report, and read that."""
+        """Run a program whose command creates a report, and read the report."""
         with _memory_file() as report:
             with self.session.lasting("ncu"):
                 self._measure(order, report, deadline)
@@ -131,7 +130,7 @@ class KernelProfiler:
                 return self._read(report, content, deadline)
 
     def _measure(self, order: Program, report: int, deadline: Deadline) -> None:
-        """Run it; NoProfileError unless the file was made."""
+        """Run it; NoProfileError unless the report was created."""
         script = ("sandbox/make.py", str(report), str(FILE_MAX), REPORT, *order.command)
         order = replace(
             order,
@@ -146,7 +145,7 @@ class KernelProfiler:
             raise NoProfileError(f"{_why(status)}{_words(printed)}")
 
     def _read(self, report: int, content: bytes, deadline: Deadline) -> KernelProfile:
-        """The profile with its tables, or with why they cannot be read."""
+        """The profile with its tables, or with the reason why there are none."""
         try:
             short = self._printed(report, "header", deadline)
             detailed = self._printed(report, "body", deadline)
@@ -156,11 +155,11 @@ class KernelProfiler:
             return KernelProfile(Tables(()), content, f"its tables cannot be shown: {error}")
 
     def _printed(self, report: int, details: Details, deadline: Deadline) -> tuple[Kernel, ...]:
-        """The tables of a report; NoProfileError when they are not printed."""
+        """The tables of a report; NoProfileError if the profiler does not print them."""
         return kernels_of(self._said(report, self.ncu.reading(REPORT, details), deadline))
 
     def _said(self, report: int, command: tuple[str, ...], deadline: Deadline) -> str:
-        """What the profiler prints of a report; NoProfileError when it does not."""
+        """The profiler's output for a report; NoProfileError if it fails."""
         printed = bytearray()
         limits = _limits(self.session.request.limits).model_copy(update={"output": TABLES_MAX})
         order = Program(
@@ -178,12 +177,12 @@ class KernelProfiler:
 
 
 def _rows(printed: str) -> str:
-    """CSV without what the profiler says before it."""
+    """The CSV without the profiler's messages before it."""
     return printed[printed.find('"') :] if '"' in printed else ""
 
 
 def _ended(phase: WatchedProgram, deadline: Deadline) -> int:
-    """Its exit status; NoProfileError when it did not end by itself."""
+    """Its exit status; NoProfileError if it did not end by itself."""
     try:
         return phase.run(deadline).status
     except (VerdictError, StartError) as error:
@@ -201,7 +200,7 @@ def _memory_file() -> Iterator[int]:
 
 @contextmanager
 def _laid_ready(data: object) -> Iterator[tuple[Node, int]]:
-    """An input in a memory file, tensors of a GPU too: its description and the descriptor."""
+    """Write an input, GPU tensors too, to a memory file: yields its description and descriptor."""
     layout = Layout()
     on_host = describe(data, lambda tensor: layout.place(tensor, "cpu"))
     size = max(ALIGNMENT, layout.sizes["cpu"])
@@ -252,6 +251,6 @@ def _why(status: int) -> str:
 
 
 def _words(printed: bytearray) -> str:
-    """The last that was printed, on lines of its own."""
+    """The end of the output, for a message."""
     said = without_paths(printed.decode(errors="replace")).strip()[-SAID_MAX:]
     return f"; the last that was printed:\n{said}" if said else ""

@@ -1,4 +1,4 @@
-"""One call of a submission under the profiler: torch's, and on a GPU that of single kernels too."""
+"""Profile mode of the native grader: torch's profiler and, on a GPU, also `ncu`."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,13 +18,13 @@ from runners.harness.toolchains import ncu
 from runners.harness.verdicts import VerdictError
 
 Look = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
-"""How the kernels of one case are looked at."""
+"""Profiles the kernels of one case."""
 
 
 def profile(session: EvaluationSession, workload: Workload, deadline: Deadline) -> None:
     """One warm, checked call under torch's profiler in a fresh candidate.
 
-    What the first one compiled is kept for the next ones: all of them see public inputs alone.
+    Code that the first candidate compiled is kept for the next ones, as all see only public inputs.
     """
     data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
     expected = session.code.expected(data)
@@ -49,7 +49,7 @@ def profile_kernels(
     workloads: Sequence[Workload],
     look: Look = KernelProfiler.profile_call,
 ) -> None:
-    """Add to the log and the files what `ncu` tells, or a line that says why it tells nothing."""
+    """Add the results of `ncu` to the log and the files, or a line that says why there are none."""
     if not session.on_gpu:
         return
     try:
@@ -65,9 +65,9 @@ def profile_by(
     workloads: Sequence[Workload],
     look: Look = KernelProfiler.profile_call,
 ) -> None:
-    """Have one call on each workload profiled, as far as the time for all of them allows.
+    """Profile one call on each workload, as far as their common time limit allows.
 
-    The submission was found right before; nothing that goes wrong here is held against it.
+    The submission has passed already; no failure here changes that.
     """
     deadline = Deadline.after(PROFILE_S)
     session = profiler.session
@@ -94,7 +94,7 @@ def _text(seen: KernelProfile, most: int) -> str:
 
 
 def _kept(session: EvaluationSession, name: str, seen: KernelProfile) -> str:
-    """Keep a report among the files; gives the line that tells of it."""
+    """Add a report to the files; returns the log line about it."""
     try:
         file = EvaluationFile.of(name, seen.report)
     except ValueError:
@@ -108,7 +108,7 @@ def _kept(session: EvaluationSession, name: str, seen: KernelProfile) -> str:
 
 
 def _keep_list(session: EvaluationSession, name: str, listed: str) -> None:
-    """Keep the details as CSV where the reports, which have them too, leave room."""
+    """Add the details as CSV if the reports, which contain them too, leave room."""
     if listed:
         file = EvaluationFile.of(name, listed.encode())
         if fit([*session.files, file]):

@@ -1,8 +1,7 @@
-"""The program under the profiler of kernels: builds a submission and makes one call of it.
+"""The program that runs under `ncu`: builds a submission and calls it once.
 
-It is run, never imported, as `python -P -s -m` in a sandbox of its own, which stands in the folder
-that holds `ORDER` and `INPUT`. It is told nothing but a public input; what comes of it is shown and
-never believed.
+It is never imported; `python -P -s -m` runs it in its own sandbox, in the folder with `ORDER` and
+`INPUT`. It only gets a public input. Its results are shown and never trusted.
 """
 
 import mmap
@@ -24,14 +23,14 @@ from runners.harness.protocol.values import DTYPES, TensorNode, leaves, restore
 from runners.languages import Built
 
 ORDER, INPUT = "order.json", "input.bin"
-"""The files that it finds: a ProfiledCall, and the bytes of the input's tensors."""
+"""The files of this program: a ProfiledCall, and the bytes of the input's tensors."""
 
 
 def run(order: ProfiledCall, content: Path) -> None:
-    """Build, warm up, and make one call between the marks of the profiler."""
+    """Build, warm up, and make one call between the profiler's start and stop marks."""
     torch.set_num_threads(order.threads)
     if order.gpu:
-        torch.zeros(1, device="cuda")  # makes the context, in which device code is loaded
+        torch.zeros(1, device="cuda")  # creates the context that device code needs
     kernel = build(order).kernel
     for _ in range(order.warm_ups):
         kernel(given(order, content))
@@ -41,19 +40,19 @@ def run(order: ProfiledCall, content: Path) -> None:
 
 
 def build(order: ProfiledCall) -> Built:
-    """The submission, with what an earlier candidate compiled of it at hand."""
+    """Build the submission, reusing what an earlier candidate compiled."""
     home = Path.home()
     os.chdir(home)
     for name, text in order.files.items():
         (home / name).write_text(text)
     if order.builds is not None:
-        with suppress(Exception):  # it compiles for itself, then
+        with suppress(Exception):  # then it compiles again
             builds.unpack(order.builds, home)
     return kit.build(home, order.recipe)
 
 
 def given(order: ProfiledCall, content: Path) -> Any:  # noqa: ANN401 - as the task's input is
-    """What the kernel is called with, fresh for every call, on the devices that are named."""
+    """The kernel's argument, fresh for every call, with each tensor on its device."""
     with content.open("rb") as file:
         buffer = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
     data = restore(order.value, lambda node: _placed(buffer, node))
@@ -64,7 +63,7 @@ def given(order: ProfiledCall, content: Path) -> Any:  # noqa: ANN401 - as the t
 
 
 def _placed(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
-    """The tensor on its device, with the strides that it had."""
+    """The tensor on its device, with its original strides."""
     if node.device == "cpu" or node.span == 0:
         return view(buffer, node).to(node.device)
     flat = node.model_copy(update={"shape": (node.span,), "stride": (1,)})
@@ -73,7 +72,7 @@ def _placed(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
 
 @contextmanager
 def marked(*, gpu: bool) -> Iterator[None]:
-    """What is launched in the block is what the profiler looks at; there is none on the CPU."""
+    """The profiler measures the kernels launched inside the block; does nothing on the CPU."""
     if not gpu:
         yield
         return
@@ -87,7 +86,7 @@ def marked(*, gpu: bool) -> Iterator[None]:
 
 
 def main() -> None:
-    """Do what lies ready in the folder that this stands in."""
+    """Run the order in the current folder."""
     folder = Path.cwd()
     order = ProfiledCall.model_validate_json((folder / ORDER).read_bytes())
     run(order, folder / INPUT)

@@ -1,4 +1,4 @@
-"""What `ncu` prints of a report, as one text of a size that somebody reads."""
+"""The tables that `ncu` prints for a report, as one text of limited size."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from runners.harness.toolchains.ncu import KERNELS_MOST
 
 MEMORY_TABLES = "Memory Workload Analysis Tables"
 TABLES_MAX = 6 << 10
-"""Bytes of one kernel's memory tables that are shown: those of every cache, counter by counter."""
+"""Bytes that are shown of one kernel's memory tables, which list all counters of every cache."""
 _KERNEL = re.compile(r"^  \S.*, Context \d+, Stream \d+\b")
-"""How the tables of one kernel begin."""
+"""The first line of one kernel's tables."""
 _SECTION = re.compile(r"^    Section: (?P<name>.*\S)$")
 _NOISE = re.compile(
     r"^==WARNING== No metrics to show|^    Warning: Data collection happened without"
@@ -20,19 +20,19 @@ _NOISE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel that was looked at: its name with how it was launched, and its sections."""
+    """One profiled kernel: its name with its launch, and its sections."""
 
     name: str
     sections: dict[str, list[str]] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Its sections, as they were printed."""
+        """Its sections as printed."""
         return "\n".join(
             [self.name, *(line for each in self.sections.values() for line in each), ""]
         )
 
     def with_tables(self, detailed: "Kernel") -> "Kernel":
-        """The same with the memory tables that the same kernel has in detail."""
+        """This kernel with the memory tables of its detailed version."""
         more = detailed.sections.get(MEMORY_TABLES, [])
         if not more:
             return self
@@ -44,7 +44,7 @@ class Kernel:
 def kernels_of(printed: str) -> tuple[Kernel, ...]:
     """The kernels of a printed report, in the order of their launches.
 
-    Of a profiler that prints otherwise all is one kernel, without sections.
+    If the profiler's format is unknown, the whole text becomes one kernel without sections.
     """
     found: list[Kernel] = []
     section: list[str] = []
@@ -69,7 +69,7 @@ class Tables:
     """The same kernels in full."""
 
     def text(self, most: int) -> str:
-        """As much as `most` bytes take: with the memory tables, else without, else the first."""
+        """At most `most` bytes: with memory tables, else without, else only the first kernels."""
         pairs = zip(self.short, self.detailed, strict=False)
         full = [each.with_tables(more) for each, more in pairs]
         for kernels in (full, self.short):
