@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Kernel = Callable[[Any], Any]
-"""Takes an input and gives its output; for device code it takes a launch that lies ready."""
+"""Takes an input and returns its output; for device code it takes a `ReadyLaunch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +31,20 @@ class LanguageSpec:
     """In task.yml and on the wire."""
     title: str
     suffixes: tuple[str, ...]
-    """How the names of its files end; the first is the usual one."""
+    """The file name suffixes; the first is the usual one."""
     comment: str
-    """Begins a comment, such as a line of a submission's heading."""
+    """The prefix of a comment, such as a line of a submission's header."""
     lexer: str
-    """The name of the Pygments lexer that colours it."""
+    """The name of its Pygments lexer."""
     config_keys: frozenset[str]
-    """The keys of `config` in task.yml that mean something."""
+    """The keys of `config` in task.yml that it uses."""
     requires_one_of: tuple[str, ...] = ()
-    """Keys of task.yml, in `config` or `launch`, of which a task must have one.
+    """A task must have one of these keys of task.yml, in `config` or `launch`.
 
-    `launch` means nothing for a language that does not name it here.
+    A language that does not list `launch` here ignores it.
     """
     device: Device = Device.ANY
-    """Where its submissions run."""
+    """The device on which its submissions run."""
     is_python: bool = False
     """A submission is a Python module: its syntax is checked when it is submitted, and it can
     import the task's reference."""
@@ -53,18 +53,18 @@ class LanguageSpec:
     program_compiler: str = ""
     """The tool that compiles a task's own sources and the submission into one program."""
     in_python: str = ""
-    """How to submit it to a leaderboard for Python."""
+    """Advice how to submit it to a leaderboard for Python."""
 
 
 class Recipe(Wire):
-    """What a language needs to know of a task; the files lie in the candidate's own folder."""
+    """What a language needs to know of a task; the files are in the candidate's folder."""
 
     language: LanguageName
     submission_file: str
     format: TaskFormat = TaskFormat.KERNEL
     config: BuildConfig = BuildConfig()
     signature: Signature | None = None
-    """Of a kernel of device code."""
+    """The required signature of device code."""
 
     @classmethod
     def of(cls, task: TaskDefinition, signature: Signature | None = None) -> Self:
@@ -87,7 +87,7 @@ class Built:
 
 
 class InvalidSubmissionError(Exception):
-    """The submission is well-formed, but does not define what the task asks for."""
+    """The submission is well-formed, but does not define what the task requires."""
 
 
 class BuildFailedError(Exception):
@@ -103,12 +103,12 @@ class DeviceBinary:
     """Device code that was compiled for one GPU architecture."""
 
     entry: str
-    """The kernel's name in the machine code."""
+    """The kernel's lowered name in the cubin."""
     cubin: bytes
     parameter_sizes: tuple[int, ...]
-    """Bytes of each parameter of the kernel."""
+    """The size in bytes of each parameter of the kernel."""
     resources: Compiled | None
-    """None where the compiler's log has nothing on the kernel."""
+    """None if the compiler's log has nothing about the kernel."""
     remarks: str
     """The compiler's warnings."""
 
@@ -123,13 +123,13 @@ class CudaCompiler(Protocol):
 
     @property
     def includes(self) -> "tuple[Path, ...]":
-        """Return the folders of CUDA's own headers; empty where there are none."""
+        """Return the folders of CUDA's own headers; empty if there are none."""
         ...
 
     def compile(
         self, source: str, file_name: str, *, kernel: str, options: list[str]
     ) -> DeviceBinary:
-        """Compile a source; BuildFailedError or InvalidSubmissionError where it is refused."""
+        """Compile a source; BuildFailedError or InvalidSubmissionError if that fails."""
         ...
 
 
@@ -137,7 +137,7 @@ class BuildKit(Protocol):
     """What the harness offers to a language; `build` is called next to the submission."""
 
     def import_file(self, folder: "Path", file_name: str) -> ModuleType:
-        """Import a Python file of the submission; whatever the import raises passes through."""
+        """Import a Python file of the submission; exceptions of the import pass through."""
         ...
 
     def model_kernel(self, module: ModuleType) -> Kernel | None:
@@ -145,7 +145,7 @@ class BuildKit(Protocol):
         ...
 
     def cache_folder(self, folder: "Path", name: str) -> "Path":
-        """Return the folder whose files later candidates of the same evaluation find."""
+        """Return a folder whose files are passed to later candidates of the same evaluation."""
         ...
 
     def has_gpu(self) -> bool:
@@ -157,7 +157,7 @@ class BuildKit(Protocol):
         ...
 
     def nvrtc(self) -> CudaCompiler | None:
-        """Return NVRTC; None where it is not installed."""
+        """Return NVRTC; None if it is not installed."""
         ...
 
     def device_kernel(self, cubin: bytes, entry: str) -> Kernel:
@@ -173,12 +173,12 @@ def languages() -> tuple[ModuleType, ...]:
 
 
 def specs() -> tuple[LanguageSpec, ...]:
-    """Return what is known of every language."""
+    """Return the spec of every language."""
     return tuple(each.SPEC for each in languages())
 
 
 def language(name: LanguageName) -> ModuleType:
-    """Return one language's module; a LookupError lists the names there are."""
+    """Return one language's module; LookupError with the existing names if there is none."""
     found = {each.SPEC.name: each for each in languages()}
     if name not in found:
         raise LookupError(f"no language {name!r}; there are {', '.join(found)}")
@@ -186,13 +186,13 @@ def language(name: LanguageName) -> ModuleType:
 
 
 def spec_of(name: LanguageName) -> LanguageSpec:
-    """Return what is known of one language; a LookupError lists the names there are."""
+    """Return one language's spec; LookupError with the existing names if there is none."""
     spec: LanguageSpec = language(name).SPEC
     return spec
 
 
 def spec_by_suffix(suffix: str) -> LanguageSpec | None:
-    """Return the language whose files end so, such as `.cu`; None where there is none."""
+    """Return the language whose files have this suffix, such as `.cu`; None if there is none."""
     return next((each for each in specs() if suffix in each.suffixes), None)
 
 

@@ -40,15 +40,15 @@ _STANDARD = "--std=c++20"
 
 
 class CachedKernel(Wire):
-    """What is kept with the machine code."""
+    """What is stored together with the cubin."""
 
     entry: str
     compiled: Compiled | None
-    """None where the compiler's log has nothing on the kernel."""
+    """None if the compiler's log has nothing about the kernel."""
 
 
 def toolchain(kit: BuildKit) -> str | None:
-    """Return the library that compiles device code here; None where there is none, or no GPU."""
+    """Return the library that compiles device code here; None without a library or GPU."""
     found = kit.nvrtc() if kit.has_gpu() else None
     return None if found is None or not found.includes else found.title
 
@@ -70,7 +70,7 @@ def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
 def compiled(
     folder: Path, recipe: Recipe, kit: BuildKit, target: str
 ) -> tuple[CachedKernel, bytes]:
-    """Compile for a GPU that NVRTC calls `target`; prints the compiler's warnings.
+    """Compile for NVRTC's architecture `target`; prints the compiler's warnings.
 
     BuildFailedError with the first complaint, InvalidSubmissionError when the kernel is not as the
     task calls it.

@@ -1,4 +1,4 @@
-"""Python submissions: Triton and CUDA that is compiled inline are Python too."""
+"""Python submissions, including Triton and inline CUDA."""
 
 import inspect
 import sys
@@ -21,7 +21,7 @@ SPEC = LanguageSpec(
 
 
 def toolchain(kit: BuildKit) -> str | None:  # noqa: ARG001 - Python is here
-    """Return what builds this language here; None where nothing does, so that it is not offered."""
+    """Return what builds this language here; None if nothing does, so that it is not offered."""
     return f"CPython {sys.version.split()[0]}"
 
 

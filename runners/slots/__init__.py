@@ -1,1 +1,1 @@
-"""Slots with warm harnesses: what every runner over machines of one's own has in common."""
+"""Slots with warm harnesses: the common part of runners over the operator's own machines."""

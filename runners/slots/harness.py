@@ -1,4 +1,4 @@
-"""A harness that stays warm between evaluations, and how its processes end."""
+"""Starts, asks and stops a harness process that stays warm between evaluations."""
 
 import asyncio
 import logging
@@ -30,14 +30,14 @@ _POLL_S = 0.005
 
 
 def kill(pids: Sequence[int]) -> None:
-    """Send SIGKILL to each that is still there."""
+    """Send SIGKILL to each process that still exists."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 async def gone(pids: Sequence[int], timeout_s: float) -> bool:
-    """Wait until none of them runs; False when some still do after the time."""
+    """Wait until none of them runs; False if some still run after `timeout_s`."""
     end = asyncio.get_running_loop().time() + timeout_s
     while any(alive(pid) for pid in pids):
         if asyncio.get_running_loop().time() > end:
@@ -47,11 +47,11 @@ async def gone(pids: Sequence[int], timeout_s: float) -> bool:
 
 
 LINE_MAX = 16 << 20
-"""Bytes of the longest request, and of the longest line that a harness may print."""
+"""The most bytes of a request, and of a line that a harness prints."""
 START_S = 120.0
-"""What importing torch may take on a slow disk."""
+"""Time for importing torch from a slow disk."""
 REST_S = 60.0
-"""What a harness may take to end a judge, look at the GPU, and have the next judge ready."""
+"""Time for a harness to end a judge, check the GPU and start the next judge."""
 _STOP_S = 3.0
 _ROOT = Path(__file__).resolve().parents[2]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One card: its number, what CUDA_VISIBLE_DEVICES may call it, and its type."""
+    """One card: its index, its name in CUDA_VISIBLE_DEVICES, and its type."""
 
     index: int
     handle: str
@@ -70,17 +70,17 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class SandboxOptions:
-    """What is asked of the sandbox of every harness."""
+    """Sandbox options of every harness."""
 
     strict: bool = False
-    """Whether to refuse to run where a layer is missing."""
+    """Whether to refuse to run if a layer is missing."""
     hidden: tuple[Path, ...] = ()
-    """Folders that no submission may see, wherever they lie."""
+    """Folders that no submission may see."""
 
 
 @dataclass(frozen=True, slots=True)
 class HarnessCall:
-    """A request with the name of its call, and as the line of JSON that a harness reads."""
+    """A call's id, its request, and the request as the JSON line for the harness."""
 
     call: CallId
     request: EvaluationRequest
@@ -88,7 +88,7 @@ class HarnessCall:
 
 
 def command(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> list[str]:
-    """How a harness is started."""
+    """The command line of a harness."""
     line = [sys.executable, "-m", "runners.harness", "--serve"]
     line += ["--gpu-index", str(gpus[0].index)] if gpus else []
     line += [word for folder in walls.hidden for word in ("--hide", str(folder.resolve()))]
@@ -96,7 +96,7 @@ def command(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> list[str]:
 
 
 def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
-    """The whole environment of a harness: nothing of ours is passed on."""
+    """The whole environment of a harness; it inherits nothing of this process's."""
     return {
         "PATH": _SEARCH_PATH,
         "LANG": "C.UTF-8",
@@ -106,15 +106,15 @@ def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
 
 
 class UnreachedError(RunnerLostError):
-    """The harness had ended before the request reached it, so nothing was begun."""
+    """The harness ended before it received the request, so nothing was started."""
 
 
 class UnfitError(RunnerError):
-    """The machine is not fit for an evaluation; nothing was begun."""
+    """The machine is not fit for an evaluation; nothing was started."""
 
 
 class Harness:
-    """A running harness; made by `start_harness`, ended by `stop`."""
+    """A running harness; `start_harness` creates it, `stop` ends it."""
 
     def __init__(self, process: Process) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
@@ -130,19 +130,19 @@ class Harness:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it said that it offers."""
+        """The capabilities that it reported at its start."""
         if self._offered is None:
             raise RunnerError("the harness did not say what it offers")
         return self._offered
 
     @property
     def alive(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the process still runs."""
         return self._process.returncode is None
 
     @property
     def pid(self) -> int:
-        """The process whose death ends everything beneath it."""
+        """The supervisor's process id; its exit ends all processes of the harness."""
         return self._process.pid
 
     async def _listen(self) -> None:
@@ -171,7 +171,7 @@ class Harness:
         return f"the harness ended with status {status}: {words or 'it said nothing'}"
 
     async def greet(self) -> None:
-        """Wait for the line in which a new harness says what it offers."""
+        """Wait for the first line of a new harness, which has its capabilities."""
         try:
             first = await asyncio.wait_for(self._line(), START_S)
         except TimeoutError as error:
@@ -182,7 +182,7 @@ class Harness:
         await self.rest()
 
     async def rest(self) -> None:
-        """Wait until it is ready for a request; UnfitError when its machine is not."""
+        """Wait until it is ready for a request; UnfitError if its machine is not fit."""
         if self._rested:
             return
         try:
@@ -196,7 +196,7 @@ class Harness:
         self._rested = True
 
     async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
-        """Send one request and give its evaluation; RunnerError for anything else."""
+        """Send one request and return its evaluation; RunnerError for anything else."""
         try:
             await self.rest()
         except RunnerLostError as error:
@@ -213,7 +213,7 @@ class Harness:
         return answer.evaluation
 
     async def _first_answer(self, line: bytes) -> ServedLine:
-        """Send a request; UnreachedError when the harness ends before it says anything."""
+        """Send a request and return the first line; UnreachedError if the harness ends before."""
         try:
             self._stdin.write(line + b"\n")
             await self._stdin.drain()
@@ -224,9 +224,9 @@ class Harness:
             raise UnreachedError(str(error)) from error
 
     async def stop(self) -> None:
-        """End the process and everything beneath it, and wait until they are gone.
+        """Kill the process and all its descendants, and wait until they have exited.
 
-        What is beneath goes first: the process itself then tidies up what it made outside.
+        The descendants are killed first; the process itself can then remove its cgroup.
         """
         self._stdin.close()
         beneath = descendants(self.pid)
@@ -244,7 +244,7 @@ class Harness:
 
 
 async def start_harness(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> Harness:
-    """Start a harness in a session of its own and wait until it is ready."""
+    """Start a harness in its own session and wait until it is ready."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command(gpus, walls),

@@ -1,4 +1,4 @@
-"""A runner over the slots of machines of one's own, and whether their GPUs are fit."""
+"""A runner over slots on the operator's own machines, and the fitness of their GPUs."""
 
 import asyncio
 import logging
@@ -15,11 +15,11 @@ _log = logging.getLogger(__name__)
 
 
 class Fitness:
-    """Of one slot; `cards` are its GPUs by UUID or number, where they are known."""
+    """The fitness of one slot; `cards` are its GPUs by UUID or index, if known."""
 
     def __init__(self, kind: str, cards: tuple[str, ...] = ()) -> None:
         self.unfit = ""
-        """Why the slot is out of service; empty when it is not."""
+        """Why the slot is out of service; empty if it is in service."""
         self._kind = kind
         self._cards = cards
 
@@ -33,7 +33,7 @@ class Fitness:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Take note of what becomes of using the slot."""
+        """Record whether the block, which uses the slot, finds it fit."""
         try:
             yield
         except UnfitError as error:
@@ -47,23 +47,23 @@ class Fitness:
 
 
 GRACE_S = 30.0
-"""What a harness may take beyond the task's time limits before its slot is killed: more than the
-grace after which it gives up by itself, and says whose doing it was."""
+"""How long a harness may exceed the task's time limits before its slot is killed: more than the
+grace after which it gives up by itself with a verdict."""
 
 RECHECK_S = 60.0
-"""Between looks at a GPU that is out of service."""
+"""Seconds between checks of a GPU that is out of service."""
 
 RANKS_ON_CPU = 8
-"""The most ranks that a task of several GPUs may have where they are processes on the CPU."""
+"""The most ranks of a multi-GPU task on the CPU, where ranks are processes."""
 
 
 class WarmHarness(Protocol):
     """A harness that takes one request after another."""
 
     async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
-        """The evaluation that an order asks for.
+        """Evaluate an order.
 
-        UnreachedError when the harness had ended before, RunnerError for any other failure.
+        UnreachedError if the harness had ended before, RunnerError for any other failure.
         """
         ...
 
@@ -72,27 +72,27 @@ class Slot(Protocol):
     """A place for one evaluation at a time, with a harness that is kept warm."""
 
     offered: Capabilities | None
-    """What its harness said that it offers, once there was one."""
+    """The capabilities that its harness reported; None before the first start."""
 
     fitness: Fitness
-    """Whether its machine is fit, as its harness said last."""
+    """Whether its machine is fit, by its harness's last report."""
 
     async def warm(self) -> WarmHarness:
-        """The slot's harness, started when there is none or the last one died.
+        """The slot's harness; starts one if there is none or the last one has ended.
 
-        UnfitError when its GPU is not fit.
+        UnfitError if its GPU is not fit.
         """
         ...
 
     async def rest(self) -> None:
-        """Wait until the harness, if there is one, is ready for the next call.
+        """Wait until the harness, if any, is ready for the next call.
 
-        UnfitError when its GPU is not fit.
+        UnfitError if its GPU is not fit.
         """
         ...
 
     async def cool(self) -> None:
-        """Stop the harness, if there is one."""
+        """Stop the harness, if any."""
         ...
 
 
@@ -100,25 +100,25 @@ SlotT = TypeVar("SlotT", bound=Slot)
 
 
 def hard_limit_s(request: EvaluationRequest) -> float:
-    """Seconds after which a harness counts as lost: its own limits have failed by then."""
+    """Seconds after which a harness counts as lost, because its own limits did not work."""
     return request.task.limit_s(request.mode) + GRACE_S
 
 
 def gpus_of(request: EvaluationRequest) -> int:
-    """How many slots one evaluation takes: on the CPU ranks are processes of one."""
+    """How many slots one evaluation needs; on the CPU one slot runs all ranks as processes."""
     return 1 if request.gpu == CPU else request.task.world_size
 
 
 def telling(kinds: Iterable[str]) -> str:
-    """The type whose harness is asked what is offered: with a GPU there may be more languages."""
+    """The type whose harness is asked for capabilities; a GPU's may have more languages."""
     return next((kind for kind in kinds if kind != CPU), CPU)
 
 
 class SlotRunner(Generic[SlotT]):
     """Runs each call in a free slot of its GPU type, in the order of their starts.
 
-    `join` makes one slot of several, for an evaluation that spreads over their GPUs; `place` is
-    what a message calls the machine.
+    `join` combines several slots for an evaluation that uses all their GPUs; `place` is the name of
+    the machine in messages.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class SlotRunner(Generic[SlotT]):
         return self._told(found, at_once)
 
     def _told(self, offered: Capabilities, at_once: Mapping[str, int]) -> Capabilities:
-        """What is offered of the types in `at_once`, as far as it is in service."""
+        """The capabilities for the types in `at_once`, without slots that are out of service."""
         slots = {kind: self._slots[kind] for kind in at_once}
         out = [each for of in slots.values() for slot in of for each in slot.fitness.outages]
         gpus = {kind: sum(not slot.fitness.unfit for slot in of) for kind, of in slots.items()}
@@ -158,12 +158,12 @@ class SlotRunner(Generic[SlotT]):
         )
 
     async def _offered(self, kind: str) -> Capabilities:
-        """What a harness offers that is next to a GPU of this type."""
+        """The capabilities that a harness reports on a slot of this type."""
         offered = next((slot.offered for slot in self._slots[kind] if slot.offered), None)
         return offered or await self._asked(kind)
 
     async def _asked(self, kind: str) -> Capabilities:
-        """What a harness offers, when none was started yet or the first is only starting."""
+        """The same if no harness has reported yet; starts one or waits for it."""
         try:
             slot = await asyncio.wait_for(self._free[kind].get(), START_S)
         except TimeoutError as error:
@@ -213,19 +213,19 @@ class SlotRunner(Generic[SlotT]):
             try:
                 try:
                     return await self._within_limit(slot, order, tell)
-                except UnreachedError:  # it had died while it was idle: a fresh one can begin
+                except UnreachedError:  # it ended while idle: start another
                     await slot.cool()
                     return await self._within_limit(slot, order, tell)
-            except BaseException:  # a cancellation too: what the slot still does is of no use
+            except BaseException:  # also cancellation: the slot's work is useless now
                 await asyncio.shield(slot.cool())
                 raise
 
     @asynccontextmanager
     async def _slot(self, request: EvaluationRequest) -> AsyncIterator[SlotT]:
-        """The next free slot; or so many joined, which no other call then has.
+        """The next free slot, or several joined into one for a multi-GPU evaluation.
 
-        One call at a time joins slots: two, each holding half of what it needs, would wait for
-        ever.
+        Only one call at a time joins slots. Two that each hold half of what they need would
+        deadlock.
         """
         free, wanted = self._free[request.gpu], gpus_of(request)
         taken: list[SlotT] = []
@@ -260,11 +260,11 @@ class SlotRunner(Generic[SlotT]):
         self._free[kind].put_nowait(slot)
 
     async def _look_after(self, slot: SlotT) -> None:
-        """Wait until a slot is ready, or, when it was not fit, have a fresh harness look."""
+        """Wait until a slot is ready; if it was not fit, let a fresh harness check it again."""
         try:
             with slot.fitness.noted():
                 await (slot.warm() if slot.fitness.unfit else slot.rest())
-        except RunnerError:  # the next call starts another harness, which says why it cannot
+        except RunnerError:  # the next call starts another harness and reports the error
             await slot.cool()
 
     async def _within_limit(
