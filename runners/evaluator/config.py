@@ -22,23 +22,23 @@ class EvaluatorConfig:
     gpu_type: str | None = None
     """On which of the runner's GPU types; None takes its first."""
     timeout: int = 120
-    """For all correctness trials of one kernel, and again for its timing."""
+    """Seconds for all correctness trials of one kernel, and again for its timing."""
     max_concurrency: int | None = None
-    """How many evaluations run at once, at most as many as the runner has slots; None: as many."""
+    """How many evaluations run at once, at most one per slot; None: one per slot."""
     queue_timeout_s: float = 3600.0
     """How long an evaluation may wait for a free slot."""
     attempts: int = 2
-    """How often an evaluation is begun when the runner fails under it."""
+    """How often an evaluation is started in all if the runner fails."""
     return_exceptions: bool = True
-    """Whether a failure of ours becomes a result that says so, or is raised."""
+    """Whether a failure of the system is returned as a result; otherwise it is raised."""
     cache_size: int = 512
-    """How many results are kept for jobs that are asked again; 0 keeps none."""
+    """How many results are cached for repeated jobs; 0 disables the cache."""
     rounds: int = 3
-    """Into how many fresh processes the timed calls of a kernel are divided."""
+    """The number of fresh processes among which the timed calls of a kernel are divided."""
     limits: Limits = field(default_factory=lambda: Limits(memory=16 << 30))
-    """What one candidate may use."""
+    """The limits of one candidate."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    """The key of every seed: the same one gives the same kernel the same inputs again."""
+    """The key of every seed; with the same key a kernel always gets the same inputs."""
 
     def __post_init__(self) -> None:
         least = (self.timeout, self.attempts, self.rounds, self.queue_timeout_s)
@@ -53,10 +53,10 @@ class EvaluatorConfig:
             raise ValueError("secret has 16 to 64 bytes")
 
     def updated(self, other: object) -> Self:
-        """What is meant by another configuration that is assigned to an evaluator.
+        """This configuration after another one is assigned to the evaluator.
 
-        An environment made for Modal assigns one of its own before each call, which says how long
-        and no longer on which GPU: only `timeout` and `return_exceptions` are taken from it.
+        An environment made for Modal assigns its own configuration before each call. Only `timeout`
+        and `return_exceptions` are taken from it.
         """
         if isinstance(other, type(self)):
             return other
@@ -66,21 +66,22 @@ class EvaluatorConfig:
 
 
 class ErrorKind(StrEnum):
-    """Whose doing a failure is; in a result's metadata as `error_kind`."""
+    """The cause of a failure; in a result's metadata as `error_kind`."""
 
     KERNEL = "kernel"
-    """The kernel's: this alone says something about it."""
+    """The kernel failed; the only kind that says something about the kernel."""
     REFERENCE = "reference"
-    """The problem's own code failed; another kernel would have fared no better."""
+    """The problem's own code failed; any other kernel would have failed too."""
     REQUEST = "request"
-    """The job was not one: a missing source, or an option that does not exist."""
+    """The job was invalid: a missing source, or an option that does not exist."""
     INFRASTRUCTURE = "infrastructure"
-    """Ours: a lost machine, no free slot in time. Nothing is known of the kernel; try again."""
+    """The system failed: a lost machine, no free slot in time. Nothing is known of the kernel; try
+    again."""
 
 
 class InfrastructureError(RuntimeError):
-    """No evaluation came about, through no fault of the kernel; the same job may be tried again."""
+    """There is no evaluation, and the kernel is not the cause; the same job may be tried again."""
 
 
 class JobError(ValueError):
-    """A job that cannot be evaluated as it is written."""
+    """The job is invalid."""

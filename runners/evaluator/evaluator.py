@@ -1,4 +1,4 @@
-"""The evaluator: jobs in, results out, each as soon as it is there."""
+"""The evaluator: takes jobs and returns each result as soon as it is there."""
 
 import asyncio
 import time
@@ -32,15 +32,15 @@ class BatchProgress:
     done: int
     total: int
     index: int
-    """Which one, by its place in the batch."""
+    """Its index in the batch."""
     result: KernelResult
 
 
 class KernelEvaluator:
-    """Evaluates KernelBench kernels over a runner; made for one event loop, closed by `aclose`.
+    """Evaluates KernelBench kernels on a runner, in one event loop; close it with `aclose`.
 
-    An environment that calls a Modal evaluator takes it as it is: it has a settable `config`, and
-    the two methods that are called.
+    It can replace the Modal evaluator of a training environment: it has a settable `config` and the
+    two methods that such an environment calls.
     """
 
     def __init__(self, config: EvaluatorConfig | None = None, runner: Runner | None = None) -> None:
@@ -51,7 +51,7 @@ class KernelEvaluator:
 
     @property
     def config(self) -> EvaluatorConfig:
-        """The settings of the evaluations to come."""
+        """The settings of future evaluations."""
         return self._config
 
     @config.setter
@@ -65,7 +65,7 @@ class KernelEvaluator:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the runner, unless it was given; no evaluation can be begun any more."""
+        """Close the runner unless the caller passed it in; no evaluation can start any more."""
         await self._place.aclose()
 
     async def evaluate_single(  # noqa: PLR0913, PLR0917 - the environment's own signature
@@ -80,7 +80,7 @@ class KernelEvaluator:
     ) -> KernelResult:
         """Evaluate one kernel.
 
-        InfrastructureError or JobError when there is no evaluation and `return_exceptions` is off.
+        InfrastructureError or JobError if there is no evaluation and `return_exceptions` is off.
         """
         job = {
             "ref_code": ref_code,
@@ -101,9 +101,9 @@ class KernelEvaluator:
         *,
         progress: Callable[[BatchProgress], None] | None = None,
     ) -> list[KernelResult]:
-        """Evaluate many kernels, in the order given; none waits for another's end.
+        """Evaluate many kernels at once; results are in the order of the jobs.
 
-        With `return_exceptions` off the first failure of ours stops the whole batch.
+        With `return_exceptions` off the first failure of the system stops the whole batch.
         """
         config, done = self._config, 0
 
@@ -123,7 +123,7 @@ class KernelEvaluator:
         return [task.result() for task in tasks]
 
     async def _evaluate(self, config: EvaluatorConfig, raw: Mapping[str, Any]) -> KernelResult:
-        """One result; a failure of ours becomes one, unless it is to be raised."""
+        """One result; a failure of the system becomes one, unless it is to be raised."""
         begin = time.perf_counter()
         try:
             job = read_job(raw)
@@ -152,7 +152,7 @@ class KernelEvaluator:
         return deepcopy(found), known
 
     async def _judged(self, config: EvaluatorConfig, job: KernelJob) -> KernelResult:
-        """The kernel's evaluation, and the reference's where times are asked for."""
+        """The kernel's evaluation, and the reference's if times are requested."""
         gpu, _ = await self._place.offer(config)
         request = kernel_request(config, job, gpu)
         if not job.measure_performance:
@@ -166,7 +166,7 @@ class KernelEvaluator:
         return result_of(job, judged.result(), timed.result())
 
     async def _baseline(self, config: EvaluatorConfig, job: KernelJob) -> Baseline:
-        """The reference's time, taken once for all kernels of a problem."""
+        """The reference's time, measured once for all kernels of a problem."""
         gpu, harness = await self._place.offer(config)
         name = digest(config, baseline_job(job), gpu, harness)
 

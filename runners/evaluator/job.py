@@ -1,4 +1,4 @@
-"""One kernel to be evaluated, and the requests that a runner gets for it."""
+"""One kernel to evaluate, and its requests to a runner."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from runners.contract.task import (
 from runners.evaluator.config import EvaluatorConfig, JobError
 
 SOURCE_MOST = 1 << 20
-"""Characters of the longest source."""
+"""The most characters of a source."""
 
 _FUNCTION = re.compile(r"^def[ \t]+forward\b|^forward[ \t]*=", re.MULTILINE)
 _MODEL = re.compile(r"^class[ \t]+Model\b|^Model[ \t]*=|\bimport\b.*\bModel\b", re.MULTILINE)
@@ -31,14 +31,14 @@ Source = Annotated[str, StringConstraints(min_length=1, max_length=SOURCE_MOST)]
 
 
 class KernelJob(BaseModel):
-    """What is asked; keys of a dict that it does not know are passed over."""
+    """One job; unknown keys of a dict are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     ref_code: Source
     kernel_code: Source
     backend: Literal["cuda", "triton", "tilelang", "cute", "thunderkittens", "hip"] = "triton"
-    """What the kernel is written in; the judge imports it all the same."""
+    """What the kernel is written in; it makes no difference to the judge."""
     num_correct_trials: Annotated[int, Field(ge=1, le=200)] = 5
     measure_performance: bool = False
     num_perf_trials: Annotated[int, Field(ge=1, le=10_000)] = 100
@@ -46,7 +46,7 @@ class KernelJob(BaseModel):
 
 
 def read_job(raw: Mapping[str, Any]) -> KernelJob:
-    """The job that a dict describes; JobError says what is wrong with it."""
+    """The job in a dict; JobError if it is invalid."""
     try:
         return KernelJob.model_validate(dict(raw))
     except ValidationError as error:
@@ -56,7 +56,7 @@ def read_job(raw: Mapping[str, Any]) -> KernelJob:
 
 
 def digest(config: EvaluatorConfig, job: KernelJob, gpu: str, harness: str) -> str:
-    """The name of everything that can make two evaluations differ."""
+    """A hash of everything that can make two evaluations differ."""
     content = [
         job.model_dump(), gpu, harness, config.timeout, config.rounds,
         config.limits.model_dump(), config.secret.hex(),
@@ -65,16 +65,16 @@ def digest(config: EvaluatorConfig, job: KernelJob, gpu: str, harness: str) -> s
 
 
 def kernel_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> EvaluationRequest:
-    """The evaluation of the kernel: all trials, and then its time where that is asked for.
+    """The request to evaluate the kernel: all trials, then its time if requested.
 
-    Its seeds follow from the configuration's secret and the kernel, so that nobody without the
-    secret can know an input beforehand, and the same kernel is judged on the same ones again.
+    Its seeds are derived from the configuration's secret and the kernel. Without the secret no one
+    can predict an input, and the same kernel always gets the same inputs.
     """
     return _request(config, job, gpu, job.kernel_code, timed_only=False)
 
 
 def baseline_job(job: KernelJob) -> KernelJob:
-    """The job whose evaluation gives the time of the reference; the kernel plays no part in it."""
+    """The job that times the reference; it does not depend on the kernel."""
     return job.model_copy(
         update={
             "kernel_code": _handing_in(job.ref_code),
@@ -85,13 +85,13 @@ def baseline_job(job: KernelJob) -> KernelJob:
 
 
 def baseline_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> EvaluationRequest:
-    """The evaluation of the reference as if it were a kernel, by the same judge."""
+    """The request to evaluate the reference as a kernel."""
     timed = baseline_job(job)
     return _request(config, timed, gpu, timed.kernel_code, timed_only=True)
 
 
 def _handing_in(ref_code: str) -> str:
-    """The submission that hands in a reference: by its text, for nothing here runs it."""
+    """The submission that consists of a reference; decided by its text, which is not run here."""
     alone = _FUNCTION.search(ref_code) and not _MODEL.search(ref_code)
     return REFERENCE_FUNCTION if alone else REFERENCE_MODEL
 
@@ -126,7 +126,7 @@ def _request(
 
 
 class _Keys:
-    """Numbers that follow from a secret and a job, and that nobody else can know."""
+    """Numbers derived from a secret and a job; unpredictable without the secret."""
 
     def __init__(self, secret: bytes, job: KernelJob) -> None:
         self.secret = secret

@@ -1,4 +1,4 @@
-"""The runner of an evaluator, shared calls to it, and results that are kept of them."""
+"""The runner of an evaluator, deduplicated calls, and a cache of their results."""
 
 import asyncio
 from collections import OrderedDict
@@ -15,16 +15,16 @@ from runners.contract.task import TaskFormat
 from runners.evaluator.config import EvaluatorConfig, InfrastructureError
 
 GRACE_S = 240.0
-"""What an evaluation may take beyond its task's limits: a start on a slow disk, and the runner's
-own grace, after which it says itself what happened."""
+"""How long an evaluation may exceed its task's limits: a start on a slow disk, and the runner's own
+grace, after which the runner reports the failure itself."""
 STOP_S = 30.0
-"""What a runner may take to stop a call."""
+"""Seconds for a runner to stop a call."""
 OFFER_S = 300.0
-"""What a runner may take to say what it offers: the first harness may have to start for it."""
+"""Seconds for a runner to report its capabilities, which may need a first harness."""
 
 
 async def offered(runner: Runner) -> Capabilities:
-    """What the runner offers; InfrastructureError when it does not say."""
+    """The runner's capabilities; InfrastructureError if it does not report them."""
     try:
         async with asyncio.timeout(OFFER_S):
             return await runner.capabilities()
@@ -38,7 +38,7 @@ async def offered(runner: Runner) -> Capabilities:
 async def evaluation(
     runner: Runner, request: EvaluationRequest, attempts: int, grace_s: float = GRACE_S
 ) -> Evaluation:
-    """The runner's answer; InfrastructureError when every attempt failed."""
+    """The runner's evaluation; InfrastructureError if every attempt failed."""
     limit_s = request.task.limit_s(request.mode) + grace_s
     for left in reversed(range(attempts)):
         try:
@@ -63,21 +63,21 @@ async def _attempt(runner: Runner, request: EvaluationRequest, limit_s: float) -
 
 
 async def _stop(runner: Runner, starting: "asyncio.Future[CallId]") -> None:
-    """Have the call stopped, even one that is only being started."""
+    """Stop the call, even if it is only being started."""
     with suppress(TimeoutError, RunnerError):
         async with asyncio.timeout(STOP_S):
             await runner.cancel(await starting)
 
 
 def _ignore(_: Progress) -> None:
-    """What happens within one evaluation is told to nobody."""
+    """Ignore the progress of one evaluation."""
 
 
 class EvaluatorPool:
-    """A runner and how many evaluations it can do at once.
+    """A runner with a limit on concurrent evaluations.
 
-    No more are begun than it has slots, so that the time of a call is the kernel's own and none is
-    spent in a queue that nobody here can see.
+    It starts no more than the runner has slots, so the time limit of a call does not include
+    waiting in the runner's own queue.
     """
 
     def __init__(self, runner: Runner | None) -> None:
@@ -94,7 +94,7 @@ class EvaluatorPool:
 
     @asynccontextmanager
     async def slot(self, config: EvaluatorConfig) -> AsyncIterator[Runner]:
-        """The runner, while one of its slots is ours; in the order in which it was asked for."""
+        """The runner, with one slot reserved inside the block; callers wait in order."""
         runner, found = await self._open(config)
         gpu = _gpu_of(config, found)
         count = min(found.gpus[gpu], config.max_concurrency or found.gpus[gpu])
@@ -111,7 +111,7 @@ class EvaluatorPool:
             free.release()
 
     async def aclose(self) -> None:
-        """Close the runner, if it is ours."""
+        """Close the runner if this pool created it."""
         self._closed = True
         if self._own and self._runner is not None:
             await self._runner.aclose()
@@ -151,14 +151,14 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class _Flight(Generic[V]):
-    """One piece of work under way."""
+    """Running work for one key, and the number of its waiters."""
 
     task: "asyncio.Task[V]"
     waiting: int = 0
 
 
 class Shared(Generic[V]):
-    """Does what is asked under one key once, and keeps the latest results that may be kept."""
+    """Runs work once per key, and caches the latest results that `keep` accepts."""
 
     def __init__(self, keep: Callable[[V], bool]) -> None:
         self._keep = keep
@@ -168,9 +168,9 @@ class Shared(Generic[V]):
     async def get(
         self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int
     ) -> tuple[V, bool]:
-        """The value of a key, and whether no work was begun for it; `size` values are kept.
+        """The value of a key, and whether it needed no new work; at most `size` values are cached.
 
-        Work that nobody waits for any more is cancelled.
+        Work without waiters is cancelled.
         """
         if key in self._kept:
             self._kept.move_to_end(key)

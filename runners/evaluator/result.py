@@ -15,7 +15,7 @@ from runners.evaluator.job import KernelJob
 def fast_p(results: Sequence[Mapping[str, Any]], p: float) -> float:
     """The share of results that are right and more than `p` times as fast as the reference.
 
-    KernelBench compares strictly. With `p` 0 every right result counts that was timed.
+    The comparison is strict, as in KernelBench. With `p` 0 every right and timed result counts.
     """
     if not results:
         raise ValueError("fast_p of no results")
@@ -23,13 +23,13 @@ def fast_p(results: Sequence[Mapping[str, Any]], p: float) -> float:
 
 
 def geometric_mean(values: Iterable[float | None]) -> float | None:
-    """The geometric mean of the speed-ups that are there; None where there are none."""
+    """The geometric mean of the values that are not None; None if there are none."""
     logs = [math.log(value) for value in values if value is not None]
     return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
 
 def pass_at_k(tries: int, right: int, k: int) -> float:
-    """The chance that one of `k` of these tries is right, without bias (Chen et al. 2021)."""
+    """The unbiased estimate of pass@k: one of `k` of these tries is right (Chen et al. 2021)."""
     if not 0 <= right <= tries or not 1 <= k <= tries:
         raise ValueError(f"pass@{k} of {tries} tries with {right} right ones has no meaning")
     if tries - right < k:
@@ -43,12 +43,12 @@ def _speedup_of(result: Mapping[str, Any]) -> float:
 
 
 LOG_MOST = 4000
-"""Characters of the candidate's own output that a result carries, from its end."""
+"""The last characters of the candidate's output that a result carries."""
 
 _NOT_COMPILED = {Verdict.BUILD_FAILED, Verdict.INVALID_SUBMISSION}
 _FORGED = {Verdict.TIMING_REJECTED, Verdict.DISALLOWED}
 _HELD = {Verdict.AUDIT}
-"""Right, but with a time that nobody should count."""
+"""Verdicts with right outputs but a time that must not count."""
 _MISTAKES = {Verdict.WRONG_ANSWER}
 
 
@@ -56,22 +56,22 @@ class KernelResult(TypedDict):
     """The twelve keys; times in milliseconds."""
 
     format_ok: bool
-    """Whether there is a `ModelNew`, or a function `forward`, to be called at all."""
+    """Whether there is a `ModelNew` or a function `forward` to call."""
     compiled: bool
     correctness: bool
     """Whether every trial was right, and every timed call too."""
     tests_passed: int
     tests_total: int
     speedup: float | None
-    """The reference's time over the kernel's, by the same judge on the same GPU type; None also
-    where a time is too short for the judge to tell it from nothing."""
+    """The reference's time divided by the kernel's, by the same judge on the same GPU type; also
+    None if the judge cannot distinguish one of the times from zero."""
     runtime_ms: float | None
     baseline_runtime_ms: float | None
     cheated: bool
     """Whether a forged time or a broken rule of the sandbox was found; callers may add to it."""
     error_message: str | None
     code_length: int
-    """Of the kernel's source, in characters."""
+    """Characters of the kernel's source."""
     metadata: dict[str, Any]
     """`error_kind`, `verdict`, `stage`, `timings`, `cache_hit` and KernelBench's own keys."""
 
@@ -86,7 +86,7 @@ class Baseline:
 
 
 def no_result(kernel_code: object, trials: int, kind: ErrorKind, error: Exception) -> KernelResult:
-    """The result of a kernel of which nothing is known, since no evaluation came about."""
+    """The result of a kernel without an evaluation."""
     name = type(error).__name__
     text = kernel_code if isinstance(kernel_code, str) else ""
     return KernelResult(
@@ -106,7 +106,7 @@ def no_result(kernel_code: object, trials: int, kind: ErrorKind, error: Exceptio
 
 
 def result_of(job: KernelJob, evaluation: Evaluation, baseline: Baseline | None) -> KernelResult:
-    """The result of an evaluation, with the reference's time where one was asked for."""
+    """The result of an evaluation, with the reference's time if requested."""
     baseline = baseline or Baseline()
     runtime = _measured(evaluation)
     built = not _unbuilt(evaluation)
@@ -127,7 +127,7 @@ def result_of(job: KernelJob, evaluation: Evaluation, baseline: Baseline | None)
 
 
 def baseline_of(evaluation: Evaluation) -> Baseline:
-    """What the evaluation of the reference itself gives."""
+    """The baseline from the reference's own evaluation."""
     measured = _measured(evaluation)
     if measured is not None:
         return Baseline(measured)
@@ -151,7 +151,7 @@ def _in_ms(measured: Measurement | None) -> float | None:
 
 
 def _speedup(baseline: Measurement | None, measured: Measurement | None) -> float | None:
-    """The ratio of two times that can be told from nothing; None where one of them cannot."""
+    """The ratio of two times; None if one of them cannot be distinguished from zero."""
     if baseline is None or measured is None:
         return None
     if any(each.time_ns <= each.resolution_ns for each in (baseline, measured)):
@@ -164,12 +164,12 @@ def _least(measured: Measurement) -> float:
 
 
 def _uncertain(measured: Measurement) -> float:
-    """By how much a time may be off, in ns: its interval, and what the judge cannot tell apart."""
+    """The uncertainty of a time in ns: its interval plus the judge's resolution."""
     return measured.half_width_ns + measured.resolution_ns
 
 
 def _statistics(measured: Measurement) -> dict[str, Any]:
-    """A time as KernelBench spells its statistics, and how sure it is."""
+    """A time in KernelBench's statistics format, with its uncertainty."""
     samples = [sample / 1e6 for each in measured.samples for sample in each]
     return {
         "mean": fmean(samples),
@@ -183,7 +183,7 @@ def _statistics(measured: Measurement) -> dict[str, Any]:
 
 
 def _speedup_range(baseline: Measurement, measured: Measurement) -> list[float | None]:
-    """Between what the speed-up lies, as far as both times are sure; None for no upper end."""
+    """The range of the speed-up from the uncertainty of both times; None for no upper end."""
     fastest = _least(measured)
     low = max(0.0, _least(baseline)) / (measured.time_ns + _uncertain(measured))
     high = (baseline.time_ns + _uncertain(baseline)) / fastest if fastest > 0 else None
@@ -209,7 +209,7 @@ def _error_kind(evaluation: Evaluation, baseline: Baseline) -> ErrorKind | None:
 
 
 def _error_message(evaluation: Evaluation) -> str | None:
-    """What went wrong with the kernel; with the verdict where no exception tells."""
+    """The kernel's error, with the verdict if there is no exception text."""
     if evaluation.verdict is Verdict.PASSED:
         return None
     if evaluation.verdict in {Verdict.CRASHED, Verdict.BUILD_FAILED} and evaluation.message:
@@ -256,7 +256,7 @@ def _times(measured: Measurement | None, baseline: Baseline) -> dict[str, Any]:
 
 
 def _key_of(evaluation: Evaluation) -> str:
-    """Under which of KernelBench's keys the failure stands."""
+    """KernelBench's key for the failure."""
     if evaluation.verdict in _NOT_COMPILED and _unbuilt(evaluation):
         return "compilation_error"
     return "correctness_issue" if evaluation.verdict in _MISTAKES else "runtime_error"
