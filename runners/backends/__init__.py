@@ -1,1 +1,1 @@
-"""One file per place where the harness can run."""
+"""Backends: one module for each place where the harness can run."""

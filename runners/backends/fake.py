@@ -1,8 +1,8 @@
-"""A runner without a process: it answers what a directive in the submission's source says.
+"""A runner without a process: a directive in the submission's source defines its answer.
 
-A line such as `# fake: verdict=wrong_answer time_us=30 seconds=0.2` anywhere in the source decides;
-`file=NAME` gives a file that holds the source; `# fake: error=boom` and `# fake: lost` make the
-runner itself fail.
+For example `# fake: verdict=wrong_answer time_us=30 seconds=0.2` anywhere in the source.
+`file=NAME` adds a file with the source. `# fake: error=boom` and `# fake: lost` make the runner
+itself fail.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from runners.languages import names_of, specs
 _VERSION = "fake-1"
 _DIRECTIVE = re.compile(r"^\s*(?:#|//)\s*fake:(?P<words>.*)$", re.MULTILINE)
 _REMEMBERED = 10_000
-"""How many ended calls can still be waited for: a test may start many before it looks."""
+"""How many ended calls can still be awaited; a test may start many before it waits."""
 
 _NOWHERE = Environment(
     gpu=CPU, python="-", cpu="-", cores=1, platform="-", harness_version=_VERSION, transport="-"
@@ -50,7 +50,7 @@ _STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """What one submission makes the runner do."""
+    """The behavior that one submission requests."""
 
     verdict: Verdict = Verdict.PASSED
     stage: Stage = Stage.TEST
@@ -83,7 +83,7 @@ def _script(source: str) -> _Script:
 
 
 class FakeRunner:
-    """Evaluates nothing, deterministically, with the slots and the GPU names that it was given."""
+    """Simulates evaluations deterministically, with the given slots and GPU types."""
 
     def __init__(self, name: str, capabilities: Capabilities) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""The runner of this machine: each slot is a child of this process."""
+"""The runner on this machine: the harness of each slot is a child of this process."""
 
 import importlib.util
 import logging
@@ -21,20 +21,20 @@ _TOOL_S = 30
 
 
 def type_of_model(model: str) -> str:
-    """The one name of a card that the driver calls so: H200, A100-80GB, L4, RTX-4090 and so on."""
+    """The canonical name for the driver's model name: H200, A100-80GB, L4, RTX-4090 and so on."""
     words = [word for word in re.split(r"[\s_-]+", model) if word and not _NOISE.fullmatch(word)]
     name = "-".join(words) or "GPU"
-    if words[:1] == ["A100"]:  # the one card whose memory makes two types
+    if words[:1] == ["A100"]:  # the only card with two types by memory size
         name = "A100-80GB" if "80GB" in model else "A100"
     return gpu_type(name)
 
 
 def from_driver(folder: Path) -> Iterator[Gpu]:
-    """The cards that the driver's folder in /proc describes, by bus number as nvidia-smi does."""
+    """The cards in the driver's folder in /proc, in the order of bus numbers like nvidia-smi."""
     for index, card in enumerate(sorted(folder.glob("*/information"))):
         lines = (line.partition(":") for line in card.read_text().splitlines())
         facts = {name.strip(): value.strip() for name, _, value in lines}
-        handle = facts.get("GPU UUID", "?")  # question marks until the card was first used
+        handle = facts.get("GPU UUID", "?")  # question marks until the card is first used
         yield Gpu(index, str(index) if "?" in handle else handle, type_of_model(facts["Model"]))
 
 
@@ -45,7 +45,7 @@ def from_listing(text: str) -> Iterator[Gpu]:
 
 
 def find_gpus(driver: Path = _DRIVER) -> tuple[Gpu, ...]:
-    """The GPUs of this machine, by number."""
+    """The GPUs of this machine, by index."""
     if found := tuple(from_driver(driver)):
         return found
     tool = shutil.which("nvidia-smi")
@@ -64,7 +64,7 @@ _log = logging.getLogger(__name__)
 
 
 class LocalSlot:
-    """It has one GPU, or none; or several, joined for one evaluation that spreads over them."""
+    """A slot with one GPU or none, or with several joined for one multi-GPU evaluation."""
 
     def __init__(self, gpus: tuple[Gpu, ...], walls: SandboxOptions) -> None:
         self.gpus = gpus
@@ -93,7 +93,7 @@ class LocalSlot:
 
 
 def join(slots: Sequence[LocalSlot]) -> LocalSlot:
-    """One slot that sees the GPUs of all of them, for which no other evaluation runs there."""
+    """One slot with the GPUs of all slots, which run no other evaluation meanwhile."""
     return LocalSlot(tuple(gpu for slot in slots for gpu in slot.gpus), slots[0].walls)
 
 
@@ -106,10 +106,10 @@ def create(
     strict: bool = False,
     hidden: Iterable[Path] = (),
 ) -> Runner:
-    """A runner over this machine's GPUs, or over its CPU where it has none.
+    """A runner over this machine's GPUs, or its CPU if it has none.
 
-    `slots` asks for a number of slots by GPU type; a GPU never gets more than one. `strict`
-    refuses to run where a layer of the sandbox is missing; no submission sees the folders `hidden`.
+    `slots` is GPU type -> number of slots; a GPU never has more than one. With `strict` it does not
+    run if a sandbox layer is missing. Submissions cannot see the folders `hidden`.
     ModuleNotFoundError without torch, which every harness needs.
     """
     if importlib.util.find_spec("torch") is None:

@@ -1,6 +1,6 @@
-"""Runs the harness on Modal's GPUs: each evaluation in a container of its own.
+"""Runs the harness on Modal's GPUs, each evaluation in its own container.
 
-Modal's client is imported where it is needed: it is an extra, and a container has no use for it.
+Modal's client is imported only where needed: it is an optional extra, and containers do not use it.
 """
 
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from runners.contract.runner import Runner, RunnerError
 
 
 def create(*, slots: Mapping[str, int] | None = None, version: str | None = None) -> Runner:
-    """A runner over the app that `deploy` put there; RunnerError for a GPU type unknown to Modal.
+    """A runner over the app from `deploy`; RunnerError for a GPU type unknown to Modal.
 
-    `slots` says how many evaluations may run at once by GPU type, one on the CPU where nothing is
-    said, since every one costs money. `version` is the harness version that the app must have.
+    `slots` is GPU type -> number of concurrent evaluations; the default is one on the CPU, because
+    each costs money. `version` is the harness version that the app must have.
     """
     from runners.backends.modal_app.protocol import OFFERED  # noqa: PLC0415 - see the top
     from runners.backends.modal_app.runner import ModalRunner  # noqa: PLC0415 - see the top
@@ -27,7 +27,7 @@ def create(*, slots: Mapping[str, int] | None = None, version: str | None = None
 
 
 async def deploy() -> str:
-    """Build the image and deploy the app; gives its page at Modal."""
+    """Build the image and deploy the app; returns its page at Modal."""
     from runners.backends.modal_app.app import deploy as deploy_app  # noqa: PLC0415 - see the top
 
     return await deploy_app()

@@ -1,4 +1,4 @@
-"""The one app at Modal: its image, its one function, and how both get there."""
+"""The app at Modal: its image, its function, and its deployment."""
 
 import sys
 from contextlib import redirect_stdout
@@ -17,11 +17,11 @@ _PYTHON = "3.12"
 _PACKAGES = ("torch==2.13.0", "numpy>=2,<3", "ninja>=1.13,<2", "pydantic>=2.12,<3")
 _CUTLASS = "nvidia-cutlass==4.2.0.0"
 _START_S = 1200
-"""For a container to begin: the first one of an image loads some gigabytes."""
+"""Seconds for a container to start; the first one of an image loads some gigabytes."""
 
 
 def image() -> modal.Image:
-    """The recipe of docker/'s GPU image, and `runners/`; nothing of ours else."""
+    """The recipe of the GPU image in docker/, plus `runners/` and no other code of Podium."""
     return (
         modal.Image.from_registry(_BASE, add_python=_PYTHON)
         .entrypoint([])
@@ -31,7 +31,7 @@ def image() -> modal.Image:
             f"pip install --no-cache-dir --no-deps --target /opt/cutlass {_CUTLASS}",
             "cp -r /opt/cutlass/cutlass_library/source/include/. /usr/local/include/",
             "rm -rf /opt/cutlass",
-            "chmod 755 /root",  # where `runners/` goes: a candidate that is nobody must read it
+            "chmod 755 /root",  # has `runners/`, which a candidate must read as nobody
         )
         .env({"CUDA_HOME": "/usr/local/cuda"})
         .add_local_python_source("runners")
@@ -39,7 +39,7 @@ def image() -> modal.Image:
 
 
 def make_app() -> modal.App:
-    """The app as it is deployed; GPU and time limit are each caller's to choose."""
+    """The app to deploy; each call chooses its GPU and time limit."""
     app = modal.App(APP)
     app.function(
         name=FUNCTION,
@@ -59,9 +59,9 @@ def make_app() -> modal.App:
 
 
 async def deploy() -> str:
-    """Build and deploy the app; gives its page at Modal. RunnerError when Modal refuses."""
+    """Build and deploy the app; returns its page at Modal. RunnerError if Modal refuses."""
     async with translated():
-        # What Modal tells of the building is for a person: stdout is the command's answer.
+        # Modal's build messages are for a person: stdout is for the command's result.
         with redirect_stdout(sys.stderr), modal.enable_output():
             app = await make_app().deploy.aio()
         return str(await app.get_dashboard_url.aio())

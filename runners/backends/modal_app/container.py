@@ -1,4 +1,4 @@
-"""What runs at Modal: one order in, the harness once, one answer out."""
+"""Runs in Modal's container: takes one order, runs the harness once, returns one answer."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ _BEGUN_AT = time.time()
 
 
 def evaluate(order: str) -> str:
-    """Answer a `ContainerRequest`, both as JSON; raises nothing that the harness may cause."""
+    """Answer a `ContainerRequest`, both as JSON; failures of the harness do not raise."""
     began = time.time()
     asked = ContainerRequest.model_validate_json(order)
     with tempfile.TemporaryFile() as said, _Harness(asked.gpus, said) as harness:
@@ -50,7 +50,7 @@ _Said = TypeVar("_Said")
 
 
 class _HarnessError(Exception):
-    """The harness ended, hung, or said what it must not."""
+    """The harness ended, hung, or sent an invalid line."""
 
 
 def _converse(harness: "_Harness", order: ContainerRequest) -> dict[str, object]:
@@ -64,7 +64,7 @@ def _converse(harness: "_Harness", order: ContainerRequest) -> dict[str, object]
 
 
 class _Harness:
-    """A harness process that is asked once; everything of it ends on leaving."""
+    """A harness process for one request; leaving the context ends all its processes."""
 
     def __init__(self, gpus: int, said: IO[bytes]) -> None:
         self._gpus = gpus
@@ -85,11 +85,11 @@ class _Harness:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()  # the death of its supervisor ends everything beneath it
+        self._process.kill()  # its supervisor's exit ends all its processes
         self._process.communicate()
 
     def ready(self, limit_s: float) -> ServedLine:
-        """Its first line, in which it says what it offers; its second says that it can."""
+        """Its first line with its capabilities; also waits for the second, which has its health."""
         line, second = self._within(limit_s, lambda: (self._line(), self._line()))
         if second.health is None or second.health.unfit:
             raise _HarnessError(
@@ -99,7 +99,7 @@ class _Harness:
         return line
 
     def ask(self, request: bytes, limit_s: float) -> ServedLine:
-        """Its answer to a request: the first line that tells no progress."""
+        """Its answer to a request: the first line that is not progress."""
         return self._within(limit_s, lambda: self._answer(request))
 
     def _answer(self, request: bytes) -> ServedLine:
@@ -121,7 +121,7 @@ class _Harness:
         return ServedLine.model_validate_json(text)
 
     def _within(self, limit_s: float, talk: Callable[[], _Said]) -> _Said:
-        """Let it talk, and kill it when it takes longer than so many seconds."""
+        """Return what `talk` reads from it; kill the harness after `limit_s` seconds."""
         late = threading.Timer(limit_s, self._process.kill)
         late.start()
         try:
@@ -134,14 +134,14 @@ class _Harness:
             late.cancel()
 
     def last_words(self) -> str:
-        """The end of what it wrote to standard error."""
+        """The end of its standard error."""
         end = self._said.seek(0, os.SEEK_END)
         self._said.seek(max(0, end - _WORDS))
         return self._said.read().decode(errors="replace").strip() or "it said nothing"
 
 
 def _environment(gpus: int) -> dict[str, str]:
-    """The whole environment of a harness: nothing of the container's is passed on."""
+    """The whole environment of a harness; it inherits nothing of the container's."""
     return {
         "PATH": _SEARCH_PATH,
         "LANG": "C.UTF-8",

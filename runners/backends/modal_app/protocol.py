@@ -1,6 +1,6 @@
-"""What travels to a container and back; Modal's exceptions and GPU types as the contract's.
+"""Messages to and from a container; Modal's exceptions, GPU types and time limits.
 
-Every pair of them is a pool of containers of its own at Modal, which is why they are few.
+Every pair of GPU type and time limit is a separate container pool at Modal, so there are few.
 """
 
 from collections.abc import AsyncIterator
@@ -15,36 +15,36 @@ from runners.contract.runner import Capabilities, RunnerError
 from runners.contract.wire import Wire
 
 ANSWER_MAX = 16 << 20
-"""Bytes of the longest answer that is taken."""
+"""The most bytes of an accepted answer."""
 
 
 class ContainerRequest(Wire):
-    """What a container is to do: evaluate a request, or only say what it offers."""
+    """The order to a container: evaluate a request, or only report capabilities."""
 
     request: EvaluationRequest | None = None
     gpus: int = 0
-    """How many GPUs the container was asked to have."""
+    """How many GPUs were requested for the container."""
     limit_s: float = 0.0
-    """After how long its harness counts as hanging, once it was ready."""
+    """Seconds after which a ready harness counts as hung."""
     asked_at: float
-    """When Modal was asked, in seconds since 1970."""
+    """When the call was sent to Modal, in seconds since 1970."""
 
 
 class ContainerResponse(Wire):
-    """What came of an order; times in seconds."""
+    """The result of an order; times in seconds."""
 
     ready: Capabilities | None = None
     evaluation: Evaluation | None = None
     error: str | None = None
-    """Why there is no evaluation, where the fault is ours."""
+    """Why there is no evaluation, if the system is at fault."""
     cold: bool
-    """Whether the container was begun for this order."""
+    """Whether the container was started for this order."""
     waited_s: float
-    """Between the asking and the container's taking it: the queue, and a cold start."""
+    """From the call until the container accepted it: the queue and a cold start."""
     ready_s: float = 0.0
-    """What the harness took to be ready."""
+    """Until the harness was ready."""
     used_s: float
-    """For how long the container worked on it."""
+    """How long the container worked on it."""
 
 
 DEPLOY = "podium modal deploy"
@@ -56,7 +56,7 @@ AWAY = (
     StreamTerminatedError,
     OSError,
 )
-"""Modal cannot be reached now; what was begun there goes on."""
+"""Modal cannot be reached now; running calls continue."""
 
 
 class NotDeployedError(RunnerError):
@@ -64,12 +64,12 @@ class NotDeployedError(RunnerError):
 
 
 class NoTokenError(RunnerError):
-    """Modal does not know who asks."""
+    """Modal does not accept the token, or there is none."""
 
 
 @asynccontextmanager
 async def translated() -> AsyncIterator[None]:
-    """Raise a RunnerError, which says what to do, for what Modal refuses."""
+    """Turn Modal's errors into a RunnerError that says what to do."""
     try:
         yield
     except (faults.AuthError, faults.PermissionDeniedError) as error:
@@ -93,18 +93,18 @@ OFFERED = tuple(each.name for each in GPU_TYPES.values() if each.modal)
 """The GPU types that Modal has."""
 
 TIMEOUTS_S = (300, 900, 3600, 10_800)
-"""The hard limits of a container, in seconds; the last is above what any task may take."""
+"""The possible hard limits of a container, in seconds; the last is above any task's limit."""
 
 READY_S = 120.0
-"""What a harness may take to import torch in a fresh container."""
+"""Seconds for a harness to import torch in a fresh container."""
 GRACE_S = 30.0
-"""What a harness may take beyond the task's time limits: more than the grace after which it gives
-up by itself, and says whose doing it was."""
+"""How long a harness may exceed the task's time limits: more than the grace after which it gives up
+by itself with a verdict."""
 _MARGIN_S = 20.0
 
 
 def modal_gpu(kind: str, count: int) -> str | None:
-    """The GPUs of one container in Modal's words, such as `H100!:2`; None for the CPU."""
+    """The GPUs of one container in Modal's notation, such as `H100!:2`; None for the CPU."""
     if kind == CPU:
         return None
     found = GPU_TYPES.get(kind)
@@ -117,6 +117,6 @@ def modal_gpu(kind: str, count: int) -> str | None:
 
 
 def container_timeout_s(harness_s: float) -> int:
-    """The hard limit of a container whose harness has its own limit of so many seconds."""
+    """The hard limit of a container whose harness has a limit of `harness_s` seconds."""
     needed = READY_S + harness_s + _MARGIN_S
     return next((limit for limit in TIMEOUTS_S if limit >= needed), TIMEOUTS_S[-1])

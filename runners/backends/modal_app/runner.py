@@ -1,4 +1,4 @@
-"""The runner over Modal: start is a spawn, wait reads its output, and both outlive this process."""
+"""The runner over Modal: `start` spawns a call, `wait` reads its output in any later process."""
 
 import asyncio
 import time
@@ -35,16 +35,16 @@ from runners.languages import names_of, specs
 
 NAME = "modal_app"
 RANKS_ON_CPU = 8
-"""The most ranks that a task of several GPUs may have where they are processes on the CPU."""
+"""The most ranks of a multi-GPU task on the CPU, where ranks are processes."""
 _AWAY_S = 300.0
-"""For how long Modal may be out of reach before its calls count as lost."""
+"""Seconds that Modal may be unreachable before its calls count as lost."""
 _STATS_S = 2.0
-"""How long Modal may take to tell how many calls wait: nobody's start hangs on that."""
+"""Seconds to wait for the length of Modal's queue, which is not essential."""
 _AGAIN_S = 1.0
 
 
 class ModalRunner:
-    """Every call is a container of its own; Modal keeps the queue and what came of it."""
+    """Runs every call in its own container; Modal keeps the queue and the results."""
 
     name = NAME
 
@@ -54,15 +54,15 @@ class ModalRunner:
         self._open: set[CallId] = set()
         self._connections = ModalConnections()
         self._backlogs: dict[CallId, int] = {}
-        """How many calls waited at Modal when one was begun, until that is told."""
+        """The length of Modal's queue when a call was started, until it is reported as progress."""
         self._asking: asyncio.Task[Capabilities] | None = None
         self._closed = False
 
     async def capabilities(self) -> Capabilities:
-        """What a container at Modal said that it offers, with the slots that were asked for.
+        """The capabilities that a container at Modal reports, with the requested slots.
 
-        A container is asked once in this runner's life; who is impatient may ask again. It has no
-        GPU and so offers no device code, for which there is all that is needed next to one.
+        Only one container is asked in this runner's life; a cancelled caller may ask again. It has
+        no GPU and so does not offer device code, which containers with a GPU can compile.
         """
         if self._asking is None or (self._asking.done() and _failed(self._asking)):
             self._asking = asyncio.create_task(self._asked())
@@ -134,7 +134,7 @@ class ModalRunner:
         )
 
     async def _answer(self, call: CallId) -> ContainerResponse:
-        """What a call gave; while Modal is out of reach it is asked again for some minutes."""
+        """The result of a call; retries for `_AWAY_S` while Modal is unreachable."""
         reached = time.monotonic()
         while not self._closed:
             try:
@@ -165,7 +165,7 @@ class ModalRunner:
         self._open.discard(call)
 
     async def aclose(self) -> None:
-        """Cancel every call that this runner began or waited for, and close the connection."""
+        """Cancel every call that this runner started or awaited, and close the connections."""
         self._closed = True
         asking = self._asking
         if asking is not None:
@@ -178,7 +178,7 @@ class ModalRunner:
 
 
 async def _backlog(function: modal.Function[..., str, str]) -> int:
-    """How many calls wait for a container of these options; 0 where Modal does not tell in time."""
+    """How many calls wait for a container with these options; 0 if Modal does not say in time."""
     try:
         async with asyncio.timeout(_STATS_S):
             return (await function.get_current_stats.aio()).backlog
@@ -191,7 +191,7 @@ def _failed(task: asyncio.Task[Capabilities]) -> bool:
 
 
 def _known(error: RunnerError) -> RunnerError:
-    """The same error, unless it is that Modal does not know the call."""
+    """The error, or UnknownCallError if Modal does not know the call."""
     unknown = modal.exception.NotFoundError, modal.exception.InvalidError
     return UnknownCallError(str(error)) if isinstance(error.__cause__, unknown) else error
 
@@ -204,6 +204,6 @@ def _read(text: str) -> ContainerResponse:
 
 
 def _starts(answer: ContainerResponse) -> dict[str, float]:
-    """What came before the steps of the harness, in seconds."""
+    """The seconds before the steps of the harness."""
     start = "modal_cold_start" if answer.cold else "modal_warm_start"
     return {start: answer.waited_s, "modal_ready": answer.ready_s}

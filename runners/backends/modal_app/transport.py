@@ -1,4 +1,4 @@
-"""The connections to Modal, and what a container prints.
+"""The connections to Modal, and fetching the output of a call.
 
 Modal's own `FunctionCall.get` unpickles whatever a container sends back, and a container is where
 submitted code runs. So the raw output is fetched, which needs two names that Modal keeps private;
@@ -24,30 +24,30 @@ from runners.backends.modal_app.protocol import ANSWER_MAX
 from runners.contract.runner import RunnerError, RunnerLostError, UnknownCallError
 
 QUESTIONS_MOST = 90
-"""How many questions may wait at one connection: it has a hundred streams, and who gets none would
-not hear of an end that came long ago."""
+"""The most long polls on one connection: it has a hundred streams, and a poll without a stream
+would not see the end of its call."""
 
 
 class ModalConnections:
-    """As many connections as the questions of a runner need that wait at once."""
+    """As many connections as a runner's concurrent polls need."""
 
     def __init__(self) -> None:
         self._waiting: list[int] = [0]
-        """How many questions wait at each connection."""
+        """The number of running polls on each connection."""
         self._more: list[modal.Client] = []
-        """All but the first one, which others of this process use as well."""
+        """All connections except the first one, which this process also uses elsewhere."""
         self._opening = asyncio.Lock()
         self._used = False
 
     async def first(self) -> modal.Client:
-        """The connection for everything else, opened when there is none."""
+        """The connection for everything except polls; opened if needed."""
         opened = await modal.Client.from_env.aio()
         self._used = True
         return opened
 
     @asynccontextmanager
     async def for_a_question(self) -> AsyncIterator[modal.Client]:
-        """A connection with a stream to spare; another is opened where none has."""
+        """A connection with a free stream; opens another one if needed."""
         number = self._spare()
         self._waiting[number] += 1
         try:
@@ -71,7 +71,7 @@ class ModalConnections:
         return self._more[number - 1]
 
     async def aclose(self) -> None:
-        """Close all that were used; who uses the first one later opens it again."""
+        """Close all connections; a later use of the first one reopens it."""
         for client in (await self.first(), *self._more) if self._used else ():
             await client.close.aio()
         self._more.clear()
@@ -79,22 +79,22 @@ class ModalConnections:
 
 
 async def _another() -> modal.Client | None:
-    """One more connection of the same account; None where it signs in without a token."""
+    """Another connection of the same account; None if it authenticates without a token."""
     token, secret = config.get("token_id"), config.get("token_secret")
     return await modal.Client.from_credentials.aio(token, secret) if token and secret else None
 
 
 _Status = api_pb2.GenericResult
 _POLL_S = 50.0
-"""How long one question may wait at Modal."""
+"""The length of one long poll in seconds."""
 _GRACE_S = 20.0
 
 
 async def output(client: Client, call: str) -> str | None:
-    """What a call gave; None when it has not ended for as long as one question waits.
+    """The output of a call; None if it has not ended within `_POLL_S`.
 
-    UnknownCallError for one that was cancelled or forgotten, RunnerLostError for one whose
-    container ended under it, RunnerError where it took too long or could not begin.
+    UnknownCallError if it was cancelled or has expired, RunnerLostError if its container was lost,
+    RunnerError if it took too long or could not start.
     """
     response, data = await _fetched.aio(client, call)
     if response.outputs:
@@ -109,7 +109,7 @@ async def _fetched(
     client: Any,  # noqa: ANN401 - Modal's inner client
     call: str,
 ) -> tuple[Any, bytes]:
-    """The answer to one question, in Modal's own event loop; and what it points to, fetched."""
+    """The answer to one poll and the data that it refers to, fetched in Modal's event loop."""
     stub = client._stub  # noqa: SLF001 - see the top
     request = api_pb2.FunctionGetOutputsRequest(
         function_call_id=call,

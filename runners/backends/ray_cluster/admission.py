@@ -1,4 +1,4 @@
-"""Whether a cluster lets us in, and strangers not: asked before anything is sent there."""
+"""Checks that a cluster accepts our token and no other, before anything is sent there."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from runners.contract.runner import RunnerError
 _raylet: Any = import_module("ray._raylet")  # private, compiled, and without types
 
 LET_IN, REFUSED, NO_TOKEN, NO_ANSWER = 0, 3, 4, 5
-"""What came of asking; also how this program ends."""
+"""The results of a check; also this program's exit statuses."""
 MODE, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 _HOW = f"start every node with {MODE}=token and the token of `ray get-auth-token --generate`"
 _ADDRESS = re.compile(r"(?P<host>[^/\s]+):(?P<port>\d{1,5})")
@@ -28,7 +28,7 @@ _REACH_S, _ASK_S, _STRANGER_S = 5.0, 10, 30.0
 
 
 def check(address: str) -> None:
-    """RunnerError, with what to do, unless a token is needed at the address and ours is right."""
+    """RunnerError (says what to do) unless the address requires a token and accepts ours."""
     _reach(address)
     with _stranger(address) as stranger:
         ours = ask(address)
@@ -37,7 +37,7 @@ def check(address: str) -> None:
 
 
 def refuse(address: str, ours: int, theirs: int) -> None:
-    """RunnerError unless we are let in and a stranger is not."""
+    """RunnerError unless our token is accepted and a wrong one is not."""
     if theirs == LET_IN:
         raise RunnerError(f"Ray at {address} lets in everybody; {_HOW}")
     if ours == NO_TOKEN:
@@ -49,7 +49,7 @@ def refuse(address: str, ours: int, theirs: int) -> None:
 
 
 def ask(address: str) -> int:
-    """Ask for the nodes with the token of this process: Ray itself would try for 20 s."""
+    """List the nodes with this process's token, without Ray's own retries of 20 s."""
     if not _raylet.AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
         return NO_TOKEN
     try:
@@ -78,7 +78,7 @@ def _reach(address: str) -> None:
 
 @contextmanager
 def _stranger(address: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Somebody with a wrong token; another process, since Ray keeps the first one it has seen."""
+    """A process with a wrong token; a separate one, because Ray keeps a process's first token."""
     process = subprocess.Popen(
         [sys.executable, "-m", "runners.backends.ray_cluster.admission", address],
         env={**os.environ, MODE: "token", TOKEN: secrets.token_hex(16)},

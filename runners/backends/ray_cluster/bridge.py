@@ -1,4 +1,4 @@
-"""The conversation with Ray's driver, which is begun when it is needed and again when it ended."""
+"""Communication with Ray's driver process, which is started on demand and restarted if it ends."""
 
 import asyncio
 import logging
@@ -22,11 +22,11 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterUnavailableError(RunnerLostError):
-    """The cluster cannot be reached now; what was begun there may go on."""
+    """The cluster cannot be reached now; running calls may continue."""
 
 
 def environment() -> dict[str, str]:
-    """What a driver gets of ours: Ray's own settings, and no secret of Podium."""
+    """The environment of a driver: Ray's settings, but no secret of Podium."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -36,7 +36,7 @@ def environment() -> dict[str, str]:
 
 
 class Bridge:
-    """One driver at a time, and the questions that wait for its replies."""
+    """One driver at a time, and the requests that wait for its replies."""
 
     def __init__(self) -> None:
         self._starting = asyncio.Lock()
@@ -49,8 +49,8 @@ class Bridge:
     async def ask(self, command: Command) -> str:
         """The driver's reply.
 
-        ClusterUnavailableError while the cluster is out of reach, RunnerLostError for a slot that
-        ended, RunnerError, which says what to do, where it cannot be.
+        ClusterUnavailableError while the cluster is unreachable, RunnerLostError if the slot has
+        ended, otherwise RunnerError with a message that says what to do.
         """
         process = await self._connected()
         self._number += 1
@@ -68,7 +68,7 @@ class Bridge:
             self._waiting.pop(numbered.number, None)
 
     async def aclose(self) -> None:
-        """End the driver; slots that nobody ended stay for the next one."""
+        """End the driver; slots that were not ended stay for the next driver."""
         self._closed = True
         async with self._starting:
             await self._stop()
@@ -93,7 +93,7 @@ class Bridge:
             limit=LINES_MAX,
             env=environment(),
             cwd=_ROOT,
-            start_new_session=True,  # Ctrl-C is for us
+            start_new_session=True,  # Ctrl-C is for the parent only
         )
         self._process = process
         hello = self._waiting[0] = asyncio.get_running_loop().create_future()

@@ -1,8 +1,8 @@
-"""Ray's driver, a process of its own: commands on standard input, replies on standard output.
+"""Ray's driver in a separate process: commands on standard input, replies on standard output.
 
-Three reasons. Ray ends the process that is connected to it when its head is gone for a minute. It
-unpickles what nodes send, which must not happen where Podium's secrets are. And it takes the signal
-handlers and the environment of the process that imports it.
+It is separate for three reasons. Ray kills a connected process if Ray's head is gone for a minute.
+Ray unpickles what nodes send, which must not happen in a process with Podium's secrets. Ray changes
+the signal handlers and the environment of the process that imports it.
 """
 
 import asyncio
@@ -31,22 +31,22 @@ from runners.contract.runner import RunnerError
 NAMESPACE = "podium"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _AT_ONCE = 16
-"""How many questions a slot answers at once, most of which only wait."""
+"""How many requests a slot serves at once; most of them only wait."""
 
 
 class _GoneError(Exception):
-    """No slot has this name any more."""
+    """The slot of this name does not exist any more."""
 
 
 class Driver:
-    """Does what it is told to, and remembers the handles of the slots."""
+    """Executes commands, and keeps the handles of the slots."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
         self._slots: dict[str, Any] = {}
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
-        """Follow commands, many at once, until there are no more."""
+        """Execute commands concurrently until the input ends."""
         tasks: set[asyncio.Task[None]] = set()
         while line := await reader.readline():
             task = asyncio.create_task(self._serve_one(Command.model_validate_json(line)))
@@ -123,7 +123,7 @@ def _place(command: Command) -> Any:  # noqa: ANN401 - a handle of Ray's
         .options(
             name=command.slot,
             namespace=NAMESPACE,
-            lifetime="detached",  # it outlives us, so that the next worker finds it
+            lifetime="detached",  # outlives this process, so that the next worker finds it
             num_cpus=0,
             num_gpus=gpus,
             resources=wanted,
@@ -146,14 +146,14 @@ def _words(error: BaseException) -> str:
 
 
 def connect() -> None:
-    """Connect to the cluster at RAY_ADDRESS; RunnerError, with what to do, where that fails."""
+    """Connect to the cluster at RAY_ADDRESS; RunnerError (says what to do) if that fails."""
     address = os.environ.get("RAY_ADDRESS", "")
     check(address)
     try:
         ray.init(
             address=address,
             namespace=NAMESPACE,
-            # All that a node gets of ours.
+            # A node gets only this code of Podium.
             runtime_env={"py_modules": [str(_PACKAGE)], "excludes": ["**/__pycache__/**"]},
             log_to_driver=False,
             configure_logging=False,
@@ -170,7 +170,7 @@ async def _serve(driver: Driver) -> None:
 
 
 def main() -> int:
-    """Connect, say so, and serve until standard input ends."""
+    """Connect, report it, and serve until standard input ends."""
     driver = Driver(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)  # what Ray prints must not mix with the replies
     try:

@@ -1,4 +1,4 @@
-"""What a slot's actor does on its node: keeps a harness warm, and what came of the last call."""
+"""A slot's actor on its node: keeps a harness warm, and the result of the last call."""
 
 import asyncio
 import os
@@ -29,9 +29,9 @@ from runners.slots.harness import (
 )
 
 IDLE_S = 60.0
-"""After which a slot that nobody uses ends, and its GPUs are free for others."""
+"""Seconds after which an unused slot ends and frees its GPUs."""
 KEPT_S = 300.0
-"""For how long an answer waits for the worker that takes over from a killed one."""
+"""Seconds for which a result is kept for a worker that replaces a killed one."""
 
 
 class NodeHarness:
@@ -50,7 +50,7 @@ class NodeHarness:
 
     @property
     def patience_s(self) -> float | None:
-        """How long it waits to be asked again before it ends; None while it evaluates."""
+        """How long it waits for a request before it ends; None while it evaluates."""
         if self._busy():
             return None
         return IDLE_S if self._fetched else KEPT_S
@@ -59,14 +59,14 @@ class NodeHarness:
         return self._work is not None and not self._work.done()
 
     async def offer(self) -> Capabilities:
-        """What the harness offers; RunnerError when it cannot begin."""
+        """The harness's capabilities; RunnerError if it cannot start."""
         async with self._starting:
             if self._harness is None:
                 self._harness = await start_harness(self._gpus, self._walls)
             return self._harness.capabilities
 
     async def begin(self, assignment: Assignment) -> None:
-        """Evaluate; `news` tells what becomes of it. RunnerError while it does another."""
+        """Start an evaluation, which `news` reports on; RunnerError while another one runs."""
         if self._busy():
             raise RunnerError("the slot is busy")
         self._call, self._news, self._fetched = assignment.call, CallUpdate(), False
@@ -77,9 +77,9 @@ class NodeHarness:
         return call == self._call
 
     async def news(self, call: str, seen: int) -> CallUpdate:
-        """What is newer than the first `seen` news; what there is when nothing comes for a while.
+        """The latest update after number `seen`; after `POLL_S` without one, the current update.
 
-        RunnerError for a call that is not known.
+        RunnerError for an unknown call.
         """
         if not self.knows(call):
             raise RunnerError(f"the slot does not know call {call}")
@@ -91,7 +91,7 @@ class NodeHarness:
         return self._news
 
     async def stop(self) -> None:
-        """End the harness, everything beneath it, and the evaluation, which then tells nothing."""
+        """End the harness, all its processes, and the evaluation, which reports nothing then."""
         work = self._work
         if work is not None and work is not asyncio.current_task() and not work.done():
             work.cancel()
@@ -146,7 +146,7 @@ _T = TypeVar("_T")
 
 
 class SlotActor:
-    """Each method gives a `DriverReply`: what Ray carries as an exception, it pickles."""
+    """Ray's actor. Each method returns a `DriverReply`, because Ray would pickle exceptions."""
 
     def __init__(self, kind: str, strict: str) -> None:
         self._loop = asyncio.SelectorEventLoop()
@@ -156,11 +156,11 @@ class SlotActor:
         threading.Thread(target=self._end_when_idle, daemon=True).start()
 
     def offer(self) -> str:
-        """What its harness offers."""
+        """Its harness's capabilities."""
         return self._reply(self._offer())
 
     def begin(self, assignment: str) -> str:
-        """Begin an `Assignment`."""
+        """Start an `Assignment`."""
         return self._reply(self._begin(assignment))
 
     def news(self, call: str, seen: str) -> str:
@@ -168,7 +168,7 @@ class SlotActor:
         return self._reply(self._news(call, int(seen)))
 
     def knows(self, call: str) -> str:
-        """The call, when it is the last one; else nothing."""
+        """The call's id if it is the last one, otherwise ""."""
         return DriverReply(number=0, text=call if self._node.knows(call) else "").model_dump_json()
 
     async def _offer(self) -> str:
@@ -197,7 +197,7 @@ class SlotActor:
         return asyncio.run_coroutine_threadsafe(doing, self._loop).result()
 
     def _end_when_idle(self) -> None:
-        """End this process, so that its GPUs are free, when nobody has asked for long enough."""
+        """End this process after a while without requests, which frees its GPUs."""
         never = threading.Event()
         while not never.wait(_LOOK_S):
             patience = self._node.patience_s

@@ -1,4 +1,4 @@
-"""What travels between this process, Ray's driver and the nodes, as JSON."""
+"""The JSON messages between this process, Ray's driver and the nodes."""
 
 from enum import StrEnum
 
@@ -9,42 +9,42 @@ from runners.contract.gpus import spelled
 from runners.contract.wire import Wire
 
 CPU_RESOURCE = "PODIUM_CPU"
-"""The custom resource of a node that evaluates on its CPU: `CPU` counts cores, and is Ray's."""
+"""The custom resource of a node that evaluates on its CPU; Ray's own `CPU` counts cores."""
 LINES_MAX = 64 << 20
-"""Bytes of the longest line between this process and the driver: JSON in JSON grows."""
+"""The most bytes of a line between this process and the driver; JSON inside JSON grows."""
 POLL_S = 1.0
-"""How long a question for news may wait at a node: the first question of another driver, and its
-killing of the slot, were seen to wait until it ends."""
+"""The length of a long poll at a node: another driver's first request to the slot, and its attempt
+to kill it, were seen to wait until a running poll ends."""
 
 
 class DriverFault(StrEnum):
     """Why there is no answer."""
 
     ERROR = "error"
-    """Something of ours failed."""
+    """The system failed."""
     UNFIT = "unfit"
     """The GPU of the slot is not fit."""
     LOST = "lost"
-    """The process or the node ended under it."""
+    """The process or node ended during the call."""
     UNREACHED = "unreached"
-    """It had ended before anything was begun."""
+    """It had ended before the call started."""
     AWAY = "away"
-    """It cannot be reached now; what was begun may go on."""
+    """It cannot be reached now; a running call may continue."""
 
 
 class DriverOperation(StrEnum):
-    """What the driver is asked to do."""
+    """The operation of a command."""
 
     RESOURCES = "resources"
-    """Say what each node that is alive has."""
+    """Return the resources of each live node."""
     PLACE = "place"
-    """Have a slot made, wherever its GPUs are."""
+    """Create a slot on any node with its GPUs."""
     ASK = "ask"
     """Call a method of a slot."""
     END = "end"
-    """Kill a slot and what runs in it."""
+    """Kill a slot and everything in it."""
     SLOTS = "slots"
-    """Name every slot that is alive, of other workers too."""
+    """Return the names of all live slots, including those of other workers."""
 
 
 class Command(Wire):
@@ -66,22 +66,22 @@ class DriverReply(Wire):
 
     number: int
     text: str = ""
-    """The answer, or what the fault is."""
+    """The answer, or the message of the fault."""
     fault: DriverFault | None = None
 
 
 class Resources(Wire):
-    """What the nodes have, by the names of their resources."""
+    """Per node: name of a resource -> amount."""
 
     nodes: tuple[dict[str, float], ...]
 
     def most(self, kind: str) -> int:
-        """The most GPUs of a type on one node that an evaluation could have."""
+        """The most GPUs of a type that one evaluation can have on one node."""
         name = self.called(kind)
         return max((int(_least(node, name)) for node in self.nodes), default=0)
 
     def called(self, kind: str) -> str:
-        """The resource by which nodes announce a GPU type: under its one name or another."""
+        """The name of the resource for a GPU type: its canonical name or an alias."""
         named = {name for node in self.nodes for name in node}
         return kind if kind in named else spelled(kind, sorted(named)) or kind
 
@@ -111,19 +111,19 @@ class SlotNames(Wire):
 
 
 class Assignment(Wire):
-    """A request for a slot, under the name of its call."""
+    """A request for a slot, with the id of its call."""
 
     call: str
     request: str
     limit_s: float
-    """After how many seconds its harness is killed."""
+    """Seconds after which its harness is killed."""
 
 
 class CallUpdate(Wire):
-    """What became of a call so far."""
+    """The state of a call."""
 
     number: int = Field(default=0, ge=0)
-    """How many news there were; one that has seen these waits for more."""
+    """The number of this update; a poll that has seen it waits for the next one."""
     progress: Progress | None = None
     evaluation: Evaluation | None = None
     fault: DriverFault | None = None
@@ -131,5 +131,5 @@ class CallUpdate(Wire):
 
     @property
     def ended(self) -> bool:
-        """Whether there will be no more."""
+        """Whether this is the last update."""
         return self.evaluation is not None or self.fault is not None

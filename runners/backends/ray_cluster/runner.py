@@ -1,4 +1,4 @@
-"""The runner over a Ray cluster: slots of its own there, which outlive this process."""
+"""The runner over a Ray cluster: creates slots there, which outlive this process."""
 
 import asyncio
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _SOON_S = 5.0
 
 
 class RayRunner(SlotRunner[RaySlot]):
-    """Refuses at once what no node has, and takes up the calls of a worker that was killed."""
+    """Refuses at once what no node has, and continues the calls of a killed worker."""
 
     def __init__(
         self, bridge: Bridge, slots: Mapping[str, int], version: str | None, *, strict: bool
@@ -39,9 +39,9 @@ class RayRunner(SlotRunner[RaySlot]):
 
     @override
     async def capabilities(self) -> Capabilities:
-        """What a node's harness said that it offers, of the types that nodes have now.
+        """The capabilities of a node's harness, for the types that nodes have now.
 
-        RunnerError when they have none of those that were asked for.
+        RunnerError if they have none of the requested types.
         """
         there = await self._resources()
         kinds = [kind for kind in self._slots if there.most(kind)]
@@ -91,7 +91,7 @@ class RayRunner(SlotRunner[RaySlot]):
         return Resources.model_validate_json(text)
 
     async def _there(self) -> list[RemoteHarness]:
-        """Every slot on the cluster: those of other workers, and of killed ones, as well."""
+        """Every slot on the cluster, including those of other and of killed workers."""
         text = await self._bridge.ask(Command(deed=DriverOperation.SLOTS))
         return [
             RemoteHarness(self._bridge, name) for name in SlotNames.model_validate_json(text).names
@@ -99,7 +99,7 @@ class RayRunner(SlotRunner[RaySlot]):
 
     @override
     async def _asked(self, kind: str) -> Capabilities:
-        """Asked of any slot: a new one may have to wait until an old one's call is taken up."""
+        """Asks any existing slot first, because a new one may have to wait for its GPUs."""
         asking = [harness.offer(_SOON_S) for harness in await self._there()]
         answers = await asyncio.gather(*asking, return_exceptions=True)
         for answer in answers:
@@ -108,7 +108,7 @@ class RayRunner(SlotRunner[RaySlot]):
         return await super()._asked(kind)
 
     async def _found(self, call: CallId) -> RemoteHarness:
-        """The slot with a call of an earlier process; UnknownCallError when none has it."""
+        """The slot with a call of an earlier process; UnknownCallError if none has it."""
         there = await self._there()
         known = await asyncio.gather(*(harness.knows(call) for harness in there))
         for harness, knows in zip(there, known, strict=True):
@@ -119,7 +119,7 @@ class RayRunner(SlotRunner[RaySlot]):
     async def _take_up(
         self, harness: RemoteHarness, call: CallId, tell: ProgressSink
     ) -> Evaluation:
-        """Follow a call to its end; its slot is none of ours and ends as well."""
+        """Follow a call of another worker to its end, then end its slot."""
         try:
             return await harness.follow(call, tell)
         finally:

@@ -1,4 +1,4 @@
-"""A slot of the cluster: its harness is next to an actor, on whichever node has its GPUs free."""
+"""A slot of the cluster: an actor with a harness, on any node that has the GPUs free."""
 
 import asyncio
 import secrets
@@ -25,12 +25,12 @@ from runners.slots.harness import START_S, HarnessCall, UnfitError, UnreachedErr
 from runners.slots.runner import Fitness
 
 NODE_GRACE_S = 25.0
-"""What a harness may take beyond the task's time limits before its node kills it: more than the
-grace after which it gives up by itself, less than that after which its slot is killed from here."""
+"""How long a harness may exceed the task's time limits before its node kills it: more than the
+grace after which it gives up by itself, less than that after which this process kills its slot."""
 PLACED_S = 1500.0
-"""What a slot may wait for a node that has its GPUs free: others use the cluster too."""
+"""Seconds that a slot may wait for a node with its GPUs free; others use the cluster too."""
 AWAY_S = 120.0
-"""For how long a node may be out of reach before its call counts as lost."""
+"""Seconds that a node may be unreachable before its call counts as lost."""
 _AGAIN_S = 1.0
 _ASK_S = 20.0
 
@@ -45,9 +45,9 @@ class RemoteHarness:
         self._bridge = bridge
 
     async def offer(self, within_s: float = PLACED_S + START_S) -> Capabilities:
-        """What it offers, once a node has a place for it and it is ready.
+        """Its capabilities, once a node has placed it and it is ready.
 
-        RunnerError when none had one in time; RunnerLostError when its node was lost meanwhile.
+        RunnerError if no node could place it in time; RunnerLostError if its node was lost.
         """
         began = time.monotonic()
         try:
@@ -59,7 +59,7 @@ class RemoteHarness:
         return _read(Capabilities, text)
 
     async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
-        """The evaluation of a request; UnreachedError when the actor had ended before."""
+        """The evaluation of a request; UnreachedError if the actor had ended before."""
         request = order.request
         limit_s = request.task.limit_s(request.mode) + NODE_GRACE_S
         assignment = Assignment(call=order.call, request=order.line.decode(), limit_s=limit_s)
@@ -73,7 +73,7 @@ class RemoteHarness:
         return evaluation
 
     async def follow(self, call: CallId, tell: ProgressSink) -> Evaluation:
-        """What becomes of a call that was begun; a node that is away is asked again for a while."""
+        """Follow a started call to its end; retries for `AWAY_S` while the node is unreachable."""
         news, reached = CallUpdate(), time.monotonic()
         while not news.ended:
             try:
@@ -90,14 +90,14 @@ class RemoteHarness:
         return _evaluation(news)
 
     async def knows(self, call: CallId) -> bool:
-        """Whether it has the call, or had it last."""
+        """Whether the call is its current or last one."""
         try:
             return await self._ask("knows", call) == call
         except RunnerError:
             return False
 
     async def stop(self) -> None:
-        """End the actor, and with it the harness and everything beneath it."""
+        """End the actor with its harness and all processes."""
         await self._bridge.ask(Command(deed=DriverOperation.END, slot=self.name))
 
     async def _ask(self, method: str, *arguments: str, within_s: float = _ASK_S) -> str:
@@ -117,7 +117,7 @@ class RemoteHarness:
 
 
 class RaySlot:
-    """A place for one evaluation at a time; `instead_of` others, whose GPUs it has together."""
+    """A slot for one evaluation at a time; a joined one has the GPUs of the slots `instead_of`."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class RaySlot:
         return self._harness
 
     async def rest(self) -> None:
-        return  # the node's harness rests before its next call
+        return  # the node's harness does this before its next call
 
     async def cool(self) -> None:
         harness, self._harness = self._harness, None
@@ -174,13 +174,13 @@ class RaySlot:
 
 
 def join(slots: Sequence[RaySlot]) -> RaySlot:
-    """One slot with as many GPUs of one node; these have none meanwhile."""
+    """One slot with as many GPUs on one node; the joined slots have none meanwhile."""
     first = slots[0]
     return RaySlot(first.bridge, first.kind, first.version, strict=first.strict, instead_of=slots)
 
 
 async def _ended(harness: RemoteHarness) -> None:
-    """End a harness; one that cannot be reached ends by itself when it is idle."""
+    """End a harness; an unreachable one ends by itself when it is idle."""
     try:
         await harness.stop()
     except RunnerError:
