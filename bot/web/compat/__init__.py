@@ -1,1 +1,1 @@
-"""Slices: the APIs of other systems, a folder for each. Only `slices.py` of the door finds them."""
+"""Slices: the APIs of other systems, one folder each. Only `bot/web/slices.py` loads them."""

@@ -1,7 +1,7 @@
-"""What `ncu` counted of a kernel, in the groups in which the evaluation server's clients read it.
+"""The `ncu` counters of a kernel, in the groups that the evaluation server's clients expect.
 
-Source of the counters' names: Nsight Compute, "Metrics Reference". A counter that this GPU or this
-version of the profiler does not have is left out, with its field.
+Source of the counters' names: Nsight Compute, "Metrics Reference". If this GPU or this version of
+the profiler does not have a counter, its field is omitted.
 """
 
 import csv
@@ -17,17 +17,17 @@ from runners.contract.io_contract import COUNTERS, Side
 Row = Mapping[str, str]
 Group = dict[str, float | str]
 KERNELS_MOST = 64
-"""Rows that are read of a file, which is a submission's word in the end."""
+"""The most rows that are read of a file, because a submission can influence it."""
 NAME_MOST = 200
 _DURATION = "gpu__time_duration.sum"
 _NS_PER_S = 1e9
 _GIGA = 1e9
 _UNITS = {"gpu_time_duration_sum": "ns", "gpc_cycles_elapsed_max": "cycle"}
-"""Of what clients are told with its unit; the profiler prints base units."""
+"""Units of the fields that clients get with a unit; the profiler prints base units."""
 _SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
 _FUSED = "derived__smsp__sass_thread_inst_executed_op_{}_pred_on_x2"
 _PRECISIONS = {"sp": "f", "dp": "d"}
-"""Those of which the roofline section counts operations."""
+"""The precisions whose operations the roofline section counts."""
 
 _OCCUPANCY = {
     f"occupancy_limit_{name}": f"launch__occupancy_limit_{counter}"
@@ -111,14 +111,14 @@ _GROUPS: dict[str, dict[str, str]] = {
         "gpc_cycles_elapsed_max": "gpc__cycles_elapsed.max",
     },
 }  # fmt: skip
-"""Field to counter, by group."""
+"""Group -> field -> counter."""
 
 
 def device_metrics_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The groups of both kernels, by their keys; empty where nothing was counted.
+    """The groups of both kernels, by their keys; empty without counters.
 
-    A kernel by itself stands under the reference's key. A call of several kernels has the groups
-    of the longest one, and `kernels` has those of each.
+    A kernel without a reference is under the reference's key. If a call launches several kernels,
+    the groups are those of the longest one, and `kernels` has those of each.
     """
     found = {side: _counted(evaluation, name) for side, name in COUNTERS.items()}
     custom, original = found[Side.CUSTOM], found[Side.REFERENCE]
@@ -151,7 +151,7 @@ def _counted(evaluation: Evaluation, name: str) -> dict[str, Any]:
 
 
 def _rows(text: str) -> list[Row]:
-    """A row for each kernel; the first one of the file has units and no kernel."""
+    """One row per kernel, without the file's first row, which has the units."""
     found = (row for row in csv.DictReader(io.StringIO(text)) if row.get("ID"))
     return list(islice(found, KERNELS_MOST))
 
@@ -182,7 +182,7 @@ def _derived(name: str, row: Row) -> Group:
 
 
 def _bandwidth(row: Row) -> Group:
-    """In 10^9 bytes a second."""
+    """Memory throughput in 10^9 bytes per second."""
     total = _per_second(row, "dram__bytes.sum.per_second")
     each = _per_second(row, "dram__bytes.avg.per_second")
     pairs = (("dram_total_bandwidth_gb_s", total), ("dram_avg_bandwidth_gb_s", each))
@@ -205,7 +205,7 @@ def _excess(row: Row) -> Group:
 
 
 def _roofline(row: Row) -> Group:
-    """Operations and bytes of a whole kernel, by the rates that the section counts.
+    """Operations and bytes of a whole kernel, from the rates in the section.
 
     Source: Nsight Compute's section file `SpeedOfLight_RooflineChart`, "Achieved Work" and
     "Achieved Traffic".
@@ -227,7 +227,7 @@ def _roofline(row: Row) -> Group:
 
 
 def _work(row: Row, key: str) -> float | None:
-    """Operations in a cycle: of an addition, a product, and twice a fused one."""
+    """Operations per cycle: additions, multiplications, and twice the fused multiply-adds."""
     names = (_SASS.format(f"{key}add"), _SASS.format(f"{key}mul"), _FUSED.format(f"{key}fma"))
     found = [_number(row, name) for name in names]
     known = [each for each in found if each is not None]
@@ -245,7 +245,7 @@ def _seconds(row: Row) -> float | None:
 
 
 def _timing(row: Row) -> Group:
-    """Its seconds, and the units of what stands next to them."""
+    """Its duration in seconds, and the units of the other fields."""
     counters = _GROUPS["timing_metrics"]
     there = [name for name in counters if _number(row, counters[name]) is not None]
     units: Group = {f"{name.removesuffix('_sum')}_unit": _UNITS[name] for name in there}

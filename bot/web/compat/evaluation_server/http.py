@@ -1,11 +1,10 @@
-"""Who calls the API, how bodies are read, answers sent and errors told.
+"""The API's authentication, request bodies, responses and errors.
 
-The evaluation server's client cannot be told a token, but it can be given one in its address, as in
-`http://any:TOKEN@host/eval`: that arrives as a password.
+The evaluation server's client has no setting for a token, but its address can contain one, as in
+`http://any:TOKEN@host/eval`, which arrives as a password.
 
-Without a token only programs of this machine are heard, and only where the door listens nowhere
-else. A browser's page could ask as well, and a proxy next to the door asks for strangers: both
-leave a mark on what they send.
+Without a token only programs on this machine may call, and only if the web server listens on
+loopback. Requests from a page in a browser or through a proxy are refused; headers identify them.
 """
 
 import asyncio
@@ -42,16 +41,16 @@ _MARKS = (
     "origin", "referer", "sec-fetch-site",
     "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip",
 )  # fmt: skip
-"""What a browser or a proxy adds to a request."""
+"""Headers that a browser or a proxy adds to a request."""
 
 
 async def reader_of(request: Request) -> Viewer:
-    """Who reads; UserError `bad-token` for nobody."""
+    """The caller of a reading route; UserError `bad-token` if there is none."""
     return await _caller(request, acts=False)
 
 
 async def submitter_of(request: Request) -> Viewer:
-    """Who submits; UserError for nobody, and for a token that only reads."""
+    """The caller who submits; UserError if there is none, or for a read-only token."""
     return await _caller(request, acts=True)
 
 
@@ -85,7 +84,7 @@ def _secret(request: Request) -> str:
 def _is_of_this_machine(request: Request) -> bool:
     if not getattr(request.app.state, "loopback", False):
         return False
-    direct = request.scope.get("http_version") != "1.0"  # what a proxy speaks by default
+    direct = request.scope.get("http_version") != "1.0"  # the default of proxies
     unmarked = not any(mark in request.headers for mark in _MARKS)
     return direct and unmarked and is_loopback(request.url.hostname or "")
 
@@ -101,7 +100,7 @@ _MOST_FAULTS = 20
 
 
 class FormError(Exception):
-    """A JSON object that is no request; it says where."""
+    """A JSON object that is not a valid request; says where."""
 
     def __init__(self, error: ValidationError) -> None:
         super().__init__("Invalid request format")
@@ -109,7 +108,7 @@ class FormError(Exception):
 
 
 class NoJsonError(Exception):
-    """A body that is no JSON object."""
+    """A body that is not a JSON object."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -119,12 +118,12 @@ class NoJsonError(Exception):
 def answer(
     status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """An answer that nobody on the way keeps."""
+    """A response that must not be cached."""
     return JSONResponse(body, status, {**(headers or {}), **UNCACHED})
 
 
 async def wrong_form(_: Request, error: Exception) -> Response:
-    """400 with each place that does not fit."""
+    """400 with each invalid field."""
     faults = error.faults if isinstance(error, FormError) else []
     named = [
         {
@@ -139,20 +138,20 @@ async def wrong_form(_: Request, error: Exception) -> Response:
 
 
 async def no_json(_: Request, error: Exception) -> Response:
-    """422 in the form that FastAPI gives it."""
+    """422 in FastAPI's form."""
     kind = error.kind if isinstance(error, NoJsonError) else "value_error"
     return answer(422, {"detail": [{"type": kind, "loc": ["body"], "msg": str(error)}]})
 
 
 async def no_route(_: Request, error: Exception) -> Response:
-    """404 and 405 in the form that Starlette gives them."""
+    """404 and 405 in Starlette's form."""
     if not isinstance(error, HTTPException):
         raise error
     return answer(error.status_code, {"detail": error.detail}, error.headers)
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """Any other error: status and words are those of the door's one handler."""
+    """Any other error, with the status and message of the web server's general handler."""
     problem = await answer_to(request, error)
     words = json.loads(bytes(problem.body))
     code = words["code"]
@@ -169,9 +168,9 @@ async def refused(request: Request, error: Exception) -> Response:
 
 BODY_MAX = MAX_TASK
 _MOST_TEXTS = 8_000
-"""Names of keys included: two kernels of 128 arguments, with all that can be told of each."""
+"""The most strings, including keys: enough for two kernels with 128 fully described arguments."""
 _MOST_AROUND = 64 << 10
-"""Bytes that are in no text."""
+"""The most bytes outside of strings."""
 _LEGACY = {"ref_code", "custom_code"}
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -181,23 +180,23 @@ Read = TypeVar("Read")
 
 
 async def asked(request: Request, read: Callable[[dict[str, Any]], Read]) -> Read:
-    """What the body asks for, by one of the readers below.
+    """The request in the body, parsed by one of the functions below.
 
-    Literal data is unpacked meanwhile, so that this is done outside the loop.
+    Parsing decompresses literal data, so it runs outside the event loop.
     """
     text = await body_of(request)
     return await asyncio.to_thread(lambda: read(json_object(text)))
 
 
 async def body_of(request: Request) -> bytes:
-    """The body; UserError where it holds more values than any kernel has arguments."""
+    """The body; UserError if it has more values than any valid request."""
     text = await whole(request, BODY_MAX)
     require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
     return text
 
 
 def json_object(text: bytes) -> dict[str, Any]:
-    """The text's object; NoJsonError for anything else."""
+    """The JSON object in the text; NoJsonError for anything else."""
     try:
         found = from_json(text, allow_inf_nan=False)
     except ValueError as error:
@@ -208,12 +207,12 @@ def json_object(text: bytes) -> dict[str, Any]:
 
 
 def evaluation(found: dict[str, Any]) -> EvaluateRequest:
-    """A request to judge one kernel."""
+    """Parse a request to judge one kernel."""
     return parsed(EvaluateRequest, found)
 
 
 def parsed(kind: type[Model], found: object) -> Model:
-    """The object as a request; FormError says where it is none."""
+    """The object as a request; FormError says which fields are invalid."""
     try:
         return kind.model_validate(found)
     except ValidationError as error:
@@ -221,7 +220,7 @@ def parsed(kind: type[Model], found: object) -> Model:
 
 
 def comparison(found: dict[str, Any]) -> CompareRequest:
-    """A comparison in today's form, or in the older one."""
+    """Parse a comparison in the current or the older form."""
     if _LEGACY & found.keys():
         return parsed(LegacyRequest, found).as_comparison
     return parsed(CompareRequest, found)

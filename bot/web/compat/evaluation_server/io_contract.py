@@ -1,7 +1,7 @@
-"""The IOContract: what a kernel is called with, and how each tensor of it comes about.
+"""The IOContract: a kernel's arguments, and how each tensor is created.
 
-Unknown keys are passed over from here down, as the evaluation server does it. What it takes and
-cannot mean anything (no such dtype, a dimension of nothing, a step of 0) is refused.
+Unknown keys are ignored in these types, as by the evaluation server. Meaningless values that it
+accepts (an unknown dtype, a dimension of 0, a step of 0) are refused.
 """
 
 import base64
@@ -17,11 +17,11 @@ from runners.contract.io_contract import NAME_MOST
 MAX_ARGS = 128
 MAX_DIMENSIONS = 16
 MAX_ELEMENTS = 2**34
-"""Of one tensor; what fits into a GPU's memory is for the judge to find out."""
+"""The most elements of one tensor; the judge checks whether it fits into a GPU's memory."""
 MAX_DATA_BYTES = 16 * 2**20
-"""Of one literal tensor, unpacked."""
+"""The most bytes of one literal tensor, uncompressed."""
 MAX_LITERAL_BYTES = 32 * 2**20
-"""Of all literal tensors of one contract, unpacked; by what they say of themselves."""
+"""The most bytes of all literal tensors of a contract, uncompressed, by their dtype and shape."""
 MAX_THREADS = 1024
 
 Dtype = Literal[
@@ -43,7 +43,7 @@ Dimension = Annotated[int, Field(ge=1, le=MAX_ELEMENTS)]
 Shape = Annotated[tuple[Dimension, ...], Field(max_length=MAX_DIMENSIONS)]
 Scalar = bool | int | float | str
 _NUMBERS = range(-(2**63), 2**64)
-"""The integers that some kernel could be given."""
+"""The integers that some parameter type can hold."""
 _KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (int, float),
@@ -97,11 +97,11 @@ class TensorData(ContractModel):
 
     @property
     def size(self) -> int:
-        """Bytes of the values, as dtype and shape say."""
+        """Bytes of the values, from dtype and shape."""
         return math.prod(self.shape) * ITEM_BYTES[self.dtype]
 
     def require_filled(self) -> None:
-        """ValueError where the data is not what its shape takes."""
+        """ValueError if the data does not have the size of its shape."""
         found = len(self.raw())
         if found != self.size:
             raise ValueError(
@@ -109,7 +109,7 @@ class TensorData(ContractModel):
             )
 
     def raw(self) -> bytes:
-        """The bytes of the values; ValueError when they cannot be unpacked, or are too many."""
+        """The bytes of the values; ValueError if they cannot be decompressed or are too many."""
         if self.size > MAX_DATA_BYTES:
             raise ValueError(f"literal data has at most {MAX_DATA_BYTES:,} bytes")
         try:
@@ -181,7 +181,7 @@ class Dim(ContractModel):
 
     @property
     def size(self) -> int:
-        """How many cells it has."""
+        """The product of its extents."""
         return self.x * self.y * self.z
 
 
@@ -219,7 +219,7 @@ class IOContract(ContractModel):
     @field_validator("args")
     @classmethod
     def _are_what_their_data_says(cls, args: tuple[ArgSpec, ...]) -> tuple[ArgSpec, ...]:
-        """How much that is comes first: unpacking as much as somebody can send takes minutes."""
+        """Check the total size first, because decompressing the largest body takes minutes."""
         given = [(arg.name, arg.tensor_spec.data) for arg in args if arg.tensor_spec is not None]
         literal = [(name, data) for name, data in given if data is not None]
         if sum(data.size for _, data in literal) > MAX_LITERAL_BYTES:

@@ -1,7 +1,7 @@
-"""A request as a job: accepted, followed to its end, and forgotten.
+"""A request as a job: accepting it, waiting for its end, deleting it.
 
-Each request is a submission to one hidden board of Podium's own, judged by a task version made for
-it. Queue, judge, sandbox and restarts are those of every submission.
+Each request is a submission to a hidden board of Podium, with a task version created for it. Queue,
+judge, sandbox and retries are the same as for every submission.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from runners.contract.verdict import Stage
 
 BOARD = f"{HIDDEN}eval"
 PRIORITY = PRIORITIES[Mode.BENCHMARK]
-"""Somebody waits for the answer and hangs up: before ranked runs, and after quick tests."""
+"""After quick tests and before ranked runs, because a caller waits with a timeout."""
 _NO_TASK = TaskDefinition(
     name=TASK, lang=PYTHON, description="Each request brings a task of its own.", files={}
 )
@@ -39,20 +39,20 @@ _NAME = "Podium"
 
 
 class NoRunnerError(Exception):
-    """No runner that lives can serve a request; the message says what they lack."""
+    """No live runner can serve a request; the message says what they lack."""
 
     def __init__(self, message: str, *, any_there: bool) -> None:
         super().__init__(message)
         self.any_there = any_there
-        """Whether there are runners at all: where there are none, one may be about to come."""
+        """Whether there are runners at all; if not, one may be about to start."""
 
 
 async def accept(store: Store, clock: Clock, person: PersonId, request: Request) -> Submission:
     """Store a request with its job; UserError says what to change, NoRunnerError what is missing.
 
-    It runs on the GPU type that it names, else on the first that any runner offers for it.
+    It runs on the GPU type that it names, otherwise on the first one that a runner offers for it.
     """
-    # All of it is written out, while others want their answers.
+    # Serializing a large request must not block the event loop.
     task, source, mode = await asyncio.to_thread(_order, request)
     gpu = _choose(await _offers(store), task, request.gpu)
     board = await requests_board(store)
@@ -71,7 +71,7 @@ async def accept(store: Store, clock: Clock, person: PersonId, request: Request)
 
 
 async def requests_board(store: Store) -> Board:
-    """The board to which all requests go: no list has it, and nobody but an admin sees it."""
+    """The board of all requests: no list shows it, and only admins can see it."""
     board = await store.boards.find(BOARD)
     if board is not None:
         return board
@@ -80,7 +80,7 @@ async def requests_board(store: Store) -> Board:
     new = NewBoard(BOARD, (), None, house.id, access)
     try:
         return await store.boards.publish(new, _NO_TASK, digest(_NO_TASK))
-    except UserError:  # another process was faster
+    except UserError:  # another process has created it
         board = await store.boards.find(BOARD)
         if board is None:
             raise
@@ -88,7 +88,7 @@ async def requests_board(store: Store) -> Board:
 
 
 def _order(request: Request) -> tuple[TaskDefinition, str, Mode]:
-    """What is judged by which task, and how; UserError for what cannot be stored or run."""
+    """The task, source and mode of a request; UserError if it cannot be stored or run."""
     require_limits(request)
     texts = [_text(kernel.source_code) for kernel in kernels_of(request)]
     order = order_of(request, seconds=int(request.timeout - margin_s(request)))
@@ -130,13 +130,13 @@ def _choose(offers: list[Capabilities], task: TaskDefinition, wanted: str | None
 
 
 _RETRY_S = 0.5
-"""Between tries to read from a database that is away."""
+"""Seconds between attempts to reach the database."""
 _STAGES = frozenset(str(stage) for stage in Stage)
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A request as far as it has got, without its kernels; its evaluation once it was judged."""
+    """The state of a request, without its kernels; with its evaluation once it is judged."""
 
     submission: Submission
     request: Request
@@ -146,12 +146,12 @@ class Served:
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing will move any more."""
+        """Whether its job has ended for good."""
         return self.job.state in FINAL_STATES
 
     @property
     def ran_out(self) -> bool:
-        """Whether it was stopped because its time was over, and not by a person before."""
+        """Whether it was stopped by its timeout, not by a person."""
         if self.job.state is not JobState.CANCELLED or self.job.finished_at is None:
             return False
         lasted_s = (self.job.finished_at - self.job.created_at).total_seconds()
@@ -159,16 +159,16 @@ class Served:
 
 
 class ClosingError(Exception):
-    """The door closes while somebody waits; the job goes on."""
+    """The web server shuts down while a caller waits; the job continues."""
 
 
 def margin_s(request: Request) -> float:
-    """How long before the caller hangs up the answer is sent, in seconds."""
+    """How long before the caller's timeout the answer is sent, in seconds."""
     return min(2.0, request.timeout / 10)
 
 
 async def served(store: Store, viewer: Viewer, number: SubmissionId) -> Served:
-    """One's own request of this number; UserError `unknown-job` when there is none."""
+    """The viewer's request of this number; UserError `unknown-job` if there is none."""
     submission = await store.submissions.get(number)
     own = submission is not None and (viewer.sees_all or submission.person == viewer.person)
     version = None
@@ -177,9 +177,9 @@ async def served(store: Store, viewer: Viewer, number: SubmissionId) -> Served:
     if submission is None or version is None or RECORD not in version.definition.files:
         raise _unknown(number)
     request = recorded(version.definition)
-    # The job before the evaluation: one that is seen as ended then has its evaluation.
+    # Read the job before the evaluation, so that an ended job has its evaluation.
     jobs = await store.jobs.of(number)
-    if not jobs:  # forgotten meanwhile
+    if not jobs:  # deleted meanwhile
         raise _unknown(number)
     stage, evaluation = await _stage(store, jobs[0]), await _evaluation(store, number, request)
     return Served(submission, request, jobs[0], stage, evaluation)
@@ -190,7 +190,7 @@ def _unknown(number: SubmissionId) -> UserError:
 
 
 async def _evaluation(store: Store, number: SubmissionId, request: Request) -> Evaluation | None:
-    """The evaluation, with its files where the profiler was asked to count."""
+    """The evaluation, with its files if counters were requested."""
     stored = await store.results.evaluations(number)
     if not stored:
         return None
@@ -208,10 +208,10 @@ async def _stage(store: Store, job: Job) -> Stage | None:
 async def wait(
     store: Store, number: SubmissionId, until: float, closing: Callable[[], bool]
 ) -> bool:
-    """Wait for the end of a request's job; at the loop's time `until` have it killed.
+    """Wait for the end of a request's job; kill it at the event loop's time `until`.
 
-    Gives whether it ended by itself. A database that is away is waited for. ClosingError once
-    `closing` gives true.
+    Returns whether it ended by itself. Waits while the database is unreachable. ClosingError as
+    soon as `closing` returns true.
     """
     try:
         async with asyncio.timeout_at(until):
@@ -225,7 +225,7 @@ async def wait(
 
 
 async def _ended(store: Store, number: SubmissionId, closing: Callable[[], bool]) -> bool:
-    """True once the job has ended; False when the database went away meanwhile."""
+    """True once the job has ended; False if the database became unreachable."""
     with suppress(StoreError):
         async with store.events.subscribe(frozenset({Topic.PROGRESS})) as hints:
             if await _is_final(store, number):
@@ -243,15 +243,15 @@ async def _is_final(store: Store, number: SubmissionId) -> bool:
 
 
 KEPT = timedelta(hours=1)
-"""How long the result of a request is there to be asked for."""
+"""How long the result of a request is kept."""
 KEPT_LEAST = timedelta(seconds=300)
-"""How long it is there although somebody has the old ones removed."""
+"""How long it is kept even if somebody removes old jobs."""
 
 
 async def upkeep(store: Store) -> None:
-    """Forget what ended long ago, and stop what nobody has waited for in as long.
+    """Delete requests that ended more than `KEPT` ago, and stop those that are waiting as long.
 
-    Such a job has lost its server, and runs out of runners that could take it.
+    The latter have lost their web server, and no runner takes them.
     """
     board = await store.boards.find(BOARD)
     if board is None:

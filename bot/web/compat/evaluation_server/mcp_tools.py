@@ -1,7 +1,7 @@
-"""`/mcp`: the two tools of the evaluation server, by the Model Context Protocol over HTTP.
+"""`/mcp`: the two tools of the evaluation server, as a Model Context Protocol server over HTTP.
 
-Each request gets a session manager of its own, which lives as long as the request: nothing is kept
-between two of them, and the application needs no lifespan.
+Each request has its own session manager, which exists only for the request. There is no state
+between requests, and the application needs no lifespan.
 """
 
 import asyncio
@@ -48,14 +48,14 @@ Call = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _Caller:
-    """Who calls a tool, by which request, and since when by the loop's time."""
+    """The caller of a tool, the request, and its start by the event loop's time."""
 
     request: Request
     viewer: Viewer
     begun: float
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The same body as by HTTP, or why there is none."""
+        """The same body as over HTTP, or an error."""
         try:
             tool = _TOOLS[name]
             asked = await asyncio.to_thread(lambda: tool.model_validate(arguments).request)
@@ -75,7 +75,7 @@ class _Caller:
 
 
 async def answer_call(scope: Scope, receive: Receive, send: Send) -> None:
-    """The endpoint, as an application; UserError for who may not call."""
+    """The endpoint as an ASGI application; UserError if the caller may not call."""
     request = Request(scope, receive)
     begun = asyncio.get_running_loop().time()
     viewer = await submitter_of(request)
@@ -116,7 +116,7 @@ def _faults(error: ValidationError) -> str:
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
-    """The body once more, for who reads it again; after it whatever comes."""
+    """A `receive` that returns the body again, then what the original one returns."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

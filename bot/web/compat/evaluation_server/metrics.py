@@ -1,4 +1,4 @@
-"""What is counted over the requests that are kept, and the GPUs that there are for the next."""
+"""Statistics over the stored requests, and the free GPUs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ Numbers = dict[str, Number]
 
 
 class JobStats(TypedDict):
-    """All requests that are kept."""
+    """Statistics over all stored requests."""
 
     total_jobs: int
     by_status: dict[str, int]
@@ -39,7 +39,7 @@ class JobStats(TypedDict):
 
 
 def job_stats(tallies: Mapping[JobState, RequestCount]) -> JobStats:
-    """How many requests there are, by state, and how old they are on average."""
+    """The number of requests by state, and their average age."""
     total = sum(each.requests for each in tallies.values())
     ages = sum(each.requests * each.age_s for each in tallies.values())
     by_status: dict[str, int] = {}
@@ -53,7 +53,7 @@ def job_stats(tallies: Mapping[JobState, RequestCount]) -> JobStats:
 
 
 def compilation(runs: Sequence[RequestRun]) -> Numbers:
-    """How the kernels compiled; the judge keeps no compiled kernel, so nothing is a cache hit."""
+    """Compilation statistics; the judge caches no compiled kernels, so there are no cache hits."""
     judged = [run for run in runs if _was_built(run)]
     failed = sum(run.verdict in _UNBUILT for run in judged)
     return {
@@ -69,7 +69,7 @@ def compilation(runs: Sequence[RequestRun]) -> Numbers:
 
 
 def profiling(runs: Sequence[RequestRun]) -> dict[str, Number | dict[str, Number]]:
-    """How the kernels that compiled were checked and timed."""
+    """Statistics of checks and times of the kernels that compiled."""
     tried = [run for run in runs if _was_built(run) and run.verdict not in _UNBUILT]
     right = sum(run.verdict in _RIGHT for run in tried)
     passed = sum(run.verdict is Verdict.PASSED for run in tried)
@@ -87,7 +87,7 @@ def profiling(runs: Sequence[RequestRun]) -> dict[str, Number | dict[str, Number
 
 
 def utilization(runs: Sequence[RequestRun]) -> dict[str, Number | dict[str, Number]]:
-    """For how long requests had GPUs, and waited for them."""
+    """How long requests occupied GPUs and waited for them."""
     started = [run for run in runs if run.started_at is not None]
     waits = [_between(run.created_at, run.started_at) for run in started]
     return {
@@ -106,7 +106,7 @@ def throughput(
     now: datetime,
     uptime_s: float,
 ) -> Numbers:
-    """How many requests come and end; `runs` are the newest of those that are counted."""
+    """The rates of arriving and ending requests; `runs` are the newest ones."""
     total = sum(each.requests for each in tallies.values())
     ended = {state: each.requests for state, each in tallies.items() if state in FINAL_STATES}
     completed = ended.get(JobState.SUCCEEDED, 0)
@@ -127,7 +127,7 @@ def throughput(
 
 
 def _was_built(run: RequestRun) -> bool:
-    """Whether somebody tried to build it: not where the task or the machine was at fault before."""
+    """Whether its build was attempted; not if the task or the machine failed before."""
     return run.verdict is not None and run.stage is not Stage.PREPARE
 
 
@@ -162,24 +162,24 @@ def _times(name: str, found: Sequence[float]) -> Numbers:
 
 
 NEWEST = 1000
-"""How many requests times are taken over; all that are kept are counted."""
+"""Time statistics are over this many newest requests; counts are over all stored ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuCapacity:
-    """How many evaluations can run at once on each GPU type, and how many do now."""
+    """Per GPU type: how many evaluations can run at once, and how many run now."""
 
     offered: Mapping[str, int]
     taken: Mapping[str, int]
 
     @property
     def gpus(self) -> int:
-        """How many GPUs that makes; a CPU is none."""
+        """The number of GPUs, not counting CPU slots."""
         return sum(count for gpu, count in self.offered.items() if gpu != CPU)
 
     @property
     def free(self) -> dict[str, int]:
-        """What could begin at once, by GPU type."""
+        """GPU type -> free slots."""
         return {gpu: max(0, n - self.taken.get(gpu, 0)) for gpu, n in self.offered.items()}
 
 
@@ -196,7 +196,7 @@ async def newest(store: Store) -> tuple[RequestRun, ...]:
 
 
 async def slots(store: Store) -> GpuCapacity:
-    """What the workers that live offer now, whoever's jobs run on it."""
+    """The slots of all live workers, whoever's jobs run there."""
     offered: Counter[str] = Counter()
     for worker in await store.workers.alive():
         for offer in worker.offers.values():

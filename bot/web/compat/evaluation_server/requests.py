@@ -12,9 +12,9 @@ from runners.contract.io_contract import NAME_MOST
 TRIALS = range(1, 10_001)
 TIMEOUTS_S = range(5, 601)
 TOLERANCE = 1e-2
-"""What is allowed absolutely and relatively where a request says nothing."""
+"""The default absolute and relative tolerance."""
 MAX_WORDS = 256
-"""Options of a compiler, or instances of a template."""
+"""The most compiler options, or instances of a template."""
 _NAMES = ("function_name", "class_name", "method_name", "kernel_name", "entry_point")
 _LISTS = ("compiler_options", "name_expressions")
 
@@ -49,7 +49,7 @@ class KernelCode(BaseModel):
     @field_validator("metadata")
     @classmethod
     def _are_words(cls, metadata: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
-        """Of what is read of them; any other key may hold whatever it likes."""
+        """Check the keys that are used; other keys may have any value."""
         for key in (*_NAMES, *_LISTS):
             value = (metadata or {}).get(key)
             words = value if isinstance(value, list) else [value]
@@ -60,7 +60,7 @@ class KernelCode(BaseModel):
         return metadata
 
     def named(self, key: str) -> str | None:
-        """A word of the metadata; None where it is absent or no text."""
+        """A text of the metadata; None if it is absent or not a text."""
         value = (self.metadata or {}).get(key)
         return value if isinstance(value, str) and value else None
 
@@ -108,7 +108,7 @@ class LegacyRequest(BaseModel):
 
     @property
     def as_comparison(self) -> CompareRequest:
-        """The same in today's form."""
+        """The same request in the current form."""
         return CompareRequest(
             ref_kernel=KernelCode(source_code=self.ref_code, kernel_type=KernelType.TORCH),
             custom_kernel=KernelCode(
@@ -120,7 +120,7 @@ class LegacyRequest(BaseModel):
 
 
 class BadRequestError(UserError):
-    """A request which has the right form and cannot be meant; `details` are for programs."""
+    """A well-formed but invalid request; `details` are for programs."""
 
     def __init__(self, message: str, details: dict[str, JsonValue]) -> None:
         super().__init__("bad-request", message)

@@ -1,4 +1,4 @@
-"""The answer to a request: waits for its job, and gives the result its form."""
+"""The response to a request: waits for its job and formats the result."""
 
 import asyncio
 import re
@@ -26,11 +26,11 @@ from bot.web.context import WebContext, context_of
 from runners.contract.verdict import Stage
 
 MOST_WAITING = 256
-"""Requests of one person that have not ended."""
+"""The most unfinished requests of one person."""
 _AGAIN_S = 1.0
-"""Between looks for a runner while none is there at all, as just after a restart."""
+"""Seconds between checks for a runner while there is none, as after a restart."""
 POD = "podium"
-"""In place of a worker's name, which callers do not learn."""
+"""Replaces the worker's name, which is not disclosed to callers."""
 _KNOWN_GPU = re.compile(r"(a100|h100|h200)(?![a-z0-9])", re.IGNORECASE)
 _STAGES = {
     Stage.PREPARE: "compiling",
@@ -50,9 +50,9 @@ class EvaluationResponse:
 
 
 def outcome(served: Served, address: str, *, in_time: bool = True) -> EvaluationResponse:
-    """The result of a request that was judged, or why there is none.
+    """The result of a judged request, or why there is none.
 
-    Not `in_time`: its caller's time was over, so that it is stopped or about to be.
+    `in_time` is False if the caller's timeout has passed, so the job is stopped or about to be.
     """
     evaluation, gpu = served.evaluation, _gpu_type(served.job.gpu)
     if served.job.state is not JobState.SUCCEEDED or evaluation is None:
@@ -73,7 +73,7 @@ def outcome(served: Served, address: str, *, in_time: bool = True) -> Evaluation
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """Why there is no result: in one word for programs, and in a sentence."""
+    """Why there is no result: a category for programs, and a message."""
 
     category: str
     error: str
@@ -82,7 +82,7 @@ class ErrorDetail:
 def failure(
     status: int, fault: ErrorDetail, address: str, served: Served | None = None
 ) -> EvaluationResponse:
-    """No result, and why; with the job's number where one was taken in."""
+    """The response without a result, with the reason and the job's number, if any."""
     body: dict[str, Any] = {
         "kernel_exec_result": {},
         "ref_runtime": {},
@@ -99,7 +99,7 @@ def failure(
 
 
 def job(served: Served, address: str) -> dict[str, Any]:
-    """A request as far as it has got, with its result once there is one."""
+    """The state of a request, with its result once there is one."""
     fault = fault_of(served)
     body: dict[str, Any] = {
         "job_id": str(served.submission.id),
@@ -114,7 +114,7 @@ def job(served: Served, address: str) -> dict[str, Any]:
 
 
 def fault_of(served: Served) -> ErrorDetail | None:
-    """Why a job that has ended has no result; None where it has one, or may have one yet."""
+    """Why an ended job has no result; None if it has one or has not ended."""
     match served.job.state:
         case JobState.FAILED:
             return ErrorDetail("our_fault", served.job.error or "Job failed")
@@ -155,10 +155,10 @@ def _gpu_type(gpu: str) -> str | None:
 async def exchange(
     request: Request, viewer: Viewer, asked: requests.Request, begun: float
 ) -> EvaluationResponse:
-    """The answer to what somebody asks, shortly before the caller hangs up at the latest.
+    """Accept a request and return its response, at the latest shortly before the caller's timeout.
 
-    `begun` is the loop's time at which the caller began. A caller who goes away earlier changes
-    nothing: the job ends when it is done, or is killed at the time that was given for it.
+    `begun` is the event loop's time at which the call began. If the caller disconnects earlier, the
+    job continues until it is done or its timeout kills it.
     """
     requests.require_limits(asked)
     door, address = context_of(request), address_of(request)
@@ -197,6 +197,6 @@ async def _accepted(
 
 
 def address_of(request: Request) -> str:
-    """The address at which the caller has reached this door."""
+    """The address of this web server as the caller used it."""
     server = request.scope.get("server")
     return str(server[0]) if server else ""

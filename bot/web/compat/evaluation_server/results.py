@@ -1,4 +1,4 @@
-"""An evaluation as the evaluation server's clients read it; times in milliseconds."""
+"""An evaluation in the format of the evaluation server's clients; times in milliseconds."""
 
 from collections.abc import Sequence
 from statistics import fmean, median, pstdev
@@ -19,14 +19,14 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Stage, Verdict
 
 LOG_MOST = 8000
-"""Characters of what a kernel and its compiler printed that an error carries, from the end."""
+"""The last characters of the output of kernel and compiler that an error includes."""
 REFERENCE_ERROR = "reference_error"
-"""The category of a failure that is the reference's and not the judged kernel's."""
+"""The category of a failure of the reference, not of the judged kernel."""
 LEAST_NS = 1000.0
-"""As little as the judge's own clock tells from nothing."""
+"""The least time that the judge's own clock can distinguish from zero."""
 _NS_PER_MS = 1e6
 _RIGHT = {Verdict.PASSED, Verdict.AUDIT}
-"""A time that is for audit belongs to right outputs, and is not shown."""
+"""With `audit` the outputs are right, but the time is not shown."""
 _UNBUILT = {Stage.PREPARE, Stage.BUILD}
 _HEADS = {
     Verdict.WRONG_ANSWER: "Numerical outputs don't match within tolerance",
@@ -35,7 +35,7 @@ _HEADS = {
 
 
 class RuntimeStats(TypedDict):
-    """Of all timed samples, in milliseconds; `std` is that of the population."""
+    """Statistics of all timed samples, in milliseconds; `std` is the population's."""
 
     mean: float
     std: float
@@ -47,7 +47,7 @@ class RuntimeStats(TypedDict):
 
 
 class KernelResultBody(TypedDict, total=False):
-    """The judge's part of an answer; the reference's times are zeros where there are none."""
+    """The judge's part of a response; the reference's times are zeros if there are none."""
 
     kernel_exec_result: dict[str, Any]
     ref_runtime: RuntimeStats
@@ -59,7 +59,7 @@ NO_RUNTIME = RuntimeStats(
 
 
 def result_of(request: Request, evaluation: Evaluation) -> KernelResultBody:
-    """What an evaluation says about the judged kernel, and about its reference where it has one."""
+    """The results of the judged kernel and its reference, if any."""
     own, other = (_measured(evaluation, side) for side in (Side.CUSTOM, Side.REFERENCE))
     result = KernelResultBody(kernel_exec_result=_executed(request, evaluation, own, other))
     if isinstance(request, CompareRequest):
@@ -70,8 +70,8 @@ def result_of(request: Request, evaluation: Evaluation) -> KernelResultBody:
 def stats_of(measured: Measurement) -> RuntimeStats:
     """The seven numbers of a measurement, from its samples.
 
-    Where the judge's own clock is the value a sample is a difference of two windows, which may come
-    out below nothing: it counts as the least that this clock can tell, so that a time is never 0.
+    If the judge's own clock is the value, a sample is the difference of two windows and may be
+    negative. Then it counts as `LEAST_NS`, so that no time is 0.
     """
     least = LEAST_NS if measured.claimed_ns is None else 0.0
     samples = sorted(max(least, ns) / _NS_PER_MS for each in measured.samples for ns in each)
@@ -87,7 +87,7 @@ def stats_of(measured: Measurement) -> RuntimeStats:
 
 
 def _percentile(ordered: Sequence[float], part: float) -> float:
-    """Between the two samples that it lies between, in proportion."""
+    """A percentile, interpolated linearly between two samples."""
     place = part * (len(ordered) - 1)
     below = int(place)
     above = min(below + 1, len(ordered) - 1)
@@ -114,7 +114,7 @@ def _executed(
 
 
 def category_of(evaluation: Evaluation) -> str | None:
-    """What went wrong, in one word: the judge's verdict, or that it is the reference's fault."""
+    """The category of a failure: the judge's verdict, or `REFERENCE_ERROR`."""
     if evaluation.verdict is Verdict.PASSED:
         return None
     if evaluation.verdict is Verdict.TASK_ERROR and evaluation.message.startswith(REFERENCE_FAULT):
@@ -135,7 +135,7 @@ def _validation_error(evaluation: Evaluation) -> str | None:
 
 
 def _told(evaluation: Evaluation) -> str:
-    """The message, and after it what was printed where that says more."""
+    """The message, followed by the output if that says more."""
     message = evaluation.message or f"{evaluation.verdict.value} without a word"
     if evaluation.verdict is Verdict.WRONG_ANSWER or not evaluation.log.strip():
         return message
@@ -152,7 +152,7 @@ def _timed(evaluation: Evaluation) -> list[CaseResult]:
 
 
 def _speedup(own: Measurement | None, other: Measurement | None) -> float | None:
-    """How many times faster than the reference, by times that can be told from nothing."""
+    """The speed-up over the reference; None if a time cannot be distinguished from zero."""
     if own is None or other is None:
         return None
     if own.time_ns <= own.resolution_ns or other.time_ns <= other.resolution_ns:
@@ -161,7 +161,7 @@ def _speedup(own: Measurement | None, other: Measurement | None) -> float | None
 
 
 def _noted(evaluation: Evaluation, begin: str) -> str | None:
-    """What a line of the judge's says: they come last, after whatever a kernel printed."""
+    """The rest of a log line by the judge; its lines come last, after the kernel's output."""
     found = evaluation.log.rpartition(begin)
     return found[2].partition("\n")[0].strip()[:LOG_MOST] or None if found[1] else None
 

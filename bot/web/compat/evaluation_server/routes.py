@@ -1,4 +1,4 @@
-"""`/eval`: all routes, which errors become what, and where they are mounted."""
+"""`/eval`: all routes, their error handlers, and where they are mounted."""
 
 import asyncio
 import time
@@ -107,11 +107,11 @@ async def cleanup(request: Request) -> Response:
 
 PREFIX = "/eval"
 AT_ROOT = ("/evaluate", "/compare", "/health", "/job/{job_id}", "/stats", "/admin/cleanup-jobs")
-"""The routes that are at the door's root as well, where the evaluation server had them."""
+"""The routes that are also at the web server's root, as in the evaluation server."""
 
 
 class _Tools:
-    """The tools, imported when somebody calls one: their library takes most of a second to load."""
+    """The tools, imported at their first call: their library takes most of a second to load."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         from bot.web.compat.evaluation_server import mcp_tools  # noqa: PLC0415
@@ -133,7 +133,7 @@ _ROUTES = [
 
 
 class Surface:
-    """An application within the door's own, which it shares the door with."""
+    """An application inside the web server's application."""
 
     def __init__(self, prefix: str = PREFIX) -> None:
         self._prefix = prefix

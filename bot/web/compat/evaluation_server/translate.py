@@ -1,11 +1,11 @@
-"""A request as an order to a runner: what is called, how often, and what is kept of the request.
+"""Translates a request into a task, a source and rounds for a runner.
 
-The sources stay what they are. Next to them goes one declarative file, which the harness reads:
-nothing here writes a program.
+The sources are unchanged. The harness reads a declarative file in addition; this module generates
+no code.
 
-The request is kept among the files of the task version that was made from it. Its kernels are left
-out except for their types: the judged one's source is the submission's, and all else is in the
-contract. So a poll reads little, and literal data is kept once.
+The request is stored as a file of the task version created from it, without its kernels except for
+their types: the judged source is the submission, and everything else is in the contract. So a poll
+reads little, and literal data is stored once.
 """
 
 import re
@@ -64,22 +64,22 @@ from runners.contract.task import (
 
 TASK = "evaluation-server"
 TESTS = 3
-"""Calls on inputs of their own before anything is timed; the first one by the given seeds."""
+"""Checked calls before any timing, each with its own input; the first uses the given seeds."""
 ROUNDS_USUAL, ROUNDS_MOST = 5, 8
 SAMPLES_LEAST = 3
-"""Of a round, however few samples are asked for."""
+"""The least samples of a round, however few are requested."""
 BUILD_SHARE = 0.6
-"""The part of the time that compiling and checking may take; the rest is for the rounds."""
+"""The fraction of the time for compiling and checking; the rest is for the rounds."""
 _GET_INPUTS = re.compile(
     r"^(?:def[ \t]+get_inputs\b|get_inputs[ \t]*[:=]|from[ \t].*\bget_inputs\b)", re.MULTILINE
 )
-"""What makes a source tell its inputs, where it stands at the beginning of a line."""
+"""A source that has one of these at the beginning of a line defines its own inputs."""
 _SPARE_S = 1
-"""Left for what comes before and after the judge's own limits."""
+"""Seconds reserved for the time before and after the judge's own limits."""
 
 
 class TranslatedRequest(NamedTuple):
-    """What a runner is to be asked, save for names and places."""
+    """A request to a runner, without its id and GPU type."""
 
     task: TaskDefinition
     source: str
@@ -89,7 +89,7 @@ class TranslatedRequest(NamedTuple):
     def request(
         self, request_id: str, gpu: str = CPU, limits: Limits | None = None
     ) -> EvaluationRequest:
-        """The order to a runner of this GPU type."""
+        """The evaluation request for this GPU type."""
         return EvaluationRequest(
             request_id=request_id,
             task=self.task,
@@ -102,10 +102,10 @@ class TranslatedRequest(NamedTuple):
 
 
 def order_of(request: Request, *, seconds: int | None = None) -> TranslatedRequest:
-    """The order for a request.
+    """Translate a request.
 
-    `seconds` are those that the judge has, the request's own where nothing is said. What is wrong
-    with a kernel is for the judge to find, and no error here.
+    `seconds` is the judge's time, by default the request's timeout. Faults of a kernel are found by
+    the judge and raise no error here.
     """
     task = task_of(request, seconds)
     source = kernels_of(request)[-1].source_code
@@ -113,7 +113,7 @@ def order_of(request: Request, *, seconds: int | None = None) -> TranslatedReque
 
 
 def task_of(request: Request, seconds: int | None = None) -> TaskDefinition:
-    """The task that a request amounts to; its submission is the judged kernel's source."""
+    """The task for a request; its submission is the judged kernel's source."""
     contract = contract_of(request)
     compared = contract.reference is not None
     sides = (Side.REFERENCE, Side.CUSTOM) if compared else (Side.CUSTOM,)
@@ -142,7 +142,7 @@ def task_of(request: Request, seconds: int | None = None) -> TaskDefinition:
 
 
 def rounds_of(trials: int) -> RoundPolicy:
-    """Rounds that have so many timed samples together, or as few more as can be."""
+    """Rounds with `trials` timed samples in all, or as few more as possible."""
     most = max(1, min(ROUNDS_MOST, trials // SAMPLES_LEAST))
     least = ROUNDS_USUAL if most >= ROUNDS_USUAL else 1
 
@@ -154,7 +154,7 @@ def rounds_of(trials: int) -> RoundPolicy:
 
 
 def contract_of(request: Request) -> Contract:
-    """Both kernels and their calls; one that has no arguments is called with the other's."""
+    """Both kernels and their calls; a kernel without arguments gets the other's."""
     match request:
         case EvaluateRequest(kernel=kernel):
             return Contract(custom=_call(kernel, kernel.io), counted=request.device_metrics)
@@ -183,7 +183,7 @@ def _device(contract: Contract) -> Device:
 
 
 def _writes_unseen(call: KernelCall) -> bool:
-    """Whether it may write to an argument and give back something else, as a function may."""
+    """Whether it may write to an argument and return something else, as functions may."""
     if call.kind in DEVICE_KINDS:
         return False
     args = call.args or ()
@@ -195,14 +195,14 @@ def _file_name(kind: KernelKind) -> str:
 
 
 def _drawn_by(ref: KernelCode, custom: KernelCode) -> Side:
-    """Whose `get_inputs` counts: the reference's, or the other one's where that alone has any."""
+    """The side whose `get_inputs` is used: the reference, unless only the other one has it."""
     if _tells_inputs(custom) and not _tells_inputs(ref):
         return Side.CUSTOM
     return Side.REFERENCE
 
 
 def _tells_inputs(kernel: KernelCode) -> bool:
-    """By its text: Python takes half a minute, and everybody's, to parse what somebody may send."""
+    """Whether its text defines inputs; parsing a hostile source could block for half a minute."""
     python = KernelKind(kernel.kernel_type) in PYTHON_KINDS
     return python and _GET_INPUTS.search(kernel.source_code) is not None
 
@@ -244,7 +244,7 @@ def _argument(arg: ArgSpec) -> Argument:
 
 
 def _tensor(arg: ArgSpec, spec: TensorSpec) -> TensorArgument:
-    """Literal values win over a distribution, and with them their own dtype and shape."""
+    """A tensor argument; literal values, with their dtype and shape, override a distribution."""
     role = Role(arg.role)
     data = spec.data
     if data is not None:
@@ -267,14 +267,14 @@ _REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 
 
 def with_record(task: TaskDefinition, request: Request) -> TaskDefinition:
-    """The task with the request and its rounds among its files; no candidate is shown them."""
+    """The task with files for the request and its rounds, which no candidate can see."""
     kept = _without_kernels(request).model_dump_json(exclude_none=True)
     rounds = rounds_of(request.num_trials).model_dump_json()
     return task.model_copy(update={"files": {**task.files, RECORD: kept, ROUNDS: rounds}})
 
 
 def recorded(task: TaskDefinition) -> Request:
-    """The request from which a task was made, without its kernels."""
+    """The request from which a task was created, without its kernels."""
     return _REQUEST.validate_json(task.files[RECORD])
 
 
