@@ -262,6 +262,6 @@ async def upkeep(store: Store) -> None:
 
 
 async def forget(store: Store, age: timedelta = KEPT, person: PersonId | None = None) -> int:
-    """Remove the requests of a person, or of everybody, that ended so long ago; gives how many."""
+    """Delete a person's, or all, requests that ended more than `age` ago; returns their number."""
     board = await store.boards.find(BOARD)
     return 0 if board is None else await store.requests.forget(board.id, age, person)

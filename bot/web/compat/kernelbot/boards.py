@@ -1,7 +1,7 @@
-"""The boards that the caller may see, who is ranked on them, and how busy a GPU type is.
+"""The boards that the caller may see, their rankings, and the queue of a GPU type.
 
-Of a task nothing is sent that helps to cheat: no files and no seeds. popcorn-cli does not ask for
-ranked lists; other sites do.
+A task is sent without files and seeds, which would help to cheat. popcorn-cli does not request
+rankings; other sites do.
 """
 
 from contextlib import suppress
@@ -31,7 +31,7 @@ RUNNER = "Podium"
 
 
 async def runner_queue(store: Store, gpu: str) -> Json:
-    """The jobs of a GPU type, and how many workers take them."""
+    """The jobs of a GPU type, and the number of its workers."""
     gpu = gpu_type(gpu)
     pool = next((each for each in await pools(store) if each.gpu == gpu), None)
     if pool is None:
@@ -63,7 +63,7 @@ def _unknown(gpu: str) -> Json:
 
 
 async def queue_where_known(store: Store, gpu: str) -> Json | None:
-    """The same, or None when it cannot be read just now: nothing hangs on it."""
+    """The same, or None if it cannot be read now, because it is not essential."""
     with suppress(StoreError):
         return await runner_queue(store, gpu)
     return None
@@ -81,7 +81,7 @@ async def leaderboards(request: Request, reader: AnyReader) -> Response:
     found = []
     for board in await visible_boards(store, reader):
         version = await store.boards.version(board.task_version)
-        if version is not None:  # else it was deleted a moment ago
+        if version is not None:  # otherwise it was just deleted
             found.append(_board(board, version.definition))
     return answered(found)
 
@@ -119,7 +119,7 @@ def _board(board: Board, task: TaskDefinition) -> Json:
 
 
 def _task(task: TaskDefinition) -> Json:
-    """The task without its files and seeds, which popcorn-cli does not look at."""
+    """The task without its files and seeds, which popcorn-cli does not use."""
     return {
         "lang": task.lang,
         "files": {},
@@ -159,7 +159,7 @@ async def ranked(
     limit: Count = None,
     offset: Annotated[int, Query(ge=0, le=_MOST)] = 0,
 ) -> Response:
-    """The best of each person, the fastest first; times in seconds."""
+    """The best submission of each person, fastest first; times in seconds."""
     door = context_of(request)
     found = await _standings(door, reader, board, gpu)
     entries = found.entries[offset : None if limit is None else offset + limit]
@@ -172,7 +172,7 @@ async def ranked(
 async def count(
     request: Request, reader: AnyReader, board: str, gpu: str, *, user_id: Count = None
 ) -> Response:
-    """How many people have a place, or how many ranked runs of one of them count."""
+    """The number of ranked people, or of one person's ranked runs that count."""
     found = await _standings(context_of(request), reader, board, gpu)
     if user_id is None:
         return answered({"count": len(found.entries)})

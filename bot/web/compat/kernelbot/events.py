@@ -1,4 +1,4 @@
-"""What becomes of a submission as KernelBot's server-sent events: status, result, error."""
+"""The progress of a submission as KernelBot's server-sent events: status, result, error."""
 
 import asyncio
 import base64
@@ -43,9 +43,9 @@ from runners.contract.verdict import Verdict
 _log = structlog.get_logger(__name__)
 
 BEAT_S = 15.0
-"""The longest silence."""
+"""The longest time without an event, in seconds."""
 LOOK_S = 1.0
-"""How soon it is noticed that the door closes; nothing new is told sooner after the last."""
+"""The shortest time between events, and the longest until a shutdown is noticed, in seconds."""
 _CANCEL_S = 5.0
 _AWAY = "our fault, not yours: the service is away; submission {} goes on, ask for it later"
 
@@ -53,7 +53,7 @@ _AWAY = "our fault, not yours: the service is away; submission {} goes on, ask f
 async def told(
     door: WebContext, caller: Caller, submission: Submission, *, by_ncu: bool = False
 ) -> AsyncGenerator[bytes, None]:
-    """The events up to the end; a submission whose watcher is gone before that is cancelled."""
+    """The events up to the end; if the client disconnects before, the submission is cancelled."""
     ended = False
     try:
         async with aclosing(_events(door, submission, by_ncu=by_ncu)) as events:
@@ -102,7 +102,7 @@ async def _events(
 async def _readings(
     door: WebContext, submission: Submission
 ) -> AsyncGenerator[SubmissionStatus, None]:
-    """The newest reading about once a second, up to the final one or the door's closing."""
+    """The newest state about once a second, up to the final one or the server's shutdown."""
     watching = watch(door.store, submission.id)
     coming: asyncio.Future[SubmissionStatus | None] | None = None
     last: SubmissionStatus | None = None
@@ -138,18 +138,18 @@ def _event(name: str, body: dict[str, object]) -> bytes:
 
 
 _WHEN = (1980, 1, 1, 0, 0, 0)
-"""The archive says no time, so that the same files make the same bytes."""
+"""A constant time stamp in archives, so that equal files give equal bytes."""
 _FOLDER = "profile_data"
 _DETAILS = f"{_FOLDER}/ncu-details.txt"
 _REPORT = ".ncu-rep"
 _NAMES = {".csv": "ncu-details.csv", _REPORT: f"profile{_REPORT}"}
-"""popcorn-cli unpacks files of these names."""
+"""popcorn-cli unpacks files with these names."""
 _CRASH = 1
 
 
 @dataclass(frozen=True, slots=True)
 class LastEvent:
-    """The last event: `result`, or `error` where nothing was judged."""
+    """The last event: `result`, or `error` if nothing was judged."""
 
     event: str
     body: Json
@@ -157,7 +157,7 @@ class LastEvent:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What is told of one job of a submission."""
+    """The data of one job of a submission."""
 
     submission: Submission
     job: JobStatus
@@ -168,7 +168,7 @@ class _Told:
 
 
 async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = False) -> LastEvent:
-    """How a submission has ended; one whose kernels `ncu` was to see fails where it did not."""
+    """The final event of a submission; with `by_ncu`, an error if `ncu` gave no report."""
     submission = status.submission
     files = await profile_files(store, submission)
     version = await store.boards.version(submission.task_version)
@@ -227,7 +227,7 @@ def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, Json]
 
 
 def _profiles(told: _Told) -> Iterator[tuple[str, Json]]:
-    """One run for each case; the profiler's text tells of all of them, and goes with the first."""
+    """One run for each case; the first one has the profiler's text about all of them."""
     job, evaluation, files = told.job, told.evaluation, told.files
     passed = evaluation.verdict is Verdict.PASSED
     text = shortened(evaluation.log)
@@ -235,7 +235,7 @@ def _profiles(told: _Told) -> Iterator[tuple[str, Json]]:
     first = asked.benchmark if asked is not None and asked.benchmark is not None else 0
     cases = [case for case in evaluation.cases if case.kind is CaseKind.PROFILE]
     for number, case in enumerate(cases):
-        # The one place where popcorn-cli wants a number for the count, else it shows no report.
+        # Only here popcorn-cli needs the count as a number; otherwise it shows no report.
         result: Json = {"benchmark-count": 1, "benchmark.0.spec": case.spec}
         if number == 0:
             result["benchmark.0.report"] = _base64(text.encode())
@@ -256,7 +256,7 @@ def _is_report(file: StoredFile) -> bool:
 
 
 def _without_report(run: Json, text: str) -> Json:
-    """What a run says where `ncu` saw nothing; the other profilers' words stand in its output."""
+    """A run without an `ncu` report; the text of other profilers is in its output."""
     words = "there is no report of Nsight Compute; why, and what else was found, stands below"
     failed = {"success": False, "passed": False, "exit_code": run["exit_code"] or _CRASH}
     return {**failed, "stderr": run["stderr"] or words, "stdout": text}
@@ -267,7 +267,7 @@ def _profile(text: str, files: Sequence[StoredFile]) -> Json:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, _DETAILS, text.encode())
         for each in files:
-            with suppress(ValueError):  # what cannot be unpacked is left out
+            with suppress(ValueError):  # files that cannot be decompressed are left out
                 own = each.file.name
                 name = _NAMES.get(PurePosixPath(own).suffix, own)
                 _add(archive, f"{_FOLDER}/{name}", each.file.content())

@@ -1,4 +1,4 @@
-"""How the API answers and who asks: JSON and errors, tokens, and files of a form."""
+"""The API's responses and errors, authentication, and uploaded files."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from bot.web.limits import POPCORN_TOKEN
 from runners.contract.runner import RunnerError
 
 PATIENCE_S = 20.0
-"""How long a reading waits for a database that is away; popcorn-cli gives up a poll after 30 s."""
+"""Seconds that a read waits for an unreachable database; popcorn-cli stops a poll after 30 s."""
 RETRY_S = 0.5
 
 _FAMILIES = (UserError, StoreError, RunnerError, RequestValidationError, HTTPException)
@@ -38,8 +38,8 @@ _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 class Route(APIRoute):
     """A route whose errors have KernelBot's shape; popcorn-cli prints their `detail`.
 
-    Whatever only reads is read again while the database is away: popcorn-cli gives up a whole
-    submission at the first poll that fails.
+    A route that only reads retries while the database is unreachable, because popcorn-cli aborts a
+    whole submission at the first failed poll.
     """
 
     @override
@@ -81,12 +81,12 @@ def _in_their_shape(answer: Response) -> Response:
 
 
 def answered(value: object, status: int = 200) -> Response:
-    """An answer that nobody on the way may keep."""
+    """A response that must not be cached."""
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
 
 
 def not_offered(what: str) -> Response:
-    """The answer where Podium does a thing in another way, which `what` tells."""
+    """501 for what Podium does in another way, which `what` describes."""
     return answered({"detail": what}, 501)
 
 
@@ -99,7 +99,7 @@ _LONGEST_TOKEN = 200
 
 
 async def reader_of(request: Request) -> Caller:
-    """The person of the token, or anybody where none came; UserError when it is nobody's."""
+    """The person of the token, or an anonymous caller without one; UserError if it is invalid."""
     secret = request.headers.get(POPCORN_TOKEN, "").strip()
     if not secret:
         return ANYBODY
@@ -116,49 +116,49 @@ AnyReader = Annotated[Caller, Depends(reader_of)]
 
 
 async def person_of(reader: AnyReader) -> Caller:
-    """The person who asks; UserError for anybody without a token."""
+    """The calling person; UserError without a token."""
     if reader is ANYBODY:
         raise UserError("no-token", f"this needs the header {POPCORN_TOKEN}; {HOW}")
     return reader
 
 
 FromPerson = Annotated[Caller, Depends(person_of)]
-"""Somebody with a token, who reads."""
+"""A caller with a token, who reads."""
 
 
 async def submitter_of(person: FromPerson) -> Caller:
-    """Who may submit; UserError with a token that only reads."""
+    """A person who may submit; UserError for a read-only token."""
     require_acting(person)
     return person
 
 
 FromSubmitter = Annotated[Caller, Depends(submitter_of)]
-"""Somebody who may act as the person they are."""
+"""A caller whose token may act, not only read."""
 
 
 FIELD = "file"
 _FORM = "multipart/form-data"
 _MOST = MAX_SOURCE_BYTES + (16 << 10)
-"""Bytes of a body: of the file, and of the boundaries and headers round it."""
+"""The most bytes of a body: the file, and the boundaries and headers around it."""
 _DRAINED = 4 << 20
-"""So much of a body is read before it is refused: who is cut off while sending hears no reason."""
+"""Bytes of a too large body that are read before the refusal, so that the client receives it."""
 _MOST_PARTS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:
-    """A file with the name that its sender gave it."""
+    """An uploaded file with its name, and the other fields of the form."""
 
     file_name: str
     content: bytes
     fields: Mapping[str, str]
-    """Everything else of the form."""
+    """The other fields of the form."""
 
 
 async def upload_of(request: Request) -> UploadedFile:
-    """The form's file; UserError when it is too long, too slow, or no such form.
+    """The form's file; UserError if it is too large, too slow, or the form is invalid.
 
-    Not FastAPI's own way, which reads files of any length.
+    FastAPI's own parser is not used, because it reads files of any size.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
@@ -198,14 +198,14 @@ def _parsed(body: bytes, boundary: bytes) -> UploadedFile:
 
 @dataclass(slots=True)
 class _Form:
-    """What came in a form so far."""
+    """The parts of a form so far."""
 
     parts: int = 0
     files: list[tuple[str, bytes]] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
 
     def take(self, part: Field | File) -> None:
-        """Keep a part that is the file; UserError for too many parts."""
+        """Add a part; UserError for too many parts."""
         self.parts += 1
         if self.parts > _MOST_PARTS:
             raise UserError("bad-body", f"a form has at most {_MOST_PARTS} parts; send one file")

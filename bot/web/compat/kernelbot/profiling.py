@@ -1,4 +1,4 @@
-"""What popcorn-cli asks of a profile, and what it is told besides the reports of Nsight Compute."""
+"""popcorn-cli's profile options, and the metadata that it gets with Nsight Compute's reports."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ _NO_NVIDIA = re.compile(rf"{CPU}|MI\d.*", re.IGNORECASE)
 
 
 class _Asked(BaseModel):
-    """The fields of the form, as they are written there."""
+    """The fields of the form, with their own names."""
 
     benchmark_index: Annotated[int, Field(ge=0)] | None = None
     ncu_kernel_name: Annotated[str, StringConstraints(min_length=1, max_length=1024)] | None = None
@@ -30,7 +30,7 @@ class _Asked(BaseModel):
 
 
 def options_of(fields: Mapping[str, str]) -> ProfileOptions:
-    """What a form asks for; RequestValidationError for what cannot be."""
+    """The options in a form; RequestValidationError if they are invalid."""
     try:
         asked = _Asked.model_validate(fields)
         return ProfileOptions(
@@ -44,7 +44,7 @@ def options_of(fields: Mapping[str, str]) -> ProfileOptions:
 
 
 def require_ncu(task: TaskDefinition, gpu: str) -> None:
-    """UserError where Nsight Compute has nothing to look at."""
+    """UserError if Nsight Compute cannot profile the task on this GPU type."""
     if _NO_NVIDIA.fullmatch(gpu):
         words = (
             f"Nsight Compute profiles NVIDIA's GPUs, and {gpu} is none; for torch's profiler "

@@ -1,7 +1,7 @@
-"""`/popcorn`: all routes, with those for signing in, for admins, and for what is not there.
+"""`/popcorn`: all routes, including those for signing in, for admins, and for missing features.
 
-`POPCORN_ADMIN_TOKEN` is a token of scope admin. If Podium does something in another way, the answer
-is 501 and says how.
+`POPCORN_ADMIN_TOKEN` is a token of scope admin. If Podium does something in another way, the
+response is 501 with an explanation.
 """
 
 import secrets
@@ -34,17 +34,17 @@ account = APIRouter(route_class=Route)
 
 @account.get("/health")
 async def health() -> Response:
-    """That the process answers."""
+    """Respond that the process is alive."""
     return answered({"status": "ok"})
 
 
 @account.get("/auth/init")
 @account.get("/auth/cli/{provider}")
 async def begin() -> Response:
-    """No sign-in: popcorn-cli has the addresses of another server's built in.
+    """Refuse to sign in: popcorn-cli has another server's addresses built in.
 
-    A status of success would have it overwrite `~/.popcorn.yaml` with the state at once, so it is
-    told by an error, which it prints.
+    After a success it would overwrite `~/.popcorn.yaml` at once, so the explanation is an error,
+    which it prints.
     """
     words = (
         "popcorn-cli can only sign in at the server that is built into it, so there is no "
@@ -55,7 +55,7 @@ async def begin() -> Response:
 
 @account.post("/user/join")
 async def join(person: FromSubmitter) -> Response:  # noqa: ARG001 - for its token
-    """No codes: whoever is invited to a board sees it at once."""
+    """Refuse codes: people who are invited to a board see it at once."""
     return not_offered(
         "Podium has no invite codes: ask the board's creator for `/leaderboard invite` with your "
         "name; from then on the board is there for you"
@@ -85,18 +85,18 @@ _ELSEWHERE = {
 
 @administration.post("/start")
 async def start(request: Request, admin: MayAdminister) -> Response:
-    """Take submissions again."""
+    """Resume taking submissions."""
     try:
         await resume(context_of(request).store, Decision(admin.person, _REASON))
     except UserError as error:
-        if error.code != "not-paused":  # twice is no fault
+        if error.code != "not-paused":  # repeating it is not an error
             raise
     return answered({"status": "ok", "accepts_jobs": True})
 
 
 @administration.post("/stop")
 async def stop(request: Request, admin: MayAdminister) -> Response:
-    """Take no more submissions; what is stored is judged on."""
+    """Stop taking submissions; stored ones are still judged."""
     await pause(context_of(request).store, Decision(admin.person, "paused by an admin"))
     return answered({"status": "ok", "accepts_jobs": False})
 
@@ -108,7 +108,7 @@ async def counts(
     *,
     last_day_only: bool = False,
 ) -> Response:
-    """What goes on: of today, or of the last two weeks with the use of the GPUs."""
+    """Statistics of today, or of the last two weeks with GPU usage."""
     door = context_of(request)
     found = await stats(door.store, door.clock)
     today = door.clock.now().date() if last_day_only else None
@@ -117,7 +117,7 @@ async def counts(
 
 @administration.get("/submissions/{number}")
 async def one(request: Request, admin: MayAdminister, number: Number) -> Response:
-    """Anybody's submission; its source only where the board shows it to others."""
+    """Any person's submission; its source only if the board shows sources to others."""
     door = context_of(request)
     reading = await read_submission(door.store, door.clock, admin, SubmissionId(number))
     found = await details(door, admin, reading)
@@ -127,7 +127,7 @@ async def one(request: Request, admin: MayAdminister, number: Number) -> Respons
 
 @administration.delete("/submissions/{number}")
 async def take_off(request: Request, admin: MayAdminister, number: Number) -> Response:
-    """Take anybody's submission off its board; it is kept with its result."""
+    """Disqualify any person's submission; it is kept with its result."""
     store = context_of(request).store
     await disqualify(store, Decision(admin.person, _REASON), SubmissionId(number))
     return answered({"status": "ok", "submission_id": number})
@@ -135,7 +135,7 @@ async def take_off(request: Request, admin: MayAdminister, number: Number) -> Re
 
 @administration.api_route("/{deed:path}", methods=["DELETE", "GET", "POST", "PUT"])
 async def other(admin: MayAdminister, deed: str) -> Response:  # noqa: ARG001 - for its rights
-    """Everything else is done elsewhere."""
+    """Refuse all other actions, which are done elsewhere."""
     named = (words for part, words in _ELSEWHERE.items() if part in deed.split("/"))
     return not_offered(next(named, "Podium does not offer this here; see its README"))
 
@@ -160,12 +160,12 @@ def _usage(usage: tuple[Usage, ...]) -> Iterator[tuple[str, object]]:
 
 
 def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
-    """Takes every path that the others do not; to be asked last."""
+    """A router for every path that the others do not have; must be included last."""
     routes = [each for other in others for each in other.routes if isinstance(each, APIRoute)]
     router = APIRouter(route_class=Route)
 
     async def elsewhere(path: str, request: Request) -> Response:
-        """Nothing is here, or not by this method."""
+        """404, or 405 for another method of an existing path."""
         allowed = {
             method
             for route in routes
@@ -183,7 +183,7 @@ def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
     return router
 
 
-# The last of `submissions` has a path of three free parts and takes what no other route took.
+# The last route of `submissions` has three free path segments, so it must come after all others.
 _PARTS = (account, boards.router, administration, submissions.router)
 router = APIRouter(prefix=POPCORN, include_in_schema=False)
 for part in (*_PARTS, _rest_of(_PARTS)):

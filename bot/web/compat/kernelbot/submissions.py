@@ -1,4 +1,4 @@
-"""Submitting a file; the caller's own submissions: the list, one with its runs, taking one back."""
+"""Submitting a file; the caller's submissions: listing, showing and withdrawing them."""
 
 from typing import Annotated
 
@@ -53,7 +53,7 @@ async def own(
     limit: int = 50,
     offset: int = 0,
 ) -> Response:
-    """The newest first, of one board or of all."""
+    """The caller's submissions, newest first, of one board or of all."""
     if not (1 <= limit <= _PAGE and 0 <= offset <= _FURTHEST):
         words = f"limit is from 1 to {_PAGE}, and offset from 0 to {_FURTHEST}"
         raise UserError("bad-page", words)
@@ -65,7 +65,7 @@ async def own(
 
 @router.get("/user/submissions/{number}")
 async def one(request: Request, person: FromPerson, number: Number) -> Response:
-    """One of the person's own, as far as it is; popcorn-cli asks every 5 s."""
+    """The state of one of the caller's submissions; popcorn-cli polls every 5 s."""
     door = context_of(request)
     submission = await own_submission(door.store, person, SubmissionId(number))
     reading = await submission_status(door.store, submission.id)
@@ -74,19 +74,19 @@ async def one(request: Request, person: FromPerson, number: Number) -> Response:
 
 @router.delete("/user/submissions/{number}")
 async def take_back(request: Request, person: FromSubmitter, number: Number) -> Response:
-    """Stop what is unfinished of it, and take it off its board; what was submitted is kept."""
+    """Cancel its unfinished jobs and withdraw it from its board; the submission is kept."""
     store, submission = context_of(request).store, SubmissionId(number)
     await cancel(store, person, submission)
     try:
         await withdraw(store, person, "", submission)
     except UserError as error:
-        if error.code != "off-board":  # the second time is no fault
+        if error.code != "off-board":  # repeating it is not an error
             raise
     return answered({"status": "ok", "submission_id": number})
 
 
 async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -> Json:
-    """A submission with its source, its runs and where it stands."""
+    """A submission with its source, its runs and its state."""
     submission, board = reading.submission, reading.board
     word, error = standing_of(reading)
     scores = await _scores(door.store, submission.id)
@@ -107,7 +107,7 @@ async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -
 
 
 async def _code(door: WebContext, caller: Caller, submission: SubmissionId) -> str:
-    """The source, empty where it is somebody else's and its board does not show it."""
+    """The source; empty if it is another person's and the board does not show sources."""
     try:
         return (await source(door.store, door.clock, caller, submission)).text
     except UserError as error:
@@ -144,9 +144,9 @@ _ACCEPTED = 202
 async def begin(
     request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
 ) -> Response:
-    """Take a file in; what comes of it is asked for by its id."""
+    """Submit a file; its progress can be polled by the returned id."""
     stored = await _stored(request, person, board, gpu=gpu, mode=mode)
-    # Its own number stands for its job's as well: there is one GPU type, so there is one job.
+    # Its id is also the job's id, because one GPU type means one job.
     ids = {"id": stored.id, "job_status_id": stored.id}
     queue = await queue_where_known(context_of(request).store, stored.gpus[0])
     return answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
@@ -156,7 +156,7 @@ async def begin(
 async def profile(
     request: Request, person: FromSubmitter, board: str, *, gpu: str
 ) -> StreamingResponse:
-    """Take a file in, and tell what Nsight Compute sees of it; who hangs up has it cancelled."""
+    """Submit a file and stream Nsight Compute's results; disconnecting cancels it."""
     _, task = await task_of(context_of(request).store, person, board.lower())
     require_ncu(task, gpu)
     upload = await upload_of(request)
@@ -171,7 +171,7 @@ async def profile(
 async def follow(
     request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
 ) -> StreamingResponse:
-    """Take a file in, and tell what comes of it; who hangs up has it cancelled."""
+    """Submit a file and stream its progress; disconnecting cancels it."""
     stored = await _stored(request, person, board, gpu=gpu, mode=mode)
     return _followed(request, person, stored)
 

@@ -1,7 +1,7 @@
-"""An evaluation in KernelBot's words: modes, phases, results, diagnostics and runs.
+"""An evaluation in KernelBot's format: modes, phases, results, diagnostics and runs.
 
-A ranked run checks every timed answer on inputs that nobody has seen. So it is two of KernelBot's
-phases at once: the one with the public score, and the secret one that confirms it. Of both, only
+A ranked run checks every timed answer on secret inputs. So it corresponds to two of KernelBot's
+phases at once: the one with the public score, and the secret one that confirms it. For both, only
 time and verdict are reported.
 
 Results are `key: value`, with times in nanoseconds. `err` is half of the 95 % interval. If a task's
@@ -37,7 +37,7 @@ _MODES = {word: mode for mode, word in WORDS.items()}
 
 
 def mode_of(word: str) -> Mode:
-    """The mode of this word, in any case; UserError lists those there are."""
+    """The mode of this name, case-insensitive; UserError lists the existing ones."""
     found = _MODES.get(word.lower())
     if found is None:
         words = f"no mode {word[:30]!r}; there are: {', '.join(_MODES)}"
@@ -46,7 +46,7 @@ def mode_of(word: str) -> Mode:
 
 
 _STATUSES = {CaseStatus.PASSED: "pass", CaseStatus.FAILED: "fail"}
-"""Of a case that was skipped nothing is said."""
+"""Skipped cases are not reported."""
 
 
 def result_of(evaluation: Evaluation, kind: CaseKind, *, passed: bool) -> dict[str, str]:
@@ -59,7 +59,7 @@ def result_of(evaluation: Evaluation, kind: CaseKind, *, passed: bool) -> dict[s
 
 
 def check(*, passed: bool) -> str:
-    """The last word of a phase."""
+    """The final `check` value of a phase."""
     return "pass" if passed else "fail"
 
 
@@ -98,7 +98,7 @@ _KINDS = {Mode.TEST: CaseKind.TEST, Mode.BENCHMARK: CaseKind.BENCHMARK}
 
 @dataclass(frozen=True, slots=True)
 class KernelBotRun:
-    """One phase of an evaluation; `result` is None where nothing may be told of its cases."""
+    """One phase of an evaluation; `result` is None if its cases must not be disclosed."""
 
     mode: Mode
     passed: bool
@@ -107,7 +107,7 @@ class KernelBotRun:
 
 
 def phases(evaluation: Evaluation) -> Iterator[KernelBotRun]:
-    """The phases that an evaluation came to, in order; hand in a disclosed one."""
+    """The phases that a disclosed evaluation reached, in order."""
     passed = evaluation.verdict is Verdict.PASSED
     mode = evaluation.mode
     if mode is not Mode.RANKED:
@@ -126,7 +126,7 @@ def phases(evaluation: Evaluation) -> Iterator[KernelBotRun]:
 
 
 _EXITS = {Verdict.PASSED: 0, Verdict.WRONG_ANSWER: 112, Verdict.TIMED_OUT: 114}
-"""What KernelBot's evaluators end with; everything else is a crash there."""
+"""The exit statuses of KernelBot's evaluators; all other verdicts are crashes there."""
 _CRASH = 1
 _RAN = {_EXITS[Verdict.PASSED], _EXITS[Verdict.WRONG_ANSWER]}
 
@@ -145,7 +145,7 @@ def diagnostics(evaluation: Evaluation, phase: KernelBotRun, *, stdout: str = ""
 
 
 def compilation(evaluation: Evaluation) -> Json | None:
-    """How it was built; None where there is nothing to tell of that."""
+    """The result of the build; None if there is nothing to report."""
     failed = evaluation.stage is Stage.BUILD
     if not failed and evaluation.compiled is None:
         return None
@@ -165,7 +165,7 @@ def _wrong(evaluation: Evaluation) -> str:
 
 
 def runs_of(job: JobStatus, score: ScoreValue | None) -> list[Json]:
-    """The runs of a job that has ended; none of one that moves."""
+    """The runs of an ended job; [] if it has not ended."""
     if job.evaluation is None:
         return []
     public = [phase for phase in phases(job.evaluation) if not phase.secret]
@@ -195,7 +195,7 @@ def _run(job: Job, phase: KernelBotRun, score: str | None) -> Json:
 
 
 def _told(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json:
-    """What a public test or benchmark says beyond its verdict; the log goes with the last phase."""
+    """The details of a public test or benchmark; the last phase has the log."""
     log = shortened(evaluation.log) if is_last else ""
     found = diagnostics(evaluation, phase, stdout=log)
     built = compilation(evaluation)
@@ -206,10 +206,10 @@ def _told(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json
 
 
 def seconds(score: ScoreValue | None) -> str | None:
-    """A score in seconds, as text of decimals."""
+    """A score in seconds, as a decimal text."""
     return None if score is None else format(Decimal(repr(score.time_ns)) / 10**9, "f")
 
 
 def moment(at: datetime | None) -> str | None:
-    """A time as KernelBot writes it."""
+    """A time in KernelBot's format."""
     return None if at is None else at.isoformat()

@@ -1,7 +1,7 @@
-"""What popcorn-cli shows of a submission: its state, reports as lines and as Markdown.
+"""The texts that popcorn-cli shows: a submission's state, reports as lines and as Markdown.
 
-popcorn-cli ends with an error at the states `failed`, `timed_out` and `hacked`, and shows the error
-that comes with them. It shows every other state as it is, until the submission is done.
+popcorn-cli exits with an error at the states `failed`, `timed_out` and `hacked`, and shows the
+error message. It shows every other state unchanged until the submission is done.
 """
 
 from typing import assert_never
@@ -16,7 +16,7 @@ from bot.reports.submission import evaluation_report, job_line
 from runners.contract.verdict import Verdict
 
 LONGEST_LOG = 16_384
-"""Characters of a log; the whole of it is in the other doors' reports."""
+"""The most characters of a log; the other front ends show all of it."""
 
 
 def plain(report: Report) -> str:
@@ -25,7 +25,7 @@ def plain(report: Report) -> str:
 
 
 def markdown(report: Report) -> str:
-    """The report as Markdown; nothing that a submission has printed can end its fence."""
+    """The report as Markdown; a submission's output cannot end its code fence."""
     drawn = [f"## {one_line(report.title)}"]
     drawn += [_drawn(block, fence="~~~~") for block in report.blocks]
     return "\n\n".join(filter(None, drawn))
@@ -56,7 +56,7 @@ def _fenced(title: str, text: str, fence: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A log without what could harm a terminal, its end only when it is long; whole lines."""
+    """A log without terminal control characters; only the last whole lines if it is long."""
     text = clean(text).strip("\n")
     if len(text) <= LONGEST_LOG:
         return text
@@ -68,7 +68,7 @@ SUCCEEDED, FAILED, TIMED_OUT, HACKED = "succeeded", "failed", "timed_out", "hack
 
 
 def standing_of(status: SubmissionStatus) -> tuple[str, str | None]:
-    """The word, and what was wrong where something was."""
+    """The state, and the error if there is one."""
     if status.exclusion is not None:
         return _excluded(status.exclusion)
     if not status.is_final:
@@ -86,7 +86,7 @@ def progress_of(job: JobStatus) -> str:
 
 
 def _excluded(exclusion: Exclusion) -> tuple[str, str]:
-    """An admin's word that it is none is KernelBot's `hacked`; nothing else is."""
+    """The state and error of an excluded submission; only a disqualification is `hacked`."""
     why = f": {exclusion.reason}" if exclusion.reason else ""
     kind = exclusion.kind
     word = HACKED if kind is ExclusionKind.DISQUALIFIED else kind.value
