@@ -118,10 +118,7 @@ class DeviceCandidate(HostCandidate):
         )
 
     def _cross(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
-        """Run one order in one window.
-
-        If the call is ahead, the first frame's output replaces that of the last frame.
-        """
+        """Run one order in one window; if it is ahead, the first frame's output is the one kept."""
         node = order.value or ScalarNode()
         self._stage(node, value)
         told: list[CandidateReply] = []

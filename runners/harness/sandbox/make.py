@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 MADE = "{made}"
-"""The placeholder in a command for the path of the file that it creates."""
+"""The word in a command that is replaced by the path of the file that it creates."""
 _PR_SET_DUMPABLE = 4
 _LINE = "POPCORN_FD"
 
