@@ -228,7 +228,7 @@ class Isolation(Wire):
         return tuple(name for name in self.missing if name in _STRICT)
 
     def around(self, layers: tuple[str, ...], missing: dict[str, str]) -> Self:
-        """This isolation after one more candidate; a layer that any of them lacks is missing."""
+        """The isolation after one more candidate; a layer that any of them lacks is missing."""
         lacking = {**self.missing, **missing}
         active = (name for name in dict.fromkeys((*self.layers, *layers)) if name not in lacking)
         return self.model_copy(update={"layers": tuple(active), "missing": lacking})

@@ -53,7 +53,7 @@ class EvaluatorConfig:
             raise ValueError("secret has 16 to 64 bytes")
 
     def updated(self, other: object) -> Self:
-        """This configuration after another one is assigned to the evaluator.
+        """The configuration after another one is assigned to the evaluator.
 
         An environment made for Modal assigns its own configuration before each call. Only `timeout`
         and `return_exceptions` are taken from it.

@@ -32,7 +32,7 @@ class Kernel:
         )
 
     def with_tables(self, detailed: "Kernel") -> "Kernel":
-        """This kernel with the memory tables of its detailed version."""
+        """The kernel with the memory tables of its detailed version."""
         more = detailed.sections.get(MEMORY_TABLES, [])
         if not more:
             return self
