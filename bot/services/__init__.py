@@ -1,1 +1,1 @@
-"""Use cases, one file each; they know ports and domain, no SDK."""
+"""The use cases, one per file; they import ports and the domain, but no SDK."""

@@ -1,4 +1,4 @@
-"""Stores a change together with its audit entry; gives the entries in pages, with names."""
+"""Stores a change together with its audit entry; returns entries in pages, with names."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,21 +8,21 @@ from bot.domain.records import AuditEntry, AuditPage, NamedAuditEntry
 from bot.ports import Store
 
 MOST_ROWS = 100_000
-"""Of the whole record in one piece."""
+"""The most rows of the audit log that are returned at once."""
 
 
 @asynccontextmanager
 async def audited(
     store: Store, actor: PersonId | None, action: str, subject: str, *, reason: str = ""
 ) -> AsyncIterator[Store]:
-    """A transaction that ends with its audit entry; nothing is stored when the block raises."""
+    """Open a transaction that ends with its audit entry; store nothing when the block raises."""
     async with store.transaction() as tx:
         yield tx
         await tx.audit.record(actor, action, subject, reason)
 
 
 async def audit_page(store: Store, number: int, size: int) -> AuditPage:
-    """One page of so many rows; a page behind the last one is empty."""
+    """Return one page of `size` rows; a page after the last one is empty."""
     rows = await store.audit.rows(size + 1, number * size)
     return AuditPage(number, await _named(store, rows[:size]), more=len(rows) > size)
 
@@ -30,12 +30,12 @@ async def audit_page(store: Store, number: int, size: int) -> AuditPage:
 async def audit_rows(
     store: Store, limit: int, before: AuditId | None
 ) -> tuple[NamedAuditEntry, ...]:
-    """The newest decisions first, of those made before one."""
+    """Return the newest decisions before the given one, newest first."""
     return await _named(store, await store.audit.rows(limit, before=before))
 
 
 async def whole_audit(store: Store) -> tuple[NamedAuditEntry, ...]:
-    """Every decision, newest first."""
+    """Return every decision, newest first."""
     return await _named(store, await store.audit.rows(MOST_ROWS))
 
 

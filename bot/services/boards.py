@@ -1,4 +1,4 @@
-"""Boards: listed, opened to guests, and deleted."""
+"""Lists boards, invites guests and deletes boards."""
 
 import io
 import zipfile
@@ -19,13 +19,13 @@ from bot.services.lookup import find_board, own_board, visible_boards
 async def list_boards(
     store: Store, viewer: Viewer, *, after: str = "", limit: int | None = None
 ) -> tuple[BoardOverview, ...]:
-    """The boards that the viewer may see, by name: those behind a name, at most so many."""
+    """Return the boards that the viewer may see, by name: at most `limit`, after the given name."""
     visible = [each for each in await visible_boards(store, viewer) if each.name > after]
     return await _overviews(store, visible[:limit])
 
 
 async def board(store: Store, viewer: Viewer, name: str) -> BoardOverview:
-    """The board of this name; UserError `unknown-board`."""
+    """Return the board of this name; UserError `unknown-board`."""
     (found,) = await _overviews(store, [await find_board(store, viewer, name)])
     return found
 
@@ -51,12 +51,12 @@ async def _overviews(store: Store, found: Sequence[Board]) -> tuple[BoardOvervie
 
 
 _PER_ENTRY = 1024
-"""More bytes than an entry of a zip takes besides its content, its name twice included."""
+"""An upper bound for an entry's bytes in a zip besides its content; its name is in it twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A board that is to go; `typed` is its name, written once more by the person."""
+    """A board to delete; `typed` is its name, typed again by the person."""
 
     name: str
     typed: str
@@ -65,7 +65,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class BoardArchive:
-    """A board's task versions and every source as zips, and how many submissions they hold."""
+    """A board's task versions and all sources as zips, and how many submissions they hold."""
 
     board: Board
     zips: tuple[bytes, ...]
@@ -75,7 +75,7 @@ class BoardArchive:
 async def board_archive(
     store: Store, viewer: Viewer, deletion: Deletion, *, zip_bytes: int
 ) -> BoardArchive:
-    """What must reach the person before the board may go; UserError unless the name was typed.
+    """Return what the person must receive before the deletion; UserError unless the name was typed.
 
     No zip is larger than `zip_bytes`, which is more than any single file needs.
     """
@@ -96,7 +96,7 @@ async def board_archive(
 async def delete_board(
     store: Store, viewer: Viewer, deletion: Deletion, kept: BoardArchive
 ) -> None:
-    """Delete the board; UserError when there is something of it that the keepsake lacks."""
+    """Delete the board; UserError when it has something that the board archive lacks."""
     board = await own_board(store, viewer, deletion.name)
     if (board.id, board.task_version) != (kept.board.id, kept.board.task_version):
         raise board_moved(board.name)
@@ -106,7 +106,7 @@ async def delete_board(
 
 
 class _Parts:
-    """Files as zips of a limited size, each filled before the next is begun."""
+    """Files as zips of a limited size; a zip is filled before the next one begins."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -118,7 +118,7 @@ class _Parts:
         self._zip = zipfile.ZipFile(self._buffer, "w", zipfile.ZIP_DEFLATED)
 
     def add(self, name: str, text: str) -> None:
-        """Into the present zip, or into a new one when it might grow too large."""
+        """Add a file to the current zip, or to a new one when it might become too large."""
         data = text.encode(errors="surrogatepass")
         entries = len(self._zip.infolist())
         size = self._buffer.tell() + (entries + 1) * _PER_ENTRY + len(data)
@@ -132,28 +132,28 @@ class _Parts:
         self._done.append(self._buffer.getvalue())
 
     def close(self) -> tuple[bytes, ...]:
-        """All the zips."""
+        """Return all the zips."""
         self._end()
         return tuple(self._done)
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """Whom it concerns, in doors' own words, such as `discord:17` and `discord-role:5`."""
+    """The people and roles concerned, such as `discord:17` and `discord-role:5`."""
 
     board: str
     guests: frozenset[str]
 
 
 async def invite(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
-    """Add guests; of a public board they count once it is private."""
+    """Add guests; on a public board they matter only once it becomes private."""
     board = await _board(store, viewer, invitation)
     async with _audited(store, viewer, "invite", invitation) as tx:
         return await tx.boards.invite(board.id, invitation.guests)
 
 
 async def uninvite(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
-    """Remove guests; for them the board is gone at once, their own submissions stay theirs."""
+    """Remove guests; they lose the board at once but keep their own submissions."""
     board = await _board(store, viewer, invitation)
     if invitation.guests.isdisjoint(board.access.guests):
         raise UserError("not-invited", "none of these was invited")

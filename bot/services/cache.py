@@ -1,4 +1,4 @@
-"""Values that many ask for at the same time, made once."""
+"""Caches values that many callers request at the same time; each is computed once."""
 
 import asyncio
 from collections import OrderedDict
@@ -10,20 +10,20 @@ Value = TypeVar("Value")
 
 Made = Callable[[], Awaitable[Value]]
 Current = Callable[[Value, float], bool]
-"""Whether a value is as good as a new one, by itself or by the seconds since it was made."""
+"""Whether a value with this age in seconds is still current."""
 
 
 @dataclass(slots=True)
 class _Entry(Generic[Value]):
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     values: tuple[Value, ...] = ()
-    """None at first, then one."""
+    """Empty at first, then one value."""
     made_at: float = 0.0
     current_at: float = 0.0
-    """When it was last asked for and found to be as good as a new one."""
+    """When the value was last found to be current."""
 
     def holds(self, current: Current[Value]) -> bool:
-        """Whether there is a value, and it is current."""
+        """Return whether there is a current value."""
         now = _now()
         if not self.values or not current(self.values[0], now - self.made_at):
             return False
@@ -31,14 +31,14 @@ class _Entry(Generic[Value]):
         return True
 
     def lags_less(self, seconds: float) -> bool:
-        """Whether a value is made again just now, and was current so short a time ago."""
+        """Return whether a new value is being made and the old one was current this recently."""
         return self.lock.locked() and bool(self.values) and _now() - self.current_at < seconds
 
 
 class SharedCache(Generic[Value]):
-    """Values by key; the least wanted are forgotten.
+    """A cache of values by key; it drops the least recently used.
 
-    A key says all that its value depends on, who may see it included.
+    A key contains everything that its value depends on, including who may see it.
     """
 
     def __init__(self, most: int) -> None:
@@ -46,17 +46,17 @@ class SharedCache(Generic[Value]):
         self._entries: OrderedDict[object, _Entry[Value]] = OrderedDict()
 
     def last(self, key: object) -> Value | None:
-        """The value that there is, however old; None where none was made yet."""
+        """Return the cached value, however old; None when there is none."""
         entry = self._entries.get(key)
         return entry.values[0] if entry and entry.values else None
 
     async def get(
         self, key: object, make: Made[Value], *, current: Current[Value], lag_s: float
     ) -> Value:
-        """The value of a key: a current one, or what there was while somebody makes it again.
+        """Return the current value, or the previous one while another caller makes a new one.
 
-        What was not current for `lag_s` seconds is given to nobody. What `make` raises is not kept:
-        the next that waits for it tries.
+        A value is not returned when it was last current `lag_s` seconds ago or more. When `make`
+        raises, nothing is cached, and the next waiting caller tries.
         """
         entry = self._entries.setdefault(key, _Entry())
         self._entries.move_to_end(key)
@@ -72,7 +72,7 @@ class SharedCache(Generic[Value]):
 
 
 def always(_: object, __: float) -> bool:
-    """What never changes is current."""
+    """Return True, for values that never change."""
     return True
 
 
@@ -82,13 +82,14 @@ def _now() -> float:
 
 MOST = 256
 _LAG = 2
-"""So many times the age at which a value is made again it is still given while somebody does."""
+"""While a new value is made, the old one is returned for this many times `fresh_s` longer."""
 
 Cached = TypeVar("Cached")
 
 
 class ResponseCache:
-    """Values by key; a key says all that its value depends on, who may see it included."""
+    """A cache of values by key; keys contain all that a value depends on, who may see it
+    included."""
 
     def __init__(self, most: int = MOST) -> None:
         self._values = SharedCache[Any](most)
@@ -97,9 +98,10 @@ class ResponseCache:
     async def get_within(
         self, key: object, fresh_s: float, limit_s: float, make: Callable[[], Awaitable[Cached]]
     ) -> Cached:
-        """The same as `get`; TimeoutError after so many seconds, whatever still hangs then.
+        """Do the same as `get`; TimeoutError after `limit_s` even if something still hangs.
 
-        A driver may take its time to give up on a server that says nothing: nobody waits for that.
+        A driver may take long to give up on a server that does not answer; no caller waits for
+        that.
         """
         making = asyncio.ensure_future(self.get(key, fresh_s, make))
         self._making.add(making)
@@ -115,14 +117,14 @@ class ResponseCache:
     def _ended(self, making: asyncio.Task[Any]) -> None:
         self._making.discard(making)
         if not making.cancelled():
-            making.exception()  # seen, also where nobody waits for it any more
+            making.exception()  # retrieved, so that asyncio does not warn when no caller waits
 
     async def get(
         self, key: object, fresh_s: float, make: Callable[[], Awaitable[Cached]]
     ) -> Cached:
-        """The value of a key, at most `fresh_s` seconds old, or thrice as old while it is made.
+        """Return a value at most `fresh_s` old, or three times that while a new one is made.
 
-        What `make` raises is not kept: the next that waits for it tries.
+        When `make` raises, nothing is cached, and the next waiting caller tries.
         """
         made: Cached = await self._values.get(
             key, make, current=lambda _, age: age < fresh_s, lag_s=_LAG * fresh_s

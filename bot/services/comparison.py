@@ -1,6 +1,6 @@
-"""Compares two submissions, and says which ones are worth comparing.
+"""Compares two submissions, and suggests which ones to compare.
 
-Any other submission can be compared by its number: `compare` has the last word on who may.
+Any other submission can be compared by its number; `compare` decides who may.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from bot.services.standings import leaderboard
 from runners.contract.task import Mode
 
 MOST_LINES = 10_000
-"""Of a source that is compared; nobody reads more of them side by side."""
+"""The most lines of a source that is compared; longer comparisons are unreadable."""
 _STEPS = 2_000_000
 
 
 async def compare(
     store: Store, clock: Clock, viewer: Viewer, *, first: SubmissionId, second: SubmissionId
 ) -> SubmissionComparison:
-    """UserError when the viewer may not see both sources, or they are of different boards."""
+    """Compare two submissions; UserError when a source is hidden or the boards differ."""
     sources = [await source(store, clock, viewer, number) for number in (first, second)]
     sides = [await _side(store, number) for number in (first, second)]
     if sides[0].submission.board != sides[1].submission.board:
@@ -46,7 +46,7 @@ async def compare(
 def _differences(
     before: Source, after: Source
 ) -> tuple[str, tuple[tuple[str, str, str], ...]] | None:
-    """Unified and side by side; None where the sources are too long."""
+    """Return both diffs, unified and side by side; None when the sources are too long."""
     left, right = lines_of(before.text), lines_of(after.text)
     if max(len(left), len(right)) > MOST_LINES:
         return None
@@ -54,7 +54,7 @@ def _differences(
     matcher = BoundedMatcher(left, right, steps)
     beside = tuple(
         _beside(matcher, steps)
-    )  # first: Python's groups cut off its own list at both ends
+    )  # computed first: Python's grouping truncates its own opcode list at both ends
     names = [f"#{each.submission} {each.file_name}" for each in (before, after)]
     return "".join(f"{line}\n" for line in unified(matcher, *names)), beside
 
@@ -70,7 +70,7 @@ def _beside(matcher: BoundedMatcher, steps: StepBudget) -> Iterator[tuple[str, s
 
 
 def _mark(old: str | None, new: str | None) -> str:
-    """How two lines that stand side by side differ."""
+    """Return the mark between two lines shown side by side."""
     if old == new:
         return " "
     if old is None:
@@ -92,10 +92,10 @@ _FASTEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """Submissions to the same board, whose sources the viewer may read.
+    """Submissions to the same board whose sources the viewer may read.
 
-    `versions` are its own person's, newest first; `own` the viewer's, where that is somebody else;
-    `others` the best of each further person, the fastest first.
+    `versions` are by the same person, newest first; `own` are the viewer's, if that is somebody
+    else; `others` has the best of each other person, fastest first.
     """
 
     versions: tuple[HistoryEntry, ...] = ()
@@ -106,7 +106,7 @@ class Comparable:
 async def comparable(
     store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
 ) -> Comparable:
-    """UserError `unknown-submission` where it does not exist for the viewer."""
+    """Return what to compare it with; UserError `unknown-submission` if hidden from the viewer."""
     given = await visible_submission(store, viewer, number)
     board = await store.boards.get(given.board)
     if board is None:
@@ -126,7 +126,7 @@ async def comparable(
 async def _past(
     store: Store, person: PersonId, board: Board, number: SubmissionId
 ) -> tuple[HistoryEntry, ...]:
-    """A person's newest submissions to the board, without the one that is compared."""
+    """Return a person's newest submissions to the board, without the compared one."""
     past = await history_of(store, person, board.id, limit=_NEWEST)
     numbers = ((each.submission.id, each) for each in past)
     return tuple(
@@ -137,7 +137,7 @@ async def _past(
 async def _fastest(
     store: Store, viewer: Viewer, given: Submission, board: Board
 ) -> tuple[Standing, ...]:
-    """On the first of its GPU types, among those judged by the board's present task version."""
+    """Return the best on its first GPU type, judged by the board's current task version."""
     entries = (await leaderboard(store, board.task_version, given.gpus[0])).entries
     listed = {given.person, viewer.person}
     found = [each for each in entries[: _FASTEST + len(listed)] if each.score.person not in listed]

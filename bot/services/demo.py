@@ -1,4 +1,4 @@
-"""Takes away what `podium demo` put into a data folder, and nothing of anybody else's."""
+"""Removes what `podium demo` put into a data folder, and nothing of other people."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,26 +11,26 @@ from bot.services.audit import audited
 
 _OWNER = f"{DEMO}:podium"
 _NOW = timedelta(seconds=-1)
-"""An age that even what ends at this moment has."""
+"""An age limit that includes what ended at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The boards that are gone, and those that stay, since others have submitted to them."""
+    """The boards that were deleted, and those kept because others have submitted to them."""
 
     boards: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
 
 
 async def demo_owner(store: Store) -> Person:
-    """Whose the demo's boards are."""
+    """Return the owner of the demo's boards."""
     return await store.people.ensure(_OWNER, "podium demo")
 
 
 async def remove_demo(store: Store) -> Removed:
-    """Delete the demo's boards with its kernels; of one that others use, its own kernels alone.
+    """Delete the demo's boards and kernels; of a board that others use, only the demo's kernels.
 
-    UserError `moved` when somebody submits to one of them at this moment: nothing of it is deleted.
+    UserError `moved` when somebody submits to one of them meanwhile: nothing of it is deleted.
     """
     owner = await store.people.find(_OWNER)
     if owner is None:

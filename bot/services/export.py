@@ -1,4 +1,4 @@
-"""Hands out everything that was submitted to a board, with how it ended."""
+"""Exports everything that was submitted to a board, with its results."""
 
 from collections.abc import AsyncGenerator
 
@@ -13,7 +13,7 @@ from bot.services.lookup import find_board
 
 
 async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardExport:
-    """Everything of a board; who asked is noted."""
+    """Return everything of a board; record who asked."""
     board = await find_board(store, viewer, board_name)
     submissions = await store.submissions.to(board.id)
     versions = {each.id: each.number for each in await store.boards.versions(board.id)}
@@ -45,13 +45,13 @@ async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardEx
 async def evaluations(
     store: Store, found: BoardExport
 ) -> AsyncGenerator[tuple[ExportedSubmission, tuple[StoredEvaluation, ...]], None]:
-    """What was measured of each submission, one at a time: together they fill no memory."""
+    """Yield each submission with its measurements, one at a time to limit memory."""
     for each in found.submissions:
         yield each, await store.results.evaluations(each.submission.id)
 
 
 async def sources(store: Store, found: BoardExport) -> AsyncGenerator[tuple[str, str], None]:
-    """Each submitted text once, after the hash by which submissions name it."""
+    """Yield each submitted source once, with the hash by which submissions refer to it."""
     first = {each.submission.source_hash: each.submission.id for each in found.submissions}
     for digest, submission in sorted(first.items()):
         yield digest, await store.submissions.source(submission)
@@ -65,7 +65,7 @@ async def _people(store: Store, wanted: set[PersonId]) -> dict[PersonId, Person]
 async def _counted(
     store: Store, submissions: tuple[Submission, ...]
 ) -> set[tuple[SubmissionId, str]]:
-    """Submission and GPU type of every score that standings are made of."""
+    """Return submission and GPU type of each score that counts in the standings."""
     return {
         (score.submission, gpu)
         for version, gpu in _leaderboards(submissions)
@@ -76,7 +76,7 @@ async def _counted(
 async def _references(
     store: Store, submissions: tuple[Submission, ...]
 ) -> dict[tuple[TaskVersionId, str], ScoreValue]:
-    """The known times of the references of every leaderboard that was submitted to."""
+    """Return the known reference times of every leaderboard with submissions."""
     found = {each: await store.references.of(*each) for each in _leaderboards(submissions)}
     return {
         each: reference.value

@@ -1,4 +1,4 @@
-"""What a person has submitted, on one board or on all, and how it ended."""
+"""What a person has submitted, on one board or on all, and the results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ async def submission_history(
     before: SubmissionId | None = None,
     limit: int = 50,
 ) -> tuple[HistoryEntry, ...]:
-    """The viewer's own submissions with ids below `before`, on one board or on all.
+    """Return the viewer's own submissions with ids below `before`, on one board or on all.
 
-    What one has submitted stays one's own, also when its board is hidden from one since.
+    People keep their own submissions, even when the board has become hidden from them.
     """
     board = None if board_name is None else (await find_board(store, viewer, board_name)).id
     return await history_of(store, viewer.person, board, before=before, limit=limit)
@@ -40,7 +40,7 @@ async def history_of(
     before: SubmissionId | None = None,
     limit: int = 50,
 ) -> tuple[HistoryEntry, ...]:
-    """A person's submissions, whoever asks: the caller knows what of them may be shown."""
+    """Return a person's submissions without checks: the caller decides what may be shown."""
     lookup = _Lookup(store)
     found = await store.submissions.history(person, board, before, limit)
     results: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in found}
@@ -50,7 +50,7 @@ async def history_of(
 
 
 class _Lookup:
-    """Reads each board and task version of a list of submissions once."""
+    """Reads each board and task version in a list of submissions once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -83,7 +83,7 @@ _PERSONAL_NEWEST = 200
 
 
 async def personal_board(store: Store, viewer: Viewer, board_name: str) -> PersonalBoard:
-    """The viewer's own standings and newest submissions on a board."""
+    """Return the viewer's own standings and newest submissions on a board."""
     board = await find_board(store, viewer, board_name)
     found = [await own_standing(store, viewer.person, board, gpu) for gpu in board.gpus]
     past = await submission_history(store, viewer, board_name, limit=_PERSONAL_NEWEST)
@@ -93,7 +93,7 @@ async def personal_board(store: Store, viewer: Viewer, board_name: str) -> Perso
 async def own_standing(
     store: Store, person: PersonId, board: Board, gpu: str
 ) -> OwnStanding | None:
-    """Where a person stands on one GPU type; None without a score there."""
+    """Return a person's standing on one GPU type; None without a score there."""
     entries = (await leaderboard(store, board.task_version, gpu)).entries
     standing = next((each for each in entries if each.score.person == person), None)
     if standing is None:
@@ -110,7 +110,7 @@ _LOOKED_THROUGH = 300
 
 @dataclass(frozen=True, slots=True)
 class PersonStanding:
-    """What a person holds on one GPU type of a board."""
+    """A person's standing on one GPU type of a board."""
 
     board: Board
     own: OwnStanding
@@ -118,9 +118,9 @@ class PersonStanding:
 
 @dataclass(frozen=True, slots=True)
 class PersonProfile:
-    """A person with places and submissions, newest first, on the boards that a viewer sees.
+    """A person's places and submissions, newest first, on boards that the viewer sees.
 
-    Others see the ranked submissions alone.
+    Others see only the ranked submissions.
     """
 
     person: Person
@@ -130,7 +130,7 @@ class PersonProfile:
 
 
 async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
-    """UserError `unknown-person` where the viewer has no way to know that there is such a one."""
+    """Return a profile; UserError `unknown-person` when the viewer may not know of the person."""
     person = await store.people.get(person_id)
     own = person_id == viewer.person
     boards = {each.id: each for each in await visible_boards(store, viewer)}
@@ -150,7 +150,7 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
 
 
 def _is_shown(given: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
-    """As `lookup.visible_submission` says: the house's own is for the board's creator."""
+    """Apply the rule of `lookup.visible_submission` on submissions of the system itself."""
     board = boards.get(given.board)
     if board is None:
         return False

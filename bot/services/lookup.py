@@ -1,4 +1,4 @@
-"""Finds what a person has named, or refuses with what there is for that person."""
+"""Finds what a person has named; errors list only what that person may see."""
 
 from bot.domain.board import Board, TaskVersion, Viewer
 from bot.domain.errors import UserError, unknown_name
@@ -9,14 +9,14 @@ from runners.contract.task import TaskDefinition
 
 
 async def visible_boards(store: Store, viewer: Viewer) -> tuple[Board, ...]:
-    """The boards that exist for this viewer, by name."""
+    """Return the boards that the viewer may see, by name."""
     return tuple(each for each in await store.boards.all() if each.visible_to(viewer))
 
 
 async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
-    """The board of this name; UserError `unknown-board` with the nearest names.
+    """Return the board of this name; UserError `unknown-board` with the nearest names.
 
-    A board which the viewer may not see is refused in just the words for one that is not there.
+    A hidden board is refused in the same words as a missing one.
     """
     board = await store.boards.find(name)
     if board is None or board.is_hidden or not board.visible_to(viewer):
@@ -26,7 +26,7 @@ async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
 
 
 async def visible_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
-    """The board that a message speaks of, which may be gone by now for this viewer."""
+    """Return the board that a message refers to; UserError when it is deleted or hidden by now."""
     found = await store.boards.get(board)
     if found is None or not found.visible_to(viewer):
         raise UserError("unknown-board", "this leaderboard is gone")
@@ -34,7 +34,7 @@ async def visible_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
 
 
 async def own_board(store: Store, viewer: Viewer, name: str) -> Board:
-    """A board that the viewer may change: its creator, or an admin."""
+    """Return a board that the viewer may change, as its creator or as an admin."""
     board = await find_board(store, viewer, name)
     if not board.belongs_to(viewer):
         raise UserError("not-yours", f"leaderboard {name!r} belongs to somebody else")
@@ -42,7 +42,7 @@ async def own_board(store: Store, viewer: Viewer, name: str) -> Board:
 
 
 async def find_task(store: Store, viewer: Viewer, name: str) -> tuple[Board, TaskVersion]:
-    """A board with the version of its task that it is judged by now."""
+    """Return a board with its current task version."""
     board = await find_board(store, viewer, name)
     version = await store.boards.version(board.task_version)
     if version is None:
@@ -51,13 +51,13 @@ async def find_task(store: Store, viewer: Viewer, name: str) -> tuple[Board, Tas
 
 
 async def task_of(store: Store, viewer: Viewer, name: str) -> tuple[Board, TaskDefinition]:
-    """A board with the task that it is judged by now."""
+    """Return a board with its current task."""
     board, version = await find_task(store, viewer, name)
     return board, version.definition
 
 
 async def find_submission(store: Store, submission_id: SubmissionId) -> Submission:
-    """The submission of this number; UserError `unknown-submission` when there is none."""
+    """Return the submission of this number; UserError `unknown-submission` when there is none."""
     there = is_storable(submission_id)
     submission = await store.submissions.get(submission_id) if there else None
     if submission is None:
@@ -68,9 +68,10 @@ async def find_submission(store: Store, submission_id: SubmissionId) -> Submissi
 async def visible_submission(
     store: Store, viewer: Viewer, submission_id: SubmissionId
 ) -> Submission:
-    """One's own submission, or anybody's to a board that the viewer sees; else there is none.
+    """Return one's own submission, or one to a board that the viewer sees; else UserError.
 
-    What the house has judged of a task is for the board's creator: its log may quote hidden files.
+    Submissions of the system itself are only for the board's creator: their logs may quote hidden
+    files.
     """
     submission = await find_submission(store, submission_id)
     if submission.person != viewer.person:
@@ -83,7 +84,7 @@ async def visible_submission(
 
 
 async def own_submission(store: Store, viewer: Viewer, submission_id: SubmissionId) -> Submission:
-    """A submission of the viewer's own."""
+    """Return one of the viewer's own submissions."""
     submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person:
         raise UserError(

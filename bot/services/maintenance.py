@@ -1,4 +1,4 @@
-"""Brings back the jobs whose worker went away; forgets what ended long ago."""
+"""Requeues the jobs of lost workers; deletes old events."""
 
 import asyncio
 from contextlib import suppress
@@ -10,16 +10,16 @@ from bot.domain.errors import StoreError
 from bot.ports import Store
 
 KEPT = timedelta(days=7)
-"""How long the steps of an ended job are kept; its evaluation stays."""
+"""How long the events of an ended job are kept; its evaluation stays."""
 NEWS_KEPT = timedelta(days=30)
-"""How long delivered news is remembered, so that it is not told again."""
+"""How long delivered notifications are remembered, so that none is sent twice."""
 FORGET_EVERY_S = 3600.0
 
 _log = structlog.get_logger(__name__)
 
 
 async def recover(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
-    """Reap expired leases and forget old events, now and every so often, until `stop` is set."""
+    """Requeue jobs with expired leases and delete old events, periodically, until `stop` is set."""
     loop = asyncio.get_running_loop()
     forget_at = loop.time()
     while not stop.is_set():

@@ -1,4 +1,4 @@
-"""Decisions of admins and owners about people and submissions; the active limits."""
+"""Decisions of admins and owners about people and submissions; the current limits."""
 
 from dataclasses import dataclass
 
@@ -16,22 +16,22 @@ from runners.contract.task import Mode
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Who does something, and why; the reason is shown to whom it concerns."""
+    """Who decides, and why; the person concerned sees the reason."""
 
     actor: PersonId
     reason: str
 
 
 async def ban(store: Store, deed: Decision, identity: str) -> int:
-    """Keep a person from submitting, and stop what is unfinished; gives how many that were.
+    """Keep a person from submitting and cancel their unfinished jobs; return how many.
 
-    UserError when nobody has this identity.
+    UserError when no person has this identity.
     """
     person = await _person(store, identity)
     async with audited(store, deed.actor, "ban", f"person {identity}", reason=deed.reason) as tx:
         await tx.moderation.ban(person, deed.reason)
         unfinished = await tx.jobs.unfinished_of(person)
-    for submission in unfinished:  # one by one: thousands of locks would keep workers waiting
+    for submission in unfinished:  # one by one: thousands of locks would make workers wait
         await store.jobs.request_cancel(submission)
     return len(unfinished)
 
@@ -45,12 +45,12 @@ async def unban(store: Store, deed: Decision, identity: str) -> None:
 
 
 async def disqualify(store: Store, deed: Decision, submission: SubmissionId) -> None:
-    """Take anybody's submission off its board; its result stays."""
+    """Take any person's submission off its board; its result stays."""
     await _exclude(store, deed, submission, ExclusionKind.DISQUALIFIED)
 
 
 async def withdraw(store: Store, viewer: Viewer, reason: str, submission: SubmissionId) -> None:
-    """Take one's own submission off its board for good; its result stays."""
+    """Take one's own submission off its board permanently; its result stays."""
     await own_submission(store, viewer, submission)
     if await store.moderation.exclusion_of(submission) is not None:
         raise UserError("off-board", f"submission {submission} is off its board already")
@@ -67,26 +67,26 @@ async def requalify(store: Store, deed: Decision, submission: SubmissionId) -> N
 
 
 async def pause(store: Store, deed: Decision) -> None:
-    """Take no more submissions; what is stored is judged on."""
+    """Accept no more submissions; stored ones are still judged."""
     async with audited(store, deed.actor, "pause", "submissions", reason=deed.reason) as tx:
         await tx.moderation.pause(deed.reason)
 
 
 async def resume(store: Store, deed: Decision) -> None:
-    """Take submissions again."""
+    """Accept submissions again."""
     async with audited(store, deed.actor, "resume", "submissions", reason=deed.reason) as tx:
         if not await tx.moderation.resume():
             raise UserError("not-paused", "submissions are taken already")
 
 
 async def pause_board(store: Store, deed: Decision, board: Board) -> None:
-    """Take no more submissions to one board; what is stored is judged on."""
+    """Accept no more submissions to one board; stored ones are still judged."""
     async with audited(store, deed.actor, "pause", f"board {board.name}", reason=deed.reason) as tx:
         await tx.moderation.pause_board(board.id, deed.reason)
 
 
 async def resume_board(store: Store, deed: Decision, board: Board) -> None:
-    """Take submissions to this board again."""
+    """Accept submissions to this board again."""
     async with audited(
         store, deed.actor, "resume", f"board {board.name}", reason=deed.reason
     ) as tx:
@@ -95,7 +95,7 @@ async def resume_board(store: Store, deed: Decision, board: Board) -> None:
 
 
 async def pause_gpu(store: Store, deed: Decision, gpu: str) -> str:
-    """Begin no more jobs of a GPU type, which wait in the queue; gives its name as it is spelled.
+    """Start no more jobs on a GPU type, so that they wait in the queue; return its canonical name.
 
     UserError for a GPU type that no board runs on.
     """
@@ -109,7 +109,7 @@ async def pause_gpu(store: Store, deed: Decision, gpu: str) -> str:
 
 
 async def resume_gpu(store: Store, deed: Decision, gpu: str) -> str:
-    """Begin jobs of this GPU type again; gives its name as it is spelled."""
+    """Start jobs on this GPU type again; return its canonical name."""
     paused = await store.moderation.pool_pauses()
     found = spelled(gpu, paused)
     async with audited(store, deed.actor, "resume", f"gpu {found}", reason=deed.reason) as tx:
@@ -119,7 +119,7 @@ async def resume_gpu(store: Store, deed: Decision, gpu: str) -> str:
 
 
 async def set_limit(store: Store, deed: Decision, limit: RateLimit) -> None:
-    """Limit everyone's submissions of one board and mode, or of all."""
+    """Limit everyone's submissions to one board and mode, or to all."""
     covered = await _covered(store, limit.board, limit.mode)
     subject = f"{limit.most} in {span(limit.window)}, {covered}"
     async with audited(store, deed.actor, "limit", subject, reason=deed.reason) as tx:
@@ -129,7 +129,7 @@ async def set_limit(store: Store, deed: Decision, limit: RateLimit) -> None:
 async def drop_limit(
     store: Store, deed: Decision, board: BoardId | None, mode: Mode | None
 ) -> None:
-    """End the limit of just this board and mode."""
+    """Remove the limit of exactly this board and mode."""
     covered = await _covered(store, board, mode)
     async with audited(store, deed.actor, "unlimit", covered, reason=deed.reason) as tx:
         if not await tx.moderation.drop_limit(board, mode):
@@ -159,7 +159,7 @@ async def _person(store: Store, identity: str) -> PersonId:
 
 
 async def submission_rules(store: Store) -> SubmissionRules:
-    """Limits, pauses and bans as they are now."""
+    """Return the current limits, pauses and bans."""
     names = {board.id: board.name for board in await store.boards.all()}
     limits = await store.moderation.limits()
     paused = await store.moderation.board_pauses()

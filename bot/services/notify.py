@@ -1,4 +1,4 @@
-"""Works out what there is to tell, and for whom: records, lost ranks, deadlines."""
+"""Determines what to announce, and to whom: records, lost ranks, deadlines."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _log = structlog.get_logger(__name__)
 async def run_notifications(
     store: Store, clock: Clock, stop: asyncio.Event, *, every_s: float = 5.0
 ) -> None:
-    """Put what is news into the outbox, now and every so often, until `stop` is set."""
+    """Put new notifications into the outbox every `every_s`, until `stop` is set."""
     while not stop.is_set():
         try:
             await announce_scores(store)
@@ -41,7 +41,7 @@ async def run_notifications(
 
 
 async def announce_scores(store: Store) -> None:
-    """Settle every score that nobody was told of; several processes may do so at once."""
+    """Process every score that is not announced yet; several processes may do so at once."""
     while waiting := await store.outbox.untold():
         for place, score in enumerate(waiting):
             news = await _news_of(store, score, later=waiting[place + 1 :])
@@ -51,7 +51,7 @@ async def announce_scores(store: Store) -> None:
 async def _news_of(
     store: Store, untold: UnannouncedScore, later: Sequence[UnannouncedScore]
 ) -> list[Notification]:
-    """The news of one score, as if those that were accepted later were not there yet."""
+    """Return the notifications for one score, as if later accepted scores did not exist."""
     board = await store.boards.get(untold.board)
     records, losses = [await store.listeners.to(kind) for kind in _OF_SCORES]
     if board is None or board.task_version != untold.task_version or not (records or losses):
@@ -68,7 +68,7 @@ async def _news_of(
 async def _change_by(
     store: Store, untold: UnannouncedScore, later: Sequence[UnannouncedScore]
 ) -> Change | None:
-    """Read without the scores of those whom neither this one nor a later one is of."""
+    """Compute the change without scores of people other than those with this or a later score."""
     place = untold.task_version, untold.gpu
     here = [each for each in later if (each.task_version, each.gpu) == place]
     unborn, moved = {each.submission for each in here}, {each.person for each in (untold, *here)}
@@ -87,7 +87,7 @@ _OF_SCORES = (NewsKind.RECORD, NewsKind.LOST_RANK)
 async def _records(
     store: Store, change: Change, board: Board, listeners: Sequence[str]
 ) -> list[Notification]:
-    """For everyone who asked, but not for who made the record and knows."""
+    """Notify every subscriber except the person who set the record."""
     if not change.is_record:
         return []
     maker = await store.people.get(change.score.person)
@@ -107,7 +107,7 @@ async def _losses(
 
 
 async def announce_deadlines(store: Store, clock: Clock) -> None:
-    """Remind everyone who asked of the boards that close within a day, once each."""
+    """Remind each subscriber once of the boards that close within a day."""
     listeners = await store.listeners.to(NewsKind.DEADLINE)
     if not listeners:
         return
@@ -121,9 +121,9 @@ async def announce_deadlines(store: Store, clock: Clock) -> None:
 async def still_wanted(
     store: Store, clock: Clock, news: Notification, credentials: frozenset[str]
 ) -> bool:
-    """Whether news may be delivered: its addressee still asks for it, and sees the board.
+    """Return whether the addressee still wants the notification and sees the board.
 
-    `credentials` are those of the addressee now, of a room those of everyone who reads it.
+    `credentials` are the addressee's now; for a channel, those of everyone who reads it.
     """
     board = await store.boards.get(news.board)
     if board is None or news.kind not in await store.listeners.kinds(news.addressee):
@@ -139,7 +139,7 @@ async def still_wanted(
 async def set_notifications(
     store: Store, addressee: str, wishes: Mapping[NewsKind, bool | None]
 ) -> frozenset[NewsKind]:
-    """Change what an addressee is told of; what has no wish stays. Gives all that holds now."""
+    """Change what an addressee is told of; None leaves a kind as it is. Return all that applies."""
     kinds = set(await store.listeners.kinds(addressee))
     for kind, wish in wishes.items():
         if wish is not None:

@@ -1,4 +1,4 @@
-"""Whether each part works, what is queued and judged, how busy each GPU type is."""
+"""Whether each component works, what is queued and judged, how busy each GPU type is."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,21 +20,21 @@ _log = structlog.get_logger(__name__)
 
 
 class State(StrEnum):
-    """How a part is; only `FAILED` means that it is not ready."""
+    """The state of a component; only `FAILED` means that it is not ready."""
 
     READY = "ready"
-    """It does what it is there for."""
+    """It works."""
     PAUSED = "paused"
-    """An admin has it wait."""
+    """An admin has paused it."""
     WAITING = "waiting"
-    """It waits for somebody who is not part of this process."""
+    """It waits for something outside this process."""
     FAILED = "failed"
     """It does not work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentHealth:
-    """One part; `detail` says what is the matter and what to do, and holds nothing secret."""
+    """One component; `detail` says what is wrong and what to do, without secrets."""
 
     name: str
     state: State
@@ -44,7 +44,7 @@ class ComponentHealth:
 async def readiness(
     store: Store, *, judges: bool, lines: Sequence[ServiceConnection] = ()
 ) -> tuple[ComponentHealth, ...]:
-    """Every part of this process, the most basic first; `judges` when it has runners of its own."""
+    """Return each component of this process, the most basic first; `judges`: it has own runners."""
     return *await _stored(store, judges=judges), *map(_line, lines)
 
 
@@ -70,7 +70,7 @@ def _migrations(schema: Schema) -> ComponentHealth:
 
 
 async def _judging(store: Store, *, judges: bool) -> ComponentHealth:
-    """Whether anybody works through the queue, and may."""
+    """Return whether any worker processes the queue and is allowed to."""
     pause = await store.moderation.pause_notice()
     if pause is not None:
         return ComponentHealth("judging", State.PAUSED, f"no submissions are taken: {pause}")
@@ -88,7 +88,7 @@ async def _judging(store: Store, *, judges: bool) -> ComponentHealth:
 
 
 def _nobody(*, judges: bool) -> ComponentHealth:
-    """Without runners of its own the door must stay open, for it is where workers come in."""
+    """Without runners of its own, this process stays ready, because workers connect to it."""
     if judges:
         words = "its dispatcher gives no sign of life; see podium.log, and start it again"
         return ComponentHealth("judging", State.FAILED, words)
@@ -96,7 +96,7 @@ def _nobody(*, judges: bool) -> ComponentHealth:
 
 
 def _idle(workers: Sequence[Worker], *, judges: bool) -> ComponentHealth:
-    """Workers live, and none of them can take a job."""
+    """There are live workers, but none can take a job."""
     if any(each.gpus is None for each in workers):
         return ComponentHealth("judging", State.WAITING, "its runners have not answered yet")
     state = State.FAILED if judges else State.WAITING
@@ -105,7 +105,7 @@ def _idle(workers: Sequence[Worker], *, judges: bool) -> ComponentHealth:
 
 
 def _out_of_service(workers: Iterable[Worker]) -> str:
-    """Which cards nothing is run on, in words; empty where all are fit."""
+    """Return which cards are out of service, in words; empty when none is."""
     offers = (offer for worker in workers for offer in worker.offers.values())
     lost = Counter(each.gpu for offer in offers for each in offer.out_of_service)
     cards = ", ".join(f"{count} x {gpu}" for gpu, count in sorted(lost.items()))
@@ -121,13 +121,13 @@ def _line(line: ServiceConnection) -> ComponentHealth:
 
 
 MOST_GPUS = 64
-"""GPU types told apart; creators of boards name them, and a label must not grow without end."""
+"""The most GPU types as labels: board creators name them, and labels must stay bounded."""
 OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class GpuMetrics:
-    """One GPU type; `waits_s` is how long the longest waiting due job has been queued."""
+    """One GPU type; `waits_s` is how long the oldest due job has been queued."""
 
     gpu: str
     queued: int = 0
@@ -140,7 +140,7 @@ class GpuMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Pools by GPU type, tallies since the first evaluation, and the workers that live."""
+    """Queues by GPU type, totals since the first evaluation, and the live workers."""
 
     pools: tuple[GpuMetrics, ...]
     tallies: tuple[Tally, ...]
@@ -150,7 +150,7 @@ class Measures:
 
 
 async def measures(store: Store, clock: Clock) -> Measures:
-    """Read from the store; StoreError while it is away."""
+    """Read the metrics from the store; StoreError while it is unavailable."""
     operations, workers = store.operations, await store.workers.alive()
     return Measures(
         pools=await _pools(store, clock, workers),
@@ -182,7 +182,7 @@ async def _pools(store: Store, clock: Clock, workers: Iterable[Worker]) -> tuple
 
 
 def _cards(workers: Iterable[Worker]) -> tuple[Counter[str], Counter[str]]:
-    """By GPU type the slots that runners offer, and the cards that are out of service."""
+    """Return, by GPU type, the slots that runners offer and the cards that are out of service."""
     slots, lost = Counter[str](), Counter[str]()
     for offer in (offer for worker in workers for offer in worker.offers.values()):
         slots.update(offer.gpus)
@@ -194,7 +194,7 @@ DAYS = 14
 
 
 async def stats(store: Store, clock: Clock, prices: Prices = NO_PRICES) -> InstallationStats:
-    """The counts of an installation."""
+    """Return the statistics of an installation."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=DAYS - 1)
     return InstallationStats(
@@ -210,7 +210,7 @@ async def stats(store: Store, clock: Clock, prices: Prices = NO_PRICES) -> Insta
 
 @dataclass(frozen=True, slots=True)
 class GpuQueue:
-    """One GPU type: jobs that have not ended, workers that offer it, and why it rests."""
+    """One GPU type: its unfinished jobs, the workers that offer it, and why it is paused."""
 
     gpu: str
     queued: int
@@ -220,7 +220,7 @@ class GpuQueue:
 
 
 async def pools(store: Store) -> tuple[GpuQueue, ...]:
-    """Every GPU type that has jobs or workers, or is paused, by name."""
+    """Return each GPU type that has jobs or workers, or is paused, by name."""
     backlog = await store.jobs.backlog()
     alive = await store.workers.alive()
     pauses = await store.moderation.pool_pauses()

@@ -1,7 +1,7 @@
-"""Has each task's own reference timed, once per task version and GPU type of a board.
+"""Times each task's own reference, once per task version and GPU type of a board.
 
-By the judge that times everybody, in ranked mode with all its rounds: what people gain on the
-reference is then a ratio of two times that were taken in the same way.
+The judge times it like every submission, in ranked mode with all rounds, so that the speedup over
+the reference is a ratio of two times measured in the same way.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from bot.services.publishing.request import TASKS
 from runners.contract.task import Mode
 
 AGAIN_AFTER = timedelta(days=1)
-"""How long after a job was given up for our own fault another one tries."""
+"""How long after a job failed through our own fault another one is queued."""
 _NAME = "Podium"
 
 _log = structlog.get_logger(__name__)
 
 
 async def time_references(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
-    """Note what failed and order what is not timed yet, now and every so often, until `stop`."""
+    """Record failures and queue what is not timed yet, every `every_s`, until `stop` is set."""
     while not stop.is_set():
         try:
             await _note_failures(store)
@@ -43,7 +43,7 @@ async def time_references(store: Store, stop: asyncio.Event, *, every_s: float =
 
 
 async def order_references(store: Store) -> int:
-    """Queue a job for every reference that no board has a time of; gives how many.
+    """Queue a job for each reference without a time on a board; return how many.
 
     Several processes may do so at once: each reference is timed by one job.
     """
@@ -59,7 +59,7 @@ async def order_references(store: Store) -> int:
 
 
 async def _source(store: Store, untimed: Untimed) -> str | None:
-    """What is to be timed; None also for a task that cannot be read, which is logged."""
+    """Return the source to time; None for a task without one or one that is unreadable (logged)."""
     try:
         version = await store.boards.version(untimed.task_version)
         return None if version is None else await TASKS.do(reference_source, version.definition)

@@ -1,4 +1,4 @@
-"""Judges a submission once more by the present version of its board's task."""
+"""Judges a submission again by the current version of its board's task."""
 
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
@@ -15,7 +15,7 @@ from runners.contract.task import Mode
 async def rejudge_submission(
     store: Store, deed: Decision, submission_id: SubmissionId
 ) -> Submission:
-    """A new submission of the same source for the same person, whatever the deadline."""
+    """Return a new submission of the same source for the same person, even after the deadline."""
     earlier = await find_submission(store, submission_id)
     if is_system_submission(submission_id):
         words = f"submission {submission_id} times a task's reference; nobody is ranked by it"
@@ -49,9 +49,9 @@ async def rejudge_submission(
 async def rejudge_standings(
     store: Store, deed: Decision, board: Board, version: TaskVersionId
 ) -> int:
-    """Judge everyone's best submission to an earlier version by the present one; gives how many.
+    """Judge everyone's best submission to an earlier version by the current one; return how many.
 
-    What is judged by the present version already, or will be, is not judged a second time there.
+    Sources that the current version has judged, or is going to judge, are skipped.
     """
     there = {
         key
@@ -67,10 +67,10 @@ async def rejudge_standings(
 
 
 async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) -> tuple[int, int]:
-    """Judge everyone's best submission to the version of this number by the present one.
+    """Judge everyone's best submission to the version of this number by the current one.
 
-    Gives how many there are and the present number; UserError for who may not change the board,
-    and where there is nothing to judge.
+    Return how many there are and the current number; UserError when the viewer may not change the
+    board, or when there is nothing to judge.
     """
     await own_board(store, viewer, board.name)
     versions = await store.boards.versions(board.id)
@@ -86,7 +86,7 @@ async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) 
 
 
 async def best_of(store: Store, board: Board, version: TaskVersionId) -> tuple[Submission, ...]:
-    """Everyone's best submission to a task version on each of the board's GPU types, each once."""
+    """Return everyone's best submissions to a task version on each GPU type, without repeats."""
     best: dict[SubmissionId, Submission] = {}
     for gpu in board.gpus:
         for standing in rank_entrants(await store.results.entrants(version, gpu)):
@@ -96,7 +96,7 @@ async def best_of(store: Store, board: Board, version: TaskVersionId) -> tuple[S
 
 
 def _counts(submission: Submission) -> bool:
-    """Whether it was ranked or may yet be: what was given up or cancelled is not."""
+    """Return whether it was ranked or still may be; failed and cancelled ones do not count."""
     ended_badly = submission.state in {SubmissionState.FAILED, SubmissionState.CANCELLED}
     return submission.mode is Mode.RANKED and not ended_badly
 
@@ -104,6 +104,6 @@ def _counts(submission: Submission) -> bool:
 def _runs(
     submission: Submission, gpus: tuple[str, ...] | None = None
 ) -> set[tuple[PersonId, str, str]]:
-    """Whose source is run on which GPU types, of those that are given."""
+    """Return person, source and GPU type of each run, limited to the given GPU types."""
     person, source = submission.person, submission.source_hash
     return {(person, source, gpu) for gpu in submission.gpus if gpus is None or gpu in gpus}

@@ -1,4 +1,4 @@
-"""What a remote worker may do, and the tokens with which it may."""
+"""What a remote worker may do, and the tokens that allow it."""
 
 import re
 import secrets
@@ -23,10 +23,10 @@ _log = structlog.get_logger(__name__)
 
 
 class RemoteWorker:
-    """One life of one agent, under a worker's name that no other has.
+    """One run of a remote worker program, under a unique worker name.
 
-    Job and fence can be guessed, so each deed on a job looks whose it is: UserError `lease-lost`
-    for one that another worker has, or will have.
+    Job and fence can be guessed, so each action on a job checks who holds it: UserError
+    `lease-lost` when another worker has the job or will get it.
     """
 
     def __init__(self, store: Store, worker: str, lease: timedelta) -> None:
@@ -36,24 +36,24 @@ class RemoteWorker:
         self._queue = StoreQueue(store, DispatchConfig(worker=worker, lease=lease))
 
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
-        """Count it among the living."""
+        """Register the worker as live, with its offers."""
         await self._queue.announce(offers)
 
     async def leave(self) -> None:
-        """Count it no more."""
+        """Remove the worker from the live ones."""
         await self._queue.leave()
 
     async def claim(
         self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
     ) -> tuple[LeasedJob, ...]:
-        """Give it due jobs; of a GPU type for which it names no runners, its only one counts."""
+        """Claim due jobs; a GPU type with no runners named uses the only runner that offers it."""
         jobs = await self._queue.claim(slots, {**await self._only_runners(slots), **runners})
         for job in jobs:
             _log.info("claimed", action="job-claimed", gpu=job.gpu, **self._ids(job))
         return jobs
 
     async def _only_runners(self, slots: Mapping[str, int]) -> dict[str, dict[str, int]]:
-        """The runner of each GPU type that a single one offers, with its slots."""
+        """Return, for each GPU type that only one runner offers, the runner and its slots."""
         workers = await self._store.workers.alive()
         offers = next((each.offers for each in workers if each.name == self.worker), {})
         found: dict[str, dict[str, int]] = {}
@@ -64,26 +64,26 @@ class RemoteWorker:
         return found
 
     async def beat(self, held: Mapping[JobId, int]) -> tuple[Heartbeat, ...]:
-        """Prolong its leases of these jobs, by their fences."""
+        """Renew the leases of these jobs, given by id and fence."""
         pairs = tuple(held.items())
         return await self._store.jobs.beat(self.worker, pairs, self.lease)
 
     async def request(self, job: JobId, fence: int) -> EvaluationRequest:
-        """The complete order for a job of its own."""
+        """Return the evaluation request of a job that it holds."""
         return await self._order(job, (await self._own(job, fence)).leased)
 
     async def attach(self, job: JobId, fence: int, call: str) -> None:
-        """Note its runner's call id."""
+        """Record its runner's call id."""
         own = (await self._own(job, fence)).leased
         _must_hold(job, held=await self._queue.attach(own, call))
 
     async def tell(self, job: JobId, fence: int, progress: Progress) -> None:
-        """Note one step."""
+        """Record one progress update."""
         own = (await self._own(job, fence)).leased
         _must_hold(job, held=await self._queue.tell(own, progress))
 
     async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> None:
-        """Store an evaluation, once: one that is sent again was stored, and its reply was lost."""
+        """Store an evaluation once; a repeated one was stored before, but its reply was lost."""
         own = await self._own(job, fence, also=JobState.SUCCEEDED)
         if own.state is JobState.SUCCEEDED:
             return
@@ -105,7 +105,7 @@ class RemoteWorker:
         _must_hold(job, held=await self._queue.give_up(own, why, error))
 
     def _ids(self, job: LeasedJob) -> dict[str, object]:
-        """What each event of a job names, so that one submission can be followed."""
+        """Return what each log event of a job contains, so that one submission can be followed."""
         return {
             "submission": job.submission,
             "job": job.id,
@@ -114,7 +114,7 @@ class RemoteWorker:
         }
 
     async def _running(self, job: JobId, fence: int) -> bool:
-        """False when its evaluation was stored meanwhile, by the same request sent twice."""
+        """Return False when the same request, sent twice, has already stored the evaluation."""
         found = await self._own(job, fence, also=JobState.SUCCEEDED)
         return found.state is JobState.RUNNING
 
@@ -129,7 +129,7 @@ class RemoteWorker:
     async def _order(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
         try:
             return await self._queue.request(leased)
-        except LookupError as error:  # its board was deleted a moment ago, and the job with it
+        except LookupError as error:  # the board and its job were deleted meanwhile
             raise _lost(job) from error
 
 
@@ -151,7 +151,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 async def issue(
     store: Store, clock: Clock, actor: PersonId, name: str, *, lifetime: timedelta
 ) -> NewToken:
-    """A token for the machine of this name; UserError when it has one or the name will not do."""
+    """Create a token for the machine of this name; UserError if it has one or a bad name."""
     if not _NAME.fullmatch(name):
         raise UserError(
             "bad-name",
@@ -173,19 +173,19 @@ async def issue(
 
 
 async def worker_tokens(store: Store) -> tuple[Token, ...]:
-    """Every token of a worker that is not revoked, by name."""
+    """Return every token of a worker that is not revoked, by name."""
     return await store.tokens.of_workers()
 
 
 async def revoke(store: Store, actor: PersonId, name: str) -> None:
-    """End the token of a worker: from its next word on it is refused, with what it holds."""
+    """End a worker's token: its next request is refused, including for jobs it holds."""
     async with audited(store, actor, "revoke-worker-token", f"worker {name}") as tx:
         if not await tx.tokens.revoke_worker(name):
             raise unknown_name("worker", name, [each.label for each in await worker_tokens(tx)])
 
 
 async def admitted(store: Store, clock: Clock, secret: str) -> str:
-    """The name of the worker whose token this is; UserError for any other."""
+    """Return the name of the worker with this token; UserError for any other token."""
     token = await store.tokens.find(digest_of(secret))
     if token is None or not token.of_worker or not token.is_live(clock.now()):
         raise UserError(

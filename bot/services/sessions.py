@@ -1,4 +1,4 @@
-"""Sessions of browsers: begun by a sign-in, told by their secret, ended by signing out."""
+"""Browser sessions: started by signing in, identified by a secret, ended by signing out."""
 
 import secrets
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ from bot.services.tokens import LOCAL, NewToken, caller_for
 
 LIFETIME = timedelta(days=14)
 MOST_SESSIONS = 20
-"""Of one person; a sign-in beyond them ends the oldest."""
+"""Of one person; another sign-in ends the oldest."""
 _LONGEST_LABEL = 60
 _POWER = {
     TokenScope.SESSION: TokenScope.PERSON,
     TokenScope.ADMIN_SESSION: TokenScope.ADMIN,
 }
-"""As what kind of token each kind of session acts."""
+"""The kind of token that each kind of session is equivalent to."""
 _SESSION_OF = {power: kind for kind, power in _POWER.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """A browser that is signed in, and as whom."""
+    """A signed-in browser and its person."""
 
     token: Token
     person: Person
@@ -43,9 +43,9 @@ class BrowserSession:
 
 
 async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) -> NewToken:
-    """A session that may what a personal token may, and ends with it.
+    """Start a session with the rights of a personal token; it ends with the token.
 
-    UserError for a secret that acts for nobody, and for a token that only reads.
+    UserError for a token that is unknown or read-only.
     """
     token = await store.tokens.find(digest_of(secret))
     if token is None or not token.is_live(clock.now()) or not token.is_personal:
@@ -61,13 +61,13 @@ async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) 
 
 
 async def sign_in_as(store: Store, clock: Clock, known: KnownPerson, label: str) -> NewToken:
-    """A session of somebody for whom a place vouches; an admin's may all that the admin may."""
+    """Start a session for a person identified by Discord; an admin's has all admin rights."""
     person = await store.people.ensure(known.identity, known.name)
     return await _begin(store, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
 
 
 async def sign_in_here(store: Store, clock: Clock, name: str, label: str) -> NewToken:
-    """A session of who sits at the machine, who is an admin as by `podium token create --admin`."""
+    """Start a session for the user of this machine, an admin like `podium token create --admin`."""
     person = await store.people.ensure(f"{LOCAL}:{name}", name)
     async with audited(store, person.id, "sign-in-link", f"person {person.identity}") as tx:
         await tx.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
@@ -102,34 +102,35 @@ async def _begin(
 
 
 async def session_of(store: Store, clock: Clock, secret: str) -> BrowserSession | None:
-    """The session of a secret, with the rights that its person has now; None where it has ended."""
+    """Return the session of a secret, with its person's current rights; None when it has ended."""
     token = await store.tokens.find(digest_of(secret))
     if token is None or token.scope not in _POWER or not token.is_live(clock.now()):
         return None
     person = await store.people.get(token.person)
     if person is None:
         return None
-    # What is made here lasts no longer than what let the person in: of Discord's word, any time.
+    # Tokens made in this session end no later than the token it began with; a sign-in by Discord
+    # sets no such limit.
     until = None if token.begun_by is None else token.expires_at
     caller = await caller_for(store, person, _POWER[token.scope], until=until)
     return BrowserSession(token, person, caller)
 
 
 async def sessions_of(store: Store, clock: Clock, person: PersonId) -> tuple[Token, ...]:
-    """Where a person is signed in, the newest first."""
+    """Return a person's live sessions, newest first."""
     now = clock.now()
     return tuple(each for each in await store.tokens.sessions_of(person) if each.is_live(now))
 
 
 async def sign_out(store: Store, person: PersonId, token: TokenId) -> None:
-    """End one of a person's sessions: its cookie is good for nothing any more."""
+    """End one of a person's sessions, so that its cookie no longer works."""
     found = {each.id for each in await store.tokens.sessions_of(person)}
     if token not in found or not await store.tokens.revoke(person, token):
         raise UserError("unknown-session", "this session has ended already")
 
 
 async def sign_out_elsewhere(store: Store, session: BrowserSession) -> int:
-    """End every other session of the person; gives how many there were."""
+    """End every other session of the person; return how many there were."""
     person = session.person.id
     others = [each for each in await store.tokens.sessions_of(person) if each != session.token]
     for each in others:

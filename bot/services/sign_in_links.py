@@ -1,6 +1,6 @@
-"""Links by which the person at the machine signs in: each for ten minutes, and used once.
+"""Links that sign in the user of this machine: valid for ten minutes, once.
 
-They are in the memory of the process that shows them, and nowhere else.
+They exist only in the memory of the process that shows them.
 """
 
 import secrets
@@ -25,18 +25,18 @@ class _Offer:
 
 @dataclass(slots=True)
 class SignInLinks:
-    """The links that may still be used, by a digest of their keys."""
+    """The links that are still valid, by a digest of their keys."""
 
     _offers: dict[str, _Offer] = field(default_factory=dict)
 
     def key_for(self, name: str, now: datetime) -> str:
-        """The key of a new link for the account of this name at the machine."""
+        """Create a link for the local account of this name; return its key."""
         key = f"{PREFIX}once_{secrets.token_urlsafe(32)}"
         self._offers[digest_of(key)] = _Offer(name, now + LIFETIME)
         return key
 
     def take(self, key: str, now: datetime) -> str | None:
-        """Whom the key is for, once and as long as it lasts; else None."""
+        """Return the account name of a valid key and invalidate the key; else None."""
         offer = self._offers.pop(digest_of(key), None) if len(key) <= _LONGEST else None
         return offer.name if offer is not None and now < offer.until else None
 
@@ -44,7 +44,7 @@ class SignInLinks:
 async def sign_in_by_link(
     store: Store, clock: Clock, links: SignInLinks, key: str, *, label: str
 ) -> NewToken:
-    """A session of the person at the machine; UserError for a key that was used or is too old."""
+    """Start a session for the user of this machine; UserError for a used or expired key."""
     name = links.take(key, clock.now())
     if name is None:
         raise UserError(

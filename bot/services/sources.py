@@ -1,4 +1,4 @@
-"""The source, log and profile of a submission, for the viewers who may read them."""
+"""The source, log and profile of a submission, for viewers who may read them."""
 
 from dataclasses import dataclass, replace
 
@@ -26,7 +26,7 @@ class Source:
 
 
 async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: SubmissionId) -> Source:
-    """One's own source at any time, somebody else's as its board has it."""
+    """Return one's own source at any time, another person's if its board shows it."""
     submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person:
         board = await store.boards.get(submission.board)
@@ -39,7 +39,7 @@ async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: Subm
 
 
 def shows_sources(board: Board, clock: Clock) -> bool:
-    """Whether whoever sees the board may read, as of now, what others have submitted to it."""
+    """Return whether everyone who sees the board may now read the sources submitted to it."""
     return board.access.shows_sources(is_open=board.is_open(clock.now()))
 
 
@@ -56,7 +56,7 @@ def _hidden(submission: SubmissionId, board: Board) -> UserError:
 
 
 async def profile_files(store: Store, submission: Submission) -> tuple[StoredFile, ...]:
-    """The profiler's reports, by GPU type; none of any other mode."""
+    """Return the profiler's reports by GPU type; empty for other modes."""
     if submission.mode is not Mode.PROFILE:
         return ()
     return await store.results.files(submission.id)
@@ -65,10 +65,10 @@ async def profile_files(store: Store, submission: Submission) -> tuple[StoredFil
 async def read_submission(
     store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
 ) -> SubmissionStatus:
-    """Where it stands; UserError `unknown-submission` where it does not exist for the viewer.
+    """Return a submission's status; UserError `unknown-submission` if hidden from the viewer.
 
-    Others get no log, no warning and no exception's words as long as its source is hidden from
-    them: compilers and programs quote it.
+    While its source is hidden, other people get no log, warning or exception text, because
+    compilers and programs quote the source there.
     """
     await visible_submission(store, viewer, number)
     found = await submission_status(store, number)
@@ -82,14 +82,14 @@ async def read_submission(
 async def read_files(
     store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
 ) -> tuple[StoredFile, ...]:
-    """The files that its profile left; none for those who get no log."""
+    """Return the files of its profile; none for viewers who get no log."""
     submission = await visible_submission(store, viewer, number)
     found = await submission_status(store, number)
     return await profile_files(store, submission) if _is_whole(found, clock, viewer) else ()
 
 
 def _is_whole(found: SubmissionStatus, clock: Clock, viewer: Viewer) -> bool:
-    """Whether the viewer may see everything that its source could be told from."""
+    """Return whether the viewer may see everything that could reveal its source."""
     submission, board = found.submission, found.board
     own = viewer.sees_all or submission.person == viewer.person
     if is_system_submission(submission.id):

@@ -1,8 +1,8 @@
-"""Standings of a board, read once while nothing moves, and a person's place in them.
+"""Standings of a board, cached until they change, and a person's place in them.
 
-One number is read each time, and all the rest only when it has grown. Who asks while another reads
-it again gets what there was a moment before, and so does who asks for a large one soon after that;
-who asks for the newest gets what there is.
+Each request reads one change counter, and everything else only when the counter has grown. While
+one caller reads it again, the others get the previous leaderboard. A large one is also reused for a
+short time. Callers that ask for the newest always get the current state.
 """
 
 import asyncio
@@ -27,20 +27,20 @@ from runners.contract.task import Grader
 from runners.contract.verdict import Stage
 
 MOST = 256
-"""Leaderboards, and task versions, that are remembered; those asked for last."""
+"""The most leaderboards, and task versions, in the cache; the least recently used are dropped."""
 
 LAG_S = 2.0
-"""How long a leaderboard that has moved may be given while it is read again."""
+"""How long a changed leaderboard may still be returned while it is read again."""
 LARGE = 500
-"""People, from whom on a leaderboard takes long to read."""
+"""From this many people on, a leaderboard takes long to read."""
 REST_S = 1.0
-"""How long a large one is given as it is, whatever moves: else a rush of results is all that the
-process has time for."""
+"""How long a large one is reused even if it changes; otherwise a burst of results would occupy the
+whole process."""
 
 
 @dataclass(slots=True)
 class _Memory:
-    """What one process remembers of one store."""
+    """What one process caches of one store."""
 
     places: SharedCache[Leaderboard] = field(default_factory=lambda: SharedCache(MOST))
     versions: SharedCache[TaskVersion] = field(default_factory=lambda: SharedCache(MOST))
@@ -52,9 +52,9 @@ _MEMORIES: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()
 async def leaderboard(
     store: Store, version: TaskVersionId, gpu: str, *, newest: bool = False
 ) -> Leaderboard:
-    """The leaderboard as it is now, or where `newest` is not asked for as it was a moment ago."""
+    """Return the leaderboard as of now, or as of a moment ago unless `newest` is set."""
     places, place = _memory(store).places, (version, gpu)
-    # Before all else: what is read after it can only be newer, and is then read once more.
+    # Read the counter first: anything that changes after it makes the next request read again.
     moves = await store.results.moves(*place)
 
     async def read() -> Leaderboard:
@@ -71,7 +71,7 @@ def _is_large(board: Leaderboard) -> bool:
 
 
 async def task_version(store: Store, version: TaskVersionId) -> TaskVersion:
-    """A version of a task, which never changes; LookupError when there is none."""
+    """Return a version of a task, which never changes; LookupError when there is none."""
 
     async def read() -> TaskVersion:
         if known := await store.boards.version(version):
@@ -90,7 +90,7 @@ async def _read(
 ) -> Leaderboard:
     moves, old = before
     entered = await store.results.entrants(version, gpu)
-    await asyncio.sleep(0)  # thousands of rows have just been read: others first, then the rest
+    await asyncio.sleep(0)  # thousands of rows were just read: let other tasks run first
     entries = rank_entrants(entered)
     ranked = {entry.score.person for entry in entries}
     known = {each.submission: each for each in (old.refused if old else ())}
@@ -104,7 +104,7 @@ async def _refused(
     ranked: set[PersonId],
     known: Mapping[SubmissionId, FailedRun],
 ) -> tuple[FailedRun, ...]:
-    """Those who are not ranked; what was told of a submission before is not worked out again."""
+    """Return the people without a rank; messages already worked out are reused."""
     found = []
     for refusal in await store.results.refusals(*place):
         if refusal.person in ranked:
@@ -120,7 +120,7 @@ async def _refused(
 
 
 async def _public_message(store: Store, refusal: FailedRun) -> str:
-    """The message without what the ranked run's inputs could be told from."""
+    """Return the message without what could reveal the ranked run's inputs."""
     if refusal.stage is Stage.TEST:
         return refusal.message
     for stored in await store.results.evaluations(refusal.submission):
@@ -137,7 +137,7 @@ async def board_standings(
     *,
     version: int | None = None,
 ) -> tuple[BoardStandings, ...]:
-    """The leaderboards of a board, of its present task version unless told otherwise."""
+    """Return a board's leaderboards, by default of its current task version."""
     board = await find_board(store, viewer, board_name)
     gpus = board.gpus if gpu is None else (_spelled(gpu, board),)
     wanted = await _version(store, board, version)
@@ -149,7 +149,7 @@ async def board_standings(
 
 
 def _without_quotes(found: BoardStandings) -> BoardStandings:
-    """Without the words of exceptions: nobody but the owner of a hidden source is told those."""
+    """Remove exception texts: only the owner of a hidden source may see them."""
     refused = tuple(
         replace(each, message="") if each.verdict in QUOTING else each for each in found.refused
     )
@@ -157,7 +157,7 @@ def _without_quotes(found: BoardStandings) -> BoardStandings:
 
 
 def _spelled(gpu: str, board: Board) -> str:
-    """The GPU type as the board spells it."""
+    """Return the GPU type as the board writes it."""
     found = spelled(gpu, board.gpus)
     if found is None:
         raise unknown_name("gpu", gpu, board.gpus)
@@ -183,7 +183,7 @@ async def _standings(
 ) -> BoardStandings:
     found = await leaderboard(store, version.id, gpu)
     task, reference = version.definition, found.reference
-    # That a reference cannot be timed moves nothing: its creator is told as of now.
+    # A reference that cannot be timed does not advance the counter, so its creator gets it fresh.
     now = await store.references.of(version.id, gpu) if own else None
     return BoardStandings(
         board=board,
@@ -201,7 +201,7 @@ async def _standings(
 
 
 async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placement, ...]:
-    """By GPU type, for those on which the submission has a score that counts."""
+    """Return the places by GPU type, where the submission has a score that counts."""
     submission = await find_submission(store, submission_id)
     if await store.moderation.exclusion_of(submission_id) is not None:
         return ()
@@ -216,7 +216,7 @@ async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placeme
 def _placement(
     submission: Submission, gpu: str, value: ScoreValue, board: Leaderboard
 ) -> Placement | None:
-    """None where the score was taken off the board at this very moment."""
+    """Return the place; None when the score was removed from the board meanwhile."""
     of_person = (each for each in board.entries if each.score.person == submission.person)
     standing = next(of_person, None)
     if standing is None:

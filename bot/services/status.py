@@ -1,4 +1,4 @@
-"""Where a submission stands, when its jobs will start, and what they wait for in vain."""
+"""The status of a submission: when its jobs will start, and which workers are missing."""
 
 import asyncio
 import statistics
@@ -18,24 +18,24 @@ from bot.services.lookup import find_submission
 from runners.contract.verdict import Stage
 
 _SAMPLE = 5
-"""How many recent evaluations of the task say how long one takes."""
+"""How many recent evaluations of the task are used to estimate the duration of one."""
 _POOL_SAMPLE = 20
-"""How many recent ones of the GPU type say how soon a slot gets free."""
+"""How many recent evaluations on the GPU type are used to estimate when a slot becomes free."""
 _FEW = 3
-"""With fewer known durations than this the longest of them is taken."""
+"""With fewer known durations than this, the longest is used."""
 _RETRY_S = 0.5
-"""Between tries to read from a database that is away."""
+"""Between attempts to read from an unavailable database."""
 _STAGES = frozenset(str(stage) for stage in Stage)
 
 
 async def submission_status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
-    """Where a submission stands now; UserError when there is none of this number."""
+    """Return a submission's current status; UserError when this number does not exist."""
     submission = await find_submission(store, submission_id)
     board = await store.boards.get(submission.board)
     if board is None:
         raise LookupError(f"board {submission.board} of submission {submission_id} is not there")
-    # Jobs before evaluations: a job seen as ended then has its evaluation. One that ends in between
-    # is shown as it was seen, so that a submission's parts never contradict each other.
+    # Read jobs before evaluations, so that a job seen as ended has its evaluation. A job that ends
+    # in between is shown as first read, so that the parts of the status are consistent.
     found = await store.jobs.of(submission_id)
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
@@ -74,7 +74,7 @@ async def _job_status(
 
 
 async def _silence(store: Store, job: Job) -> str:
-    """What is said of a running job whose worker is probably lost."""
+    """Return the message for a running job whose worker is probably lost."""
     if job.worker in await store.workers.reporting():
         return ""
     return "its worker does not report; the job waits for another one"
@@ -93,11 +93,11 @@ async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePositio
 def waiting_time(
     own_s: Sequence[float], pool_s: Sequence[float], position: int, slots: int
 ) -> float | None:
-    """Seconds until the job at this place ends, or None when nothing is known.
+    """Return the seconds until the job at this position ends; None when nothing is known.
 
-    It begins when as many jobs have ended as its place says; of those that run, the next one is
-    half-way through its share of the time. While jobs wait, as many run as there are slots.
-    Of few known ones the longest counts: short jobs end first, so the first known are too short.
+    It starts after `position` jobs have ended; the first of those is assumed to be halfway through
+    its share of the time. While jobs wait, all `slots` are busy. With few known durations the
+    longest is used: short jobs end first, so the first durations are too short.
     """
     if not pool_s or slots < 1:
         return None
@@ -110,9 +110,9 @@ def waiting_time(
 async def watch(
     store: Store, submission_id: SubmissionId, *, patience_s: float = 60.0
 ) -> AsyncIterator[SubmissionStatus]:
-    """The status now and whenever it has changed, up to the final one.
+    """Yield the status now and after each change, up to the final one.
 
-    A database that is away is waited for, StoreError only after `patience_s` of it.
+    Waits for an unavailable database; StoreError only after `patience_s`.
     """
     last: SubmissionStatus | None = None
     loop = asyncio.get_running_loop()
@@ -135,7 +135,7 @@ async def watch(
 async def _readings(
     store: Store, submission_id: SubmissionId
 ) -> AsyncGenerator[SubmissionStatus, None]:
-    """One reading at once, then one for each hint, and at least about one a second."""
+    """Yield one status at once, then one for each notice and about one per second."""
     async with store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
         reading = await submission_status(store, submission_id)
         yield reading
@@ -147,16 +147,16 @@ async def _readings(
 
 
 async def unserved(store: Store, submission_id: SubmissionId) -> tuple[str, ...]:
-    """The GPU types of a submission that waits for workers which do not live.
+    """Return the GPU types for which a waiting submission has no live worker.
 
-    Empty while anything of it runs or may be claimed, and while a worker lives that does not know
-    yet what it offers.
+    Empty while any of its jobs runs or may be claimed, and while a live worker does not know its
+    offers yet.
     """
     return tuple(job.gpu for job in await _forlorn(store, submission_id))
 
 
 async def awaited(store: Store, submission_id: SubmissionId) -> tuple[str, ...]:
-    """The same in words, with the pool where only one may time it: `A100 of pool box`."""
+    """Return the same in words, with the pool if only one may time it: `A100 of pool box`."""
     return tuple(awaited_words(job.gpu, job.pool) for job in await _forlorn(store, submission_id))
 
 

@@ -20,10 +20,10 @@ from runners.languages import spec_of
 
 
 async def admit(store: Store, clock: Clock, person: PersonId, *, board: Board, mode: Mode) -> None:
-    """UserError when submissions are paused, the person is banned, or a limit is reached.
+    """Raise UserError when submissions are paused, the person is banned, or a limit is reached.
 
-    The store asks for bans and limits once more, in the moment in which it takes a submission in;
-    here they are told early.
+    This check only reports early: the store checks bans and limits again when it accepts a
+    submission.
     """
     notice = await store.moderation.pause_notice()
     if notice is not None:
@@ -45,10 +45,10 @@ _log = structlog.get_logger(__name__)
 
 
 async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
-    """Store an acceptable submission, one job per GPU type; UserError says what to change.
+    """Store a valid submission, one job per GPU type; UserError says what to change.
 
-    One that comes again with its key is not stored again: the first one is given, even where the
-    board has closed or a limit was reached since.
+    A request repeated with its key is not stored again: it returns the first submission, even if
+    the board has since closed or a limit was reached.
     """
     person, once = request.viewer.person, request.once
     if once is None:
@@ -58,7 +58,7 @@ async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Subm
         return first
     try:
         return await _take_in(store, clock, request)
-    except UserError:  # perhaps of the first one, which came at the same moment
+    except UserError:  # perhaps because the first one arrived at the same moment
         first = await store.submissions.first(person, once)
         if first is None:
             raise
@@ -116,7 +116,7 @@ async def _take_in(store: Store, clock: Clock, request: SubmissionRequest) -> Su
 
 @dataclass(frozen=True, slots=True)
 class RerunRequest:
-    """Which submission to run again; no mode means its own."""
+    """Which submission to run again; without a mode, in its own."""
 
     viewer: Viewer
     submission: SubmissionId
@@ -126,7 +126,7 @@ class RerunRequest:
 
 
 async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission:
-    """A new submission of the same source; UserError when it is somebody else's or too late."""
+    """Submit the same source again; UserError when it is another person's or after the deadline."""
     earlier = await own_submission(store, request.viewer, request.submission)
     board = await store.boards.get(earlier.board)
     if board is None:
@@ -153,9 +153,9 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
 
 
 async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> int:
-    """Ask for the end of every unfinished job; gives how many there were, and notes who asked.
+    """Request the end of every unfinished job; record who asked and return how many there were.
 
-    UserError for somebody else's submission and for one that does not exist.
+    UserError for another person's submission and for one that does not exist.
     """
     await own_submission(store, viewer, submission_id)
     async with store.transaction() as tx:

@@ -1,6 +1,6 @@
-"""Reads a submission as Python, apart from everything else, to refuse at the door what cannot be.
+"""Parses a submission as Python in a separate process, to refuse invalid ones early.
 
-What strangers wrote is parsed there and nowhere run.
+Untrusted text is parsed there and never run.
 """
 
 import re
@@ -14,14 +14,14 @@ from bot.services.apart import Apart, BusyError, TooHardError
 
 SOURCES = Apart(5.0, patience_s=10.0)
 HERE = sys.version_info[:2]
-"""The Python that parses."""
+"""The Python version that parses."""
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
 async def check_syntax(store: Store, source: str, gpus: Iterable[str]) -> str:
-    """UserError for what is no Python; a warning in words where the runners' may be a newer one.
+    """Raise UserError for invalid Python; return a warning if the runners' Python may be newer.
 
-    Empty when there is nothing to say.
+    Empty when there is nothing to warn about.
     """
     fault = await fault_of(source)
     if fault is None:
@@ -37,15 +37,15 @@ async def check_syntax(store: Store, source: str, gpus: Iterable[str]) -> str:
 
 
 async def fault_of(source: str) -> str | None:
-    """What Python's parser says is wrong with a source, and in which line; None for nothing."""
+    """Return the parser's error with its line; None for a valid source."""
     try:
         return await SOURCES.do(python_fault, source)
-    except (TooHardError, BusyError):  # that is for the judge to say
+    except (TooHardError, BusyError):  # the judge reports it instead
         return None
 
 
 async def _pythons(store: Store, gpus: frozenset[str]) -> list[tuple[int, int]]:
-    """The Python of each runner at work that offers one of the GPU types, where it tells."""
+    """Return the Python versions of live runners that offer one of the GPU types, if known."""
     offers = [
         offer
         for worker in await store.workers.alive()

@@ -1,4 +1,4 @@
-"""Personal tokens and rights: given, used, ended."""
+"""Personal tokens and rights: creation, use and revocation."""
 
 import secrets
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from bot.services.audit import audited
 MOST_TOKENS = 10
 _LONGEST_LABEL = 60
 SCOPES = (TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN)
-"""Each may do what those before it may."""
+"""Each includes the rights of those before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token with its secret, which exists nowhere else and is shown once."""
+    """A token with its secret, which is shown once and not stored."""
 
     token: Token
     secret: str
@@ -43,7 +43,7 @@ async def create_token(
     scope: TokenScope = TokenScope.PERSON,
     expires_at: datetime | None = None,
 ) -> NewToken:
-    """A new token; UserError when the person has enough of them, or is no admin to have such."""
+    """Create a token; UserError if the person has too many or may not have this scope."""
     if scope is TokenScope.ADMIN and not (await store.rights.of(person)).is_admin:
         raise UserError("not-allowed", "only an admin has tokens of scope admin; ask one")
     secret = PREFIX + secrets.token_urlsafe(32)
@@ -64,7 +64,7 @@ async def create_token_for_caller(
     scope: TokenScope,
     lifetime: timedelta,
 ) -> NewToken:
-    """A new token for a caller that has one; never for more than that one, nor for longer."""
+    """Create a token for a caller with a token; it has no more rights and no longer lifetime."""
     if SCOPES.index(scope) > SCOPES.index(asks.scope):
         words = f"a token of scope {asks.scope.word} makes none of scope {scope.word}"
         raise UserError("not-allowed", f"{words}; ask with one that may do as much")
@@ -75,9 +75,9 @@ async def create_token_for_caller(
 
 
 async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
-    """Who calls by a token, with the rights that person and token have now.
+    """Return who calls with a token, with the current rights of person and token.
 
-    UserError `bad-token` when it is nobody's, a worker's, a browser's, revoked or expired.
+    UserError `bad-token` when it is unknown, a worker's, a browser's, revoked or expired.
     """
     token = await store.tokens.find(digest_of(secret))
     own = token is not None and token.is_personal and token.is_live(clock.now())
@@ -94,7 +94,7 @@ async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
 async def caller_for(
     store: Store, person: Person, scope: TokenScope, *, until: datetime | None
 ) -> Caller:
-    """A person whom a door knows by a token or a session of this scope, which ends at `until`."""
+    """Return the caller for a person with a token or session of this scope that ends at `until`."""
     viewer = Viewer(person.id, frozenset({person.identity}))
     return caller(viewer, await store.rights.of(person.id), scope, until=until)
 
@@ -106,7 +106,7 @@ async def revoke_token(store: Store, person: PersonId, token: TokenId) -> None:
 
 
 LOCAL = "local"
-"""The kind of the accounts of people at the machine."""
+"""The kind of local accounts, those of people at this machine."""
 _LONGEST_NAME = 64
 
 
@@ -119,10 +119,10 @@ async def create_local_token(
     scope: TokenScope,
     lifetime: timedelta,
 ) -> NewToken:
-    """A token of this scope for a person, whom one for administering makes an admin.
+    """Create a token of this scope for a person; an admin token makes the person an admin.
 
-    `name` is that of an account at this machine, made when new, or an identity such as
-    `discord:17`; UserError for an identity that nobody has.
+    `name` is a local account, created if new, or an identity such as `discord:17`; UserError for an
+    unknown identity.
     """
     person = await _person(store, name)
     until = clock.now() + lifetime
@@ -135,16 +135,16 @@ async def create_local_token(
 
 
 async def list_tokens(store: Store, name: str) -> tuple[Token, ...]:
-    """A person's tokens that are not revoked."""
+    """Return a person's tokens that are not revoked."""
     return await store.tokens.of((await _known(store, name)).id)
 
 
 async def revoke_access(
     store: Store, actor: PersonId, name: str, token: TokenId | None = None
 ) -> int:
-    """End one token of a person; or all, with the rights given at this machine. Gives how many.
+    """Revoke one token of a person, or all and the rights granted here; return how many.
 
-    With all of them every browser is signed out.
+    Revoking all also signs out every browser.
     """
     person = await _known(store, name)
     async with audited(store, actor, "revoke-token", f"person {person.identity}") as tx:
@@ -155,7 +155,7 @@ async def revoke_access(
 
 
 async def _withdraw_all(store: Store, person: PersonId) -> int:
-    """End every token and session of a person, and the rights given at this machine."""
+    """Revoke every token and session of a person, and the rights granted at this machine."""
     own = await store.tokens.of(person)
     ended = sum([await store.tokens.revoke(person, each.id) for each in own])
     for each in await store.tokens.sessions_of(person):

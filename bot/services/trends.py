@@ -12,7 +12,7 @@ from bot.services.standings import board_standings, leaderboard
 
 
 async def scaling(store: Store, viewer: Viewer, board_name: str) -> GpuScaling:
-    """How kernels scale over the GPU types of a board's present task version."""
+    """Return how kernels scale over the GPU types of a board's current task version."""
     board = await find_board(store, viewer, board_name)
     found = {gpu: (await leaderboard(store, board.task_version, gpu)).entries for gpu in board.gpus}
     firsts = {gpu: entries[0].score.value.time_ns for gpu, entries in found.items() if entries}
@@ -32,19 +32,19 @@ def _people(found: dict[str, tuple[Standing, ...]]) -> list[PersonScaling]:
 
 
 def _slowness(person: PersonScaling, firsts: dict[str, float]) -> float:
-    """The mean of how many times slower than the first the person is, on a logarithmic scale."""
+    """Return the mean log of the person's slowdowns relative to the first place."""
     ratios = [log(value.time_ns / firsts[gpu]) for gpu, value in person.values.items()]
     return fsum(ratios) / len(ratios)
 
 
 MOST = 1_500
-"""About so many scores are shown besides the records: more dots would be no more than ink."""
+"""The approximate number of scores shown besides the records; more dots would overlap."""
 
 
 async def season(
     store: Store, clock: Clock, viewer: Viewer, board_name: str, *, gpu: str | None = None
 ) -> Season:
-    """The season of the board's present task version, on its first GPU type unless told which."""
+    """Return the season of the current task version, by default on the board's first GPU type."""
     board = await find_board(store, viewer, board_name)
     (leaderboard,) = await board_standings(store, viewer, board_name, gpu or board.gpus[0])
     course = await store.results.course(board.task_version, leaderboard.gpu, MOST)

@@ -1,4 +1,4 @@
-"""The workers that live, with their names for those who run them."""
+"""The live workers, with names for those who may know them."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -9,13 +9,13 @@ from bot.domain.job import Worker
 from bot.ports import Store
 
 NAMELESS: frozenset[str] = frozenset()
-"""For a list that everybody sees."""
+"""For a list that everyone sees."""
 
 
 async def workers_for(store: Store, viewer: Viewer) -> tuple[Worker, ...]:
-    """The workers that live, by name; numbered where the viewer may not know the name.
+    """Return the live workers by name, or numbered if the viewer may not know the name.
 
-    Admins know every name, and whoever made a worker's token knows that worker's.
+    Admins know every name; the creator of a worker's token knows that worker's name.
     """
     alive = await store.workers.alive()
     if viewer.sees_all:
@@ -25,7 +25,7 @@ async def workers_for(store: Store, viewer: Viewer) -> tuple[Worker, ...]:
 
 
 def numbered(workers: Sequence[Worker], known: AbstractSet[str]) -> tuple[Worker, ...]:
-    """`worker N` instead of the names, but for those whose token has a `known` label."""
+    """Replace names by `worker N`, except those whose token has a `known` label."""
     return tuple(
         each if _label(each) in known else replace(each, name=f"worker {number}")
         for number, each in enumerate(workers, 1)
@@ -33,5 +33,5 @@ def numbered(workers: Sequence[Worker], known: AbstractSet[str]) -> tuple[Worker
 
 
 def _label(worker: Worker) -> str:
-    """A remote worker's name is its token's label, a colon, and what no other has."""
+    """Return the token's label; a remote worker is named label, colon, unique part."""
     return worker.name.partition(":")[0] if ":" in worker.name else ""

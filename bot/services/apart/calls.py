@@ -1,4 +1,4 @@
-"""What goes to the process that reads, and what comes back: lengths, and JSON in strict types."""
+"""The messages to and from the parsing process: a length, then JSON with strict types."""
 
 import inspect
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from pydantic import BaseModel, TypeAdapter
 
 _HEAD = 8
 MOST = 256 << 20
-"""Bytes of a message."""
+"""The largest message, in bytes."""
 
 Message = TypeVar("Message", bound=BaseModel)
 
 
 class FunctionCall(BaseModel):
-    """A function as `module:name`, the JSON of its arguments, and what it may take.
+    """A function as `module:name`, its arguments as JSON, and its limits.
 
-    Without arguments it is only imported.
+    Without arguments the function is only imported.
     """
 
     function: str
@@ -27,7 +27,7 @@ class FunctionCall(BaseModel):
 
 
 class CallResult(BaseModel):
-    """The JSON of what the function gave; else its UserError, or the words of a bug."""
+    """The function's result as JSON, or its UserError, or the traceback of a bug."""
 
     value: str = ""
     code: str = ""
@@ -44,7 +44,7 @@ def send(stream: IO[bytes], message: BaseModel) -> None:
 
 
 def receive(stream: IO[bytes], kind: type[Message]) -> Message | None:
-    """Read one message; None where the other side has ended, or says nonsense."""
+    """Read one message; None when the other side has ended or sends something invalid."""
     head = stream.read(_HEAD)
     length = int.from_bytes(head, "big")
     if len(head) < _HEAD or length > MOST:
@@ -56,7 +56,7 @@ def receive(stream: IO[bytes], kind: type[Message]) -> Message | None:
 def packed(
     function: Callable[..., object], arguments: tuple[object, ...], limit_s: float, memory: int
 ) -> FunctionCall:
-    """A call of a module's function."""
+    """Return the call of a module's function."""
     kinds = argument_types(function)
     texts = [kind.dump_json(value).decode() for kind, value in zip(kinds, arguments, strict=True)]
     name = f"{function.__module__}:{function.__qualname__}"
@@ -65,12 +65,12 @@ def packed(
 
 @cache
 def argument_types(function: Callable[..., object]) -> tuple[TypeAdapter[Any], ...]:
-    """How each argument travels."""
+    """Return how each argument is serialized."""
     hints = get_type_hints(function, include_extras=True)
     return tuple(TypeAdapter(hints[name]) for name in inspect.signature(function).parameters)
 
 
 @cache
 def answer_type(function: Callable[..., object]) -> TypeAdapter[Any]:
-    """How the answer travels."""
+    """Return how the result is serialized."""
     return TypeAdapter(get_type_hints(function, include_extras=True)["return"])

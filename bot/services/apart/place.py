@@ -1,4 +1,4 @@
-"""A place with one process, which reads one thing after the other and is killed when it is late."""
+"""One separate process that runs one call at a time and is killed when a call takes too long."""
 
 import asyncio
 import atexit
@@ -17,9 +17,9 @@ from bot.domain.errors import StoreError, UserError
 from bot.services.apart.calls import CallResult, FunctionCall, answer_type, packed, receive, send
 
 MEMORY = 1 << 30
-"""Bytes of a process, with the interpreter and what it has imported."""
+"""Bytes that a process may use, with the interpreter and its imports."""
 _STARTS_S = 30.0
-"""For the interpreter and what the function imports; none of it is a stranger's."""
+"""Seconds for the interpreter and the function's imports, before any untrusted input."""
 _ROOT = Path(__file__).resolve().parents[3]
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); import bot.services.apart.reader as r; r.main()"
@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 
 class TooHardError(UserError):
-    """It takes longer, or more memory, than anything that somebody means to publish."""
+    """The input takes longer, or needs more memory, than any legitimate one."""
 
     def __init__(self, limit_s: float) -> None:
         super().__init__(
@@ -42,32 +42,32 @@ class TooHardError(UserError):
 
 
 class BusyError(StoreError):
-    """Others are being read for so long that it is better to come again."""
+    """Too many calls are waiting; the caller should try again later."""
 
 
 @dataclass(slots=True)
 class Apart:
-    """Where one kind of thing is read; each kind waits for its own kind alone."""
+    """Runs one kind of call in a separate process; each kind has its own process and queue."""
 
     limit_s: float
     patience_s: float
-    """How long somebody waits, for those before and for the own reading."""
+    """Seconds that a caller waits, for earlier calls and for its own."""
     _process: "subprocess.Popen[bytes] | None" = None
     _imported: set[str] = field(default_factory=set)
-    """The functions that the process has ready."""
+    """The functions that the process has imported."""
     _thread: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="apart")
     )
 
     def __post_init__(self) -> None:
-        """Leave no process behind."""
+        """Kill the process when this object is deleted or the interpreter exits."""
         atexit.register(self._end)
 
     async def do(self, function: Callable[..., Read], *arguments: object) -> Read:
-        """What a module's function gives for these arguments; its annotations say how they travel.
+        """Return what a module's function returns; its annotations say how to serialize the call.
 
-        Its own UserError; TooHardError when it is too late or needs too much; BusyError when it had
-        no turn.
+        Raises the function's own UserError, TooHardError when it takes too long or needs too much
+        memory, and BusyError when no turn came.
         """
         waiting = self._thread.submit(self._done, function, arguments)
         try:
@@ -77,7 +77,7 @@ class Apart:
             raise BusyError("too much is being read at the same time") from error
 
     def _done(self, function: Callable[..., Read], arguments: tuple[object, ...]) -> Read:
-        """In the thread, which has the process to itself."""
+        """Run the call; in the thread that has the process to itself."""
         call = packed(function, arguments, self.limit_s, MEMORY)
         answer = self._answer(call)
         if answer is None:
@@ -90,7 +90,7 @@ class Apart:
         return read
 
     def _answer(self, call: FunctionCall) -> CallResult | None:
-        """None when the process had to be killed, or died of it."""
+        """Return the answer; None when the process was killed or died."""
         process = self._process
         if process is None or process.poll() is not None:
             self._end()
@@ -125,7 +125,7 @@ def _started() -> "subprocess.Popen[bytes]":
 def _exchange(
     process: "subprocess.Popen[bytes]", call: FunctionCall, limit_s: float
 ) -> CallResult | None:
-    """The answer; None where the process ends before it, at the latest after so many seconds."""
+    """Return the answer; None when the process ends first, killed after `limit_s` at the latest."""
     if process.stdin is None or process.stdout is None:
         raise AssertionError("it was started with pipes")
     timer = Timer(limit_s, process.kill)

@@ -1,7 +1,7 @@
-"""The process that reads: one call after the other, until its line ends.
+"""The parsing process: runs one call after another until its input ends.
 
-It knows what to call from its parent alone, which has imported the same function; only the
-arguments are a stranger's.
+Only its parent tells it what to call, and the parent has imported the same function; only the
+arguments are untrusted.
 """
 
 import math
@@ -22,14 +22,14 @@ from bot.services.apart.calls import (
 
 
 def main() -> None:
-    """Read and answer until the parent has ended or has enough."""
+    """Read calls and answer them until the parent closes the pipe."""
     while (call := receive(sys.stdin.buffer, FunctionCall)) is not None:
         _limit(call)
         send(sys.stdout.buffer, _answer(call))
 
 
 def _limit(call: FunctionCall) -> None:
-    """By the kernel as well: also who has no parent any more ends."""
+    """Let the kernel enforce the limits too, so that the process ends even without its parent."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = math.ceil(used.ru_utime + used.ru_stime + call.limit_s) + 1
     for kind, limit in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, call.memory)):
@@ -52,6 +52,6 @@ def _answer(call: FunctionCall) -> CallResult:
     except UserError as error:
         return CallResult(code=error.code, words=error.message)
     except MemoryError:
-        raise SystemExit(1) from None  # what is left of the memory is not enough to go on with
-    except Exception:  # noqa: BLE001 - the parent tells of the bug
+        raise SystemExit(1) from None  # too little memory is left to continue
+    except Exception:  # noqa: BLE001 - the parent reports the bug
         return CallResult(bug=traceback.format_exc(limit=-8))

@@ -1,4 +1,4 @@
-"""Brings queued jobs to runners and their evaluations back into the store."""
+"""Takes queued jobs to runners and stores their evaluations."""
 
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher

@@ -1,4 +1,4 @@
-"""One attempt at one job: from the claim to the one outcome that is stored."""
+"""One attempt at one job, from the claim to its single stored outcome."""
 
 import asyncio
 import secrets
@@ -21,19 +21,19 @@ _log = structlog.get_logger(__name__)
 
 
 class CancelCause(Enum):
-    """Why the work on a job is stopped before it ends."""
+    """Why work on a job stops before it ends."""
 
     LOST = "lost"
-    """Another worker has the job, or will have it."""
+    """Another worker has the job, or will get it."""
     CANCELLED = "cancelled"
-    """A person asked."""
+    """A person asked for it."""
     DRAINED = "drained"
-    """This worker is to end."""
+    """This worker is shutting down."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptContext:
-    """What every attempt of a worker shares."""
+    """What all attempts of a worker share."""
 
     queue: WorkerQueue
     pool: RunnerPool
@@ -41,7 +41,7 @@ class AttemptContext:
 
 
 class Attempt:
-    """Holds one claimed job; `run` ends when the job's outcome is stored or out of our hands."""
+    """Holds one claimed job; `run` ends when its outcome is stored or the job is lost."""
 
     def __init__(self, job: LeasedJob, around: AttemptContext) -> None:
         self.job = job
@@ -54,17 +54,17 @@ class Attempt:
 
     @property
     def started(self) -> bool:
-        """Whether a runner was asked to do anything for it."""
+        """Return whether a runner was asked to do anything for it."""
         return self._execution is not None and self._execution.started
 
     def stop(self, why: CancelCause) -> None:
-        """Stop the work; the first reason counts, and none does once the work has ended."""
+        """Stop the work. Only the first cause counts, and none after the work has ended."""
         if self._stop is None:
             self._stop = why
             self._stopping.set()
 
     async def run(self) -> None:
-        """Do the work and store its outcome; never raises for what one job may do wrong."""
+        """Do the work and store its outcome; never raises for an error of one job."""
         work = asyncio.create_task(self._work(), name=f"job {self.job.id}")
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -90,7 +90,7 @@ class Attempt:
             await self._stop_call()
         try:
             await self._store_outcome(work)
-        except UserError as error:  # of a queue elsewhere, which will not have this worker any more
+        except UserError as error:  # from a remote queue that no longer accepts this worker
             _log.warning("the queue refuses", action="job-refused", error=error.message)
         except Exception:  # noqa: BLE001  a bug in one job must not stop the others
             incident = secrets.token_hex(4)
@@ -152,7 +152,7 @@ class Attempt:
             await self._execution.stop()
 
     async def _insist(self, operation: Callable[[], Awaitable[bool]]) -> bool:
-        """Try until the queue answers: it knows whether the lease holds, and nobody else does."""
+        """Retry until the queue answers, since only the queue knows whether the lease holds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._config.store_s
         wait_s = self._config.retry_s

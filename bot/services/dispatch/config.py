@@ -1,4 +1,4 @@
-"""How a worker behaves: its name, its lease, and the deadline of everything that it waits for."""
+"""A worker's configuration: its name, its lease, and the timeout of each thing that it awaits."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -14,37 +14,37 @@ def _fresh_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class DispatchConfig:
-    """Settings of one dispatcher; a worker's name must be unique among those that live."""
+    """Settings of one dispatcher; the worker's name must be unique among live workers."""
 
     worker: str = field(default_factory=_fresh_name)
     lease: timedelta = timedelta(seconds=30)
     beat_s: float = 5.0
-    """Between heartbeats; a good part of the lease must be left when one is missed."""
+    """Between heartbeats; after a missed one, enough of the lease must be left."""
     poll_s: float = 1.0
-    """Between looks at the queue when no notice comes."""
+    """Between polls of the queue when no notice arrives."""
     refresh_s: float = 15.0
-    """Between questions to the runners what they offer."""
+    """Between requests to the runners for their offers."""
     call_s: float = 30.0
-    """For a runner to start a call or to stop one."""
+    """For a runner to start or stop a call."""
     ask_s: float = 150.0
-    """For a runner to say what it offers. Longer than the slowest start of a harness, since a cold
-    runner that is cut short begins again for ever."""
+    """For a runner to return its offer. Longer than the slowest start of a harness, because a cold
+    runner that is interrupted starts over each time."""
     grace_s: float = 120.0
-    """For an evaluation beyond the time limits of its task."""
+    """For an evaluation, on top of its task's time limits."""
     seat_s: float = 600.0
-    """For a slot to become free; then the job goes back into the queue."""
+    """For a slot to become free; after that the job returns to the queue."""
     store_s: float = 600.0
-    """For a database that is away to take a result."""
+    """For an unavailable database to accept a result."""
     retry_s: float = 0.5
-    """Between the first tries to store a result; twice as long each time after."""
+    """Between the first attempts to store a result; doubled after each."""
     retry_most_s: float = 4.0
-    """Between the later ones: a good part of a lease must be left when the store is back."""
+    """Between later attempts: enough of the lease must be left when the store is back."""
     drain_s: float = 20.0
-    """For running evaluations to end by themselves once the worker is asked to stop."""
+    """For running evaluations to end by themselves after the worker is told to stop."""
     progress_s: float = 0.25
     """Between progress events of one job within one stage."""
     rounds: RoundPolicy | None = None
-    """Other rounds than those of the mode; the house's own jobs have those of the mode always."""
+    """Replaces the mode's rounds; jobs of the system itself always have the mode's."""
     hurried: frozenset[PersonId] | None = None
-    """Whose jobs have the other rounds; None: everybody's."""
+    """The people whose jobs `rounds` applies to; None: everyone."""
     limits: Limits = field(default_factory=Limits)

@@ -1,4 +1,4 @@
-"""One worker: claims jobs for the slots of its runners and keeps their leases alive."""
+"""One worker: claims jobs for the slots of its runners and renews their leases."""
 
 import asyncio
 from collections import Counter
@@ -21,7 +21,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Dispatcher:
-    """Runs until it is told to stop, then drains; the runners stay their owner's to close."""
+    """Runs until told to stop, then drains; the caller closes the runners."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class Dispatcher:
         self._wake = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve jobs until `stop` is set, then finish or give back what is held.
+        """Serve jobs until `stop` is set, then finish the held jobs or return them to the queue.
 
-        Cancelled, it gives back at once.
+        When cancelled, it returns them at once.
         """
         bind_contextvars(worker=self._config.worker)
         async with asyncio.TaskGroup() as group:
@@ -102,13 +102,13 @@ class Dispatcher:
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, attempt: Attempt, waited_s: float) -> None:
-        """A task of its own, so that what is bound here is in the events of this attempt alone."""
+        """Run in its own task, so that the bound log variables apply to this attempt only."""
         job = attempt.job
         bind_contextvars(submission=job.submission, job=job.id, fence=job.fence, gpu=job.gpu)
         _log.info("claimed", action="job-claimed", waited_s=waited_s)
         try:
             await attempt.run()
-        except Exception:  # noqa: BLE001  the loop outlives a bug; the lease brings the job back
+        except Exception:  # noqa: BLE001  the loop survives a bug; the lease returns the job
             _log.exception("bug in an attempt", action="attempt-bug")
         finally:
             self._held.pop((attempt.job.id, attempt.job.fence), None)
@@ -143,14 +143,14 @@ class Dispatcher:
             await self._announce()
 
     async def _announce(self) -> None:
-        """Let those who wait know that this worker lives, and what it offers."""
+        """Tell waiting users that this worker is alive, and what it offers."""
         try:
             await self._queue.announce(self._pool.offers())
         except StoreError as error:
             _log.warning("not announced", action="announce-failed", error=str(error))
 
     async def _beat(self) -> None:
-        """Prolong every lease at once, and stop what is lost or cancelled."""
+        """Renew all leases at once, and stop what is lost or cancelled."""
         held = dict(self._held)
         if not held:
             return
@@ -177,9 +177,9 @@ class Dispatcher:
                     await self._pool.doubtful.wait()
 
     async def _drain(self, patience_s: float) -> None:
-        """Let running work end by itself for a while, then stop it; start nothing more.
+        """Let running work end for up to `patience_s`, then stop it; start nothing more.
 
-        For the house's own work nobody waits: it starts again elsewhere, or later.
+        Jobs of the system itself are stopped at once: they run again elsewhere, or later.
         """
         for attempt in self._held.values():
             if not attempt.started or attempt.job.of_the_house:

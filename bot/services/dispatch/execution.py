@@ -1,4 +1,4 @@
-"""Runs one job on a runner, and reports its progress."""
+"""Runs one job on a runner and reports its progress."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ _CLOSING_S = 5.0
 
 
 class ProgressFeed:
-    """Tells each change of stage at once, and counts within a stage every `every_s` at most."""
+    """Reports each change of stage at once, and counts within a stage every `every_s` at most."""
 
     def __init__(self, tell: Callable[[Progress], Awaitable[None]], every_s: float) -> None:
         self._tell = tell
@@ -56,7 +56,7 @@ class ProgressFeed:
             _log.error("progress was lost", action="progress-lost", exc_info=self._pump.exception())
 
     def put(self, progress: Progress) -> None:
-        """Take one step from the runner; never blocks. Newer counts replace older ones."""
+        """Take one progress update from the runner; never blocks. New counts replace older ones."""
         stale = {progress.stage, self._stage}
         if self._pending and self._pending[-1].stage in stale:
             self._pending[-1] = progress
@@ -78,7 +78,7 @@ class ProgressFeed:
                     await self._arrived.wait()
 
     def _due_s(self) -> float | None:
-        """Seconds until the next step may be told; None when there is none."""
+        """Return the seconds until the next report is due; None when there is none."""
         if not self._pending:
             return None
         if self._pending[0].stage is not self._stage:
@@ -93,12 +93,12 @@ _log = structlog.get_logger(__name__)
 
 
 class LeaseLostError(Exception):
-    """The store refused a write: the job is not ours any more."""
+    """The store refused a write: this worker no longer holds the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRequest:
-    """What is to be done for which job, and where its steps are noted."""
+    """Which job to run, and where to record its progress."""
 
     job: LeasedJob
     request: EvaluationRequest
@@ -107,12 +107,12 @@ class ExecutionRequest:
 
     @property
     def limit_s(self) -> float:
-        """After how long a runner that says nothing is taken for dead."""
+        """Return after how many seconds a silent runner is considered dead."""
         return self.request.task.limit_s(self.request.mode) + self.config.grace_s
 
 
 class Execution:
-    """One order under way on one runner, which can be stopped at any moment."""
+    """One evaluation in progress on one runner; it can be stopped at any time."""
 
     def __init__(self, order: ExecutionRequest, pool: RunnerPool, lost: Callable[[], None]) -> None:
         self.order = order
@@ -123,14 +123,14 @@ class Execution:
 
     @property
     def started(self) -> bool:
-        """Whether a runner was asked to do anything."""
+        """Return whether a runner was asked to do anything."""
         return self._call is not None
 
     async def evaluation(self) -> Evaluation:
-        """The runner's answer.
+        """Return the runner's answer.
 
-        RunnerError and CannotServeError as they come, LeaseLostError when the job is not ours any
-        more, TimeoutError when no slot became free.
+        Raises RunnerError and CannotServeError unchanged, LeaseLostError when the job is lost, and
+        TimeoutError when no slot became free.
         """
         evaluation = await self._rejoined()
         if evaluation is not None and mismatch(self.order.request, evaluation) is None:
@@ -143,7 +143,7 @@ class Execution:
         return evaluation
 
     async def stop(self) -> None:
-        """Stop the call, also one whose id the runner has not given yet."""
+        """Stop the call, even one whose id the runner has not returned yet."""
         if self._runner is None or self._call is None:
             return
         try:
@@ -158,7 +158,7 @@ class Execution:
             )
 
     async def _rejoined(self) -> Evaluation | None:
-        """The answer to the call of an earlier attempt, or None when there is no such call."""
+        """Return the answer to an earlier attempt's call; None when there is no such call."""
         name, _, call = (self.order.job.call or "").partition("/")
         runner = self._pool.named(name)
         if runner is None or not call or not self._pool.may(name, self.order.job.pool):
@@ -191,7 +191,7 @@ class Execution:
         self._call = asyncio.ensure_future(runner.start(self.order.request))
         try:
             async with asyncio.timeout(self.order.config.call_s):
-                # Shielded: a call that is started while we are stopped must be stopped as well.
+                # Shielded: a call that starts while this is being stopped must be stopped too.
                 return await asyncio.shield(self._call)
         except TimeoutError as error:
             self._pool.doubt(runner)

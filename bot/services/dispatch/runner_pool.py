@@ -1,4 +1,4 @@
-"""The runners of one worker: what they offer now, and which of their slots are taken."""
+"""The runners of one worker: their current offers, and which slots are taken."""
 
 import asyncio
 from collections import Counter
@@ -36,7 +36,7 @@ class RunnerPool:
         """Set when a runner failed to start a call, so that somebody refreshes soon."""
 
     async def refresh(self) -> None:
-        """Ask every runner what it offers; one which does not answer offers nothing."""
+        """Ask every runner for its offer; one that does not answer offers nothing."""
         self.doubtful.clear()
         await asyncio.gather(*(self._ask(runner) for runner in self._runners.values()))
         self._asked = True
@@ -56,7 +56,7 @@ class RunnerPool:
             self._offers[runner.name] = offer
 
     def _tell_outages(self, runner: str, offer: Capabilities) -> None:
-        """Log which cards went out of service since the last answer, and which are back."""
+        """Log which cards failed since the last answer, and which are back."""
         old = self._offers.get(runner)
         before = {(each.gpu, each.card): each.why for each in old.out_of_service} if old else {}
         now = {(each.gpu, each.card): each.why for each in offer.out_of_service}
@@ -68,14 +68,14 @@ class RunnerPool:
             _log.warning("back in service", action="gpu-back", runner=runner, gpu=gpu, card=card)
 
     def slots(self) -> dict[str, int]:
-        """How many evaluations may run at once, by GPU type, over all reachable runners."""
+        """Return how many evaluations may run at once, by GPU type, over all reachable runners."""
         total: Counter[str] = Counter()
         for offer in self._offers.values():
             total.update(offer.gpus)
         return dict(total)
 
     def free(self, gpu: str) -> dict[str, int]:
-        """The free slots of every runner for a GPU type."""
+        """Return the free slots of every runner for a GPU type."""
         offered = ((name, self._offers.get(name)) for name in self._runners)
         return {
             name: max(0, offer.gpus.get(gpu, 0) - self._taken[name, gpu]) if offer else 0
@@ -83,28 +83,28 @@ class RunnerPool:
         }
 
     def may(self, name: str, pool: str) -> bool:
-        """Whether a job that is pinned to this pool, or to none, may run on the runner."""
+        """Return whether a job pinned to this pool, or to none, may run on the runner."""
         return pool in {"", pool_of(self._worker, name)}
 
     def offers(self) -> dict[str, Capabilities] | None:
-        """What each reachable runner offers now; None until every one was asked once."""
+        """Return each reachable runner's current offer; None until every runner was asked once."""
         return dict(self._offers) if self._asked else None
 
     def named(self, name: str) -> Runner | None:
-        """The runner of this name, reachable or not."""
+        """Return the runner of this name, reachable or not."""
         return self._runners.get(name)
 
     def doubt(self, runner: Runner) -> None:
-        """Offer nothing of a runner that failed to start a call, until it is asked again."""
+        """Ignore the offer of a runner that failed to start a call until it is asked again."""
         self._offers.pop(runner.name, None)
         self.doubtful.set()
 
     @asynccontextmanager
     async def seat(self, task: TaskDefinition, gpu: str, pool: str = "") -> AsyncIterator[Runner]:
-        """A slot of a runner of the pool that can serve the task, waited for while all are taken.
+        """Wait for and hold a slot of a runner in the pool that can serve the task.
 
-        CannotServeError when no runner can; RunnerError when one that might is away, or when there
-        is none of the pool.
+        CannotServeError when no runner can; RunnerError when one that might is unreachable, or when
+        the pool has none.
         """
         name = await self._free_runner(task, gpu, pool)
         async with self.seat_on(name, gpu) as runner:
@@ -112,7 +112,8 @@ class RunnerPool:
 
     @asynccontextmanager
     async def seat_on(self, name: str, gpu: str) -> AsyncIterator[Runner]:
-        """A slot of this very runner, free or not: the work is there already, or it is ours."""
+        """Hold a slot of this runner, free or not: the work is already there or the slot is
+        ours."""
         self._taken[name, gpu] += 1
         try:
             yield self._runners[name]

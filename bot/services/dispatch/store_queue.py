@@ -1,4 +1,4 @@
-"""The worker's side of the queue, straight from the store."""
+"""The worker's interface to the queue, directly on the store."""
 
 import secrets
 from collections import Counter
@@ -23,7 +23,7 @@ _TOPICS = frozenset({Topic.READY, Topic.CANCEL})
 
 
 class StoreQueue:
-    """What one worker, the one that the config names, may do with the store's queue."""
+    """What the worker named in the config may do with the store's queue."""
 
     def __init__(self, store: Store, config: DispatchConfig) -> None:
         self._store = store
@@ -109,7 +109,7 @@ class StoreQueue:
 
 
 def _by_pool(worker: str, free: Mapping[str, int]) -> dict[str, int]:
-    """The free slots of a worker's runners, added up by pool."""
+    """Return the free slots of a worker's runners, summed by pool."""
     pools: Counter[str] = Counter()
     for runner, slots in free.items():
         pools[pool_of(worker, runner)] += slots

@@ -1,1 +1,1 @@
-"""A task that was handed in: its check, and its publication on a board."""
+"""A submitted task: its check, and its publication on a board."""

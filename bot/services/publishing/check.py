@@ -1,4 +1,4 @@
-"""Checks a task before people meet it: its lints, its own solutions, and degenerate answers."""
+"""Checks a task before publication: lints, its own solutions, and degenerate answers."""
 
 import asyncio
 import uuid
@@ -23,7 +23,7 @@ from runners.contract.verdict import Verdict
 from runners.languages import spec_of
 
 ROUNDS = RoundPolicy(looks=(2,), samples=3)
-"""Enough to meet each timed benchmark with fresh inputs; the times are not wanted."""
+"""Enough rounds to run each timed benchmark on fresh inputs; the times are discarded."""
 
 _MESSAGE_MAX = 400
 _TIGHTEN = {
@@ -37,7 +37,7 @@ Watch: TypeAlias = Callable[[CheckStep], None]
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """Where the task is run, and the board that it is for."""
+    """Where the task is run, and for which board."""
 
     runner: Runner
     task: TaskDefinition
@@ -47,14 +47,14 @@ class _Bench:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One run, not begun yet; it is handed where to tell of its progress."""
+    """One run of the check, not started yet; `run` takes the sink for its progress."""
 
     name: str
     run: Callable[[ProgressSink], Awaitable[Finding]]
 
 
 def unwatched(step: CheckStep) -> None:
-    """Nobody looks on; the findings come with the report."""
+    """Ignore the step: without an observer, the findings are only in the report."""
 
 
 async def check_on(
@@ -66,11 +66,10 @@ async def check_on(
     board: str | None = None,
     watch: Watch = unwatched,
 ) -> tuple[TaskReport, ...]:
-    """A report for each GPU type, made by that runner which lacks least for the task on it.
+    """Return a report for each GPU type, by the runner that lacks the least for the task on it.
 
-    `board` is the leaderboard's name, else the task's. `watch` is told of each run at the
-    beginning, as it moves, and when it has its finding.
-    UserError where there is no runner.
+    `board` is the leaderboard's name, else the task's. `watch` is called when each run starts,
+    makes progress and has its finding. UserError when there is no runner.
     """
     if not runners:
         raise UserError(
@@ -111,13 +110,13 @@ async def check_task(
 def _looked_at(
     bundle: TaskBundle, task: TaskDefinition
 ) -> tuple[tuple[Solution, ...], tuple[Finding, ...]]:
-    """What it ships, and the lints; outside the loop, for there may be megabytes of it."""
+    """Return its solutions and the lints; runs in a thread, because there may be megabytes."""
     shipped = solutions(bundle)
     return shipped, lint(task, shipped)
 
 
 def _steps(bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities) -> Iterator[_Step]:
-    """Every run of the check, not begun yet."""
+    """Yield every run of the check, not started yet."""
     for solution in shipped:
         lacks = missing_for(has, solution, bench.gpu)
         yield _Step(solution.name, partial(_check_solution, bench, solution, lacks))
@@ -130,7 +129,7 @@ def _steps(bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities) -> I
 
 
 def _steps_with(bench: _Bench, right: Solution) -> Iterator[_Step]:
-    """The runs that need a right solution to begin with."""
+    """Yield the runs that need a correct solution."""
     task = bench.task
     if task.timed(Mode.RANKED) != task.benchmarks:
         name = f"{right.name}, every benchmark"
@@ -142,7 +141,7 @@ def _steps_with(bench: _Bench, right: Solution) -> Iterator[_Step]:
 
 
 async def _together(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[Finding, ...]:
-    """Run every step at once, for the runner knows its own slots; the first error stops all."""
+    """Run all steps at once, since the runner limits its own slots; the first error stops all."""
     for step in steps:
         watch(CheckStep(gpu, step.name))
     try:
@@ -184,7 +183,7 @@ async def _check_solution(
 async def _check_template(
     bench: _Bench, file: str, template: Template, tell: ProgressSink
 ) -> Finding:
-    """Hand in what the board hands out, as somebody would who has changed nothing of it."""
+    """Submit the unchanged template, as a user might."""
     try:
         source, expected = _taken_in(bench, template), template.expected
     except UserError as error:
@@ -201,7 +200,7 @@ async def _check_template(
 
 
 def _taken_in(bench: _Bench, template: Template) -> str:
-    """The template's source as a submission, by the rules of the door; UserError if refused."""
+    """Return the template's source as an accepted submission; UserError if it is refused."""
     file = acceptance.read_file(template.name, template.content)
     acceptance.board_name(bench.board, file.heading)
     acceptance.check_language(file.name, bench.board, bench.task)
@@ -214,7 +213,7 @@ def _either(verdicts: Collection[Verdict]) -> str:
 
 
 async def _check_benchmarks(bench: _Bench, solution: Solution, tell: ProgressSink) -> Finding:
-    """Run the benchmarks that score nothing too: people meet them in benchmark mode."""
+    """Run also the benchmarks that are not scored, since benchmark mode runs them."""
     evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK, tell)
     if evaluation.verdict is Verdict.PASSED:
         return Finding(

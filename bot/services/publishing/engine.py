@@ -1,6 +1,6 @@
-"""The only loop that checks and publishes what was handed in: one engine for each door.
+"""The only loop that checks and publishes submitted tasks: one engine for each front end.
 
-A publication is stored before its submitter is told anything, and claimed under a lease. Everything
+A publication is stored before its submitter is told anything, and claimed under a lease. Each step
 is stored as soon as it is done, so that a process that takes over neither publishes nor reports
 anything twice.
 """
@@ -35,11 +35,11 @@ from bot.services.publishing.state import (
 from runners.contract.runner import Runner
 
 POLL_S = 1.0
-"""Between two looks for a publication that no process holds."""
+"""Between polls for a publication that no process holds."""
 SAVE_S = 0.5
-"""Between two states of one check that are stored."""
+"""Between two stored states of one check."""
 AT_ONCE = 2
-"""Publications that one engine runs at the same time."""
+"""The most publications that one engine runs at the same time."""
 MOST_TRIES = 3
 _FIRST_WAIT_S = 1.0
 _MOST_WAIT_S = 60.0
@@ -54,7 +54,7 @@ Observe: TypeAlias = Callable[[HeldPublication], PublicationObserver]
 
 @dataclass(slots=True)
 class PublicationEngine:
-    """What this process checks and publishes for one door."""
+    """What this process checks and publishes for one front end."""
 
     store: Store
     clock: Clock
@@ -63,14 +63,14 @@ class PublicationEngine:
     lease: timedelta
     observe: Observe
     ready: Callable[[], Awaitable[None]] | None = None
-    """Awaited before anything is claimed."""
+    """Awaited before the first claim."""
     keep: timedelta | None = None
-    """For how long outcomes stay readable; None drops each when its observer has finished."""
+    """For how long outcomes stay readable; None deletes each when its observer has finished."""
     owner: str = ""
     held: dict[ReleaseId, asyncio.Task[None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Choose a name that no other process has."""
+        """Choose a name that is unique among processes."""
         self.owner = self.owner or f"{self.door}-{secrets.token_hex(6)}"
 
     @asynccontextmanager
@@ -118,7 +118,7 @@ class PublicationEngine:
             self.held[release.id] = task
 
     async def _renew(self) -> None:
-        held = dict(self.held)  # what is claimed while the store answers is not in its answer
+        held = dict(self.held)  # a publication claimed while the store answers is not in its answer
         kept = set(await self.store.releases.keep(self.owner, self.lease))
         for number, task in held.items():
             if number not in kept:
@@ -149,11 +149,11 @@ class _Run:
     held: HeldPublication
     observer: PublicationObserver
     state: PublicationState
-    """`publishing` and `outcome` are as they are stored."""
+    """`publishing` and `outcome` are as stored."""
     steps: dict[tuple[str, str], CheckStep] = field(default_factory=dict)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     saving: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """States are stored one after the other: an old one never replaces a newer one."""
+    """States are stored one after another, so that an old one never replaces a newer one."""
 
     async def run(self) -> None:
         """Check, publish and report; TakenOverError when another process has taken over."""
@@ -200,7 +200,7 @@ class _Run:
         )
 
     async def _version_before(self) -> int:
-        """The number of the task version that the board had when the zip was handed in."""
+        """Return the number of the board's task version when the zip was submitted, 0 for none."""
         onto = self.held.request.onto
         version = None if onto is None else await self.engine.store.boards.version(onto)
         return 0 if version is None else version.number
@@ -220,7 +220,7 @@ class _Run:
         return self.state.model_copy(update={"steps": steps})
 
     async def _save(self, **changes: object) -> None:
-        """Store the state; what `changes` has counts in this process only once it is stored."""
+        """Store the state; `changes` take effect in this process only after they are stored."""
         async with self.saving:
             state = self._now().model_copy(update=changes).model_dump_json()
             release, owner = self.held.release, self.held.owner
@@ -253,7 +253,7 @@ class _Run:
             await call(self._now())
         except TakenOverError:
             raise
-        except Exception as error:  # noqa: BLE001 - an observer's trouble stops no publication
+        except Exception as error:  # noqa: BLE001 - an observer's error stops no publication
             details = {"exc_info": error} if self.state.outcome else {"error": repr(error)}
             _log.error("a release is not told", action="release_untold", **details)
 

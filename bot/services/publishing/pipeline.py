@@ -1,4 +1,4 @@
-"""Checks several tasks by their own solutions, then puts them on their boards: all or none."""
+"""Checks several tasks by their own solutions, then publishes all of them or none."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from runners.contract.runner import Runner
 class Pipeline:
     """Where tasks are checked and published.
 
-    `say` gets a line when a check starts, `watch` each step of it.
+    `say` receives a line when a check starts, `watch` each step of it.
     """
 
     store: Store
@@ -26,7 +26,7 @@ class Pipeline:
     say: Callable[[str], None]
     watch: Watch = unwatched
     before_publish: Callable[[], Awaitable[None]] | None = None
-    """Awaited when every check has passed, just before anything is stored."""
+    """Awaited when every check has passed, before anything is stored."""
 
     async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
@@ -50,7 +50,7 @@ class Pipeline:
         return replace(draft, request=request)
 
     async def _check(self, draft: Draft) -> tuple[TaskReport, ...]:
-        """Return a report per GPU type; UserError unless the task was run, and is sound."""
+        """Return a report per GPU type; UserError unless the task was run and passed."""
         name = draft.board_name
         if not await is_new(self.store, draft.request, draft.task):
             return ()
@@ -72,7 +72,7 @@ async def publish_all(
     *,
     unchecked: bool = False,
 ) -> tuple[Released, ...]:
-    """Store every draft on its board, in a transaction of the caller's; return the reports too."""
+    """Store every draft on its board, in the caller's transaction; return the reports too."""
     released = []
     for draft, reports in checked:
         published = await publish(tx, clock, draft.request, draft.task)
@@ -99,7 +99,7 @@ def _require_sound(report: TaskReport, name: str) -> None:
 
 
 def _require_run(reports: Sequence[TaskReport], name: str) -> None:
-    """One GPU type is enough: the others' reports say that they were not tried."""
+    """Require a run on at least one GPU type: the other reports say that they were not tried."""
     if not any(report.dry_run for report in reports):
         raise UserError(
             "not-dry-run",

@@ -1,4 +1,4 @@
-"""Puts a task on the board of its name: a new board, a new version, or nothing when unchanged."""
+"""Publishes a task on the board of its name: a new board, a new version, or no change."""
 
 import re
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from bot.services.publishing.request import NO_BOARD, named_gpus
 from runners.contract.task import GPU_NAME, TaskDefinition
 
 _BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""One word that a heading can name, and no number, which would be taken for a submission's."""
+"""One word that a header can name; not a number, which would be a submission's."""
 
 
 async def publish(
     store: Store, clock: Clock, request: PublishRequest, task: TaskDefinition
 ) -> Published:
-    """Create or update a board; UserError when it is somebody else's or would be useless."""
+    """Create or update a board; UserError if it belongs to somebody else or could not be used."""
     board = await validate_publish(store, clock, request, task)
     async with store.transaction() as tx:
         published = await (
@@ -58,7 +58,7 @@ async def validate_publish(
 
 
 def _require_base(request: PublishRequest, name: str, board: Board | None) -> None:
-    """What was shown to the person before they agreed must still be so."""
+    """Require that what was shown to the person before they agreed is still true."""
     if request.onto is None:
         return
     if board is None and request.onto != NO_BOARD:
@@ -151,7 +151,7 @@ async def _record_pins(tx: Store, request: PublishRequest, board: Board, before:
 
 
 def _outside(board: Board) -> tuple[object, ...]:
-    """What is told of a board besides its task."""
+    """Return the board's properties apart from its task."""
     return board.gpus, board.deadline, board.access, board.pins
 
 

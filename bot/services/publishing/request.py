@@ -1,4 +1,4 @@
-"""What is requested of a board, the rule of its GPU types, and how its task zip is read."""
+"""A publish request, the rule for its GPU types, and the reading of its task zip."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from runners.contract.runner import Runner
 from runners.contract.task import TaskDefinition
 
 NO_BOARD = TaskVersionId(0)
-"""In place of a version: there must be no board of the name."""
+"""Instead of a version: no board of this name may exist."""
 
 
 REQUEST = TypeAdapter(PublishRequest)
@@ -31,7 +31,7 @@ REQUEST = TypeAdapter(PublishRequest)
 
 @dataclass(frozen=True, slots=True)
 class TaskUpload:
-    """A request with the zip that came with it, and the task that was read from the zip."""
+    """A request with its zip, and the task that was read from the zip."""
 
     request: PublishRequest
     zip: bytes
@@ -43,11 +43,11 @@ class TaskUpload:
 
 
 TASKS = Apart(10.0, patience_s=30.0)
-"""The process in which tasks of strangers are read."""
+"""The process in which untrusted tasks are read."""
 
 
 async def read_upload(data: bytes, request: PublishRequest) -> tuple[TaskBundle, ParsedTask]:
-    """Return the files of a zip and the task in it; UserError with file and line."""
+    """Return the files of a zip and its task; UserError with file and line."""
     parsed = await TASKS.do(task_in, data, request)
     return await asyncio.to_thread(read_zip, data, name=request.zip_name), parsed
 
@@ -63,7 +63,7 @@ def task_in(data: Base64Bytes, request: PublishRequest) -> ParsedTask:
 def named_gpus(
     request: PublishRequest, task: TaskDefinition, board: Board | None
 ) -> tuple[str, ...]:
-    """Return the GPU types of the request, else of its board, else of the task, each once."""
+    """Return the GPU types of the request, else of its board, else of the task, without repeats."""
     present = () if board is None else board.gpus
     return gpu_types(request.gpus or present or task.gpus)
 

@@ -1,4 +1,4 @@
-"""How far a publication is, as every door stores it, and the observer that shows it."""
+"""The state of a publication, as every front end stores it, and the observer that shows it."""
 
 import secrets
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from bot.ports import Store
 from runners.contract.runner import RunnerError
 
 RUNNER = "runner"
-"""The code of an outcome where a runner failed, and not the task."""
+"""The code of an outcome when a runner failed, not the task."""
 _log = structlog.get_logger(__name__)
 
 
@@ -37,33 +37,33 @@ class PublicationOutcome(BaseModel):
     """The check that found errors."""
     board: BoardId | None = None
     before: int = 0
-    """The number of the task version which it replaces, 0 for a new board."""
+    """The number of the task version that was replaced, 0 for a new board."""
     change: PublishChange = PublishChange.UNCHANGED
     code: str = ""
-    """Why nothing was published, for programs."""
+    """Why nothing was published, as an error code."""
     reason: str = ""
-    """The same in words, as the command line says it."""
+    """The same in the words of the command line."""
     version: int = 0
     note: str = ""
     checked: tuple[tuple[str, str], ...] = ()
-    """Each GPU type with why the task was not run on it."""
+    """GPU types on which the task was not run, each with the reason."""
 
 
 class PublicationState(BaseModel):
-    """How far a publication is: the steps of its check, then its outcome."""
+    """The state of a publication: the steps of its check, then its outcome."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     begun: tuple[str, ...] = ()
-    """What was started, as the command line says it."""
+    """What was started, in the words of the command line."""
     steps: tuple[CheckStep, ...] = ()
     publishing: bool = False
-    """Whether the check has passed, and the board may be stored already."""
+    """Whether the check has passed; the board may already be stored."""
     outcome: PublicationOutcome | None = None
 
 
 class TakenOverError(Exception):
-    """Another process has this publication now."""
+    """Another process has taken over this publication."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +76,19 @@ class HeldPublication:
     request: PublishRequest
 
     async def save_place(self, place: str) -> None:
-        """Store the door's own JSON; TakenOverError when another process has taken over."""
+        """Store the front end's own JSON; TakenOverError when another process has taken over."""
         if not await self.store.releases.note(self.release.id, self.owner, place=place):
             raise TakenOverError
 
 
 class PublicationObserver(Protocol):
-    """Shows one publication where it came from. Its trouble never stops the publication."""
+    """Shows one publication where it came from. Its errors never stop the publication."""
 
     async def changed(self, state: PublicationState) -> None:
-        """The check has moved. Called again once this has returned; cancelled by the outcome."""
+        """Show progress of the check. Calls never overlap; the outcome cancels a running one."""
 
     async def finished(self, state: PublicationState) -> None:
-        """The outcome is stored. May be called again after a kill."""
+        """Show the stored outcome. May be called again after the process was killed."""
 
 
 def outcome_of(released: Released, before: int) -> PublicationOutcome:
