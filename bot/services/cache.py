@@ -88,8 +88,7 @@ Cached = TypeVar("Cached")
 
 
 class ResponseCache:
-    """A cache of values by key; keys contain all that a value depends on, who may see it
-    included."""
+    """A cache of values by key; keys contain everything that a value depends on."""
 
     def __init__(self, most: int = MOST) -> None:
         self._values = SharedCache[Any](most)

@@ -112,8 +112,7 @@ class RunnerPool:
 
     @asynccontextmanager
     async def seat_on(self, name: str, gpu: str) -> AsyncIterator[Runner]:
-        """Hold a slot of this runner, free or not: the work is already there or the slot is
-        ours."""
+        """Hold a slot of this runner, free or not, for work that it already runs or gets now."""
         self._taken[name, gpu] += 1
         try:
             yield self._runners[name]
